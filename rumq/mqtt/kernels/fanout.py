@@ -1,0 +1,576 @@
+"""Kernel: turn rows and frames of the log into the bytes that subscribers get. MQTT 5.0, 3.3; docs/log-format.md.
+
+`build` makes the bytes of one group of subscribers for one chunk, once; `number` makes one session's own copy
+of them with its packet ids, up to its credit.
+
+Knows no socket, no subscription, no clock: which rows are wanted in which form, and the time, are arguments.
+"""
+
+import cython
+
+from rumq.mqtt.kernels.window import Window
+
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+    from cython.cimports.rumq.mqtt.kernels.window import Window
+
+ROW_RETAIN = cython.declare(cython.uint, 4)
+ROW_EXPIRY = cython.declare(cython.uint, 8)
+ROW_V5 = cython.declare(cython.uint, 16)
+
+
+@cython.cclass
+class Form:
+    """How a subscription wants its messages."""
+
+    qos = cython.declare(cython.uint, visibility="readonly")
+    retain = cython.declare(cython.int, visibility="readonly")
+    no_local = cython.declare(cython.bint, visibility="readonly")
+    identifiers = cython.declare(object, visibility="readonly")
+    located = cython.declare(bytes, visibility="readonly")
+
+    def __init__(self, qos: int, retain: int, no_local: bool, identifiers: bytes, located: bytes) -> None:
+        """retain: 0 never, 1 as published, 2 always; identifiers: encoded properties; located: the partition's
+        name where offsets are to be told as user properties, else empty."""
+        self.qos = qos
+        self.retain = retain
+        self.no_local = no_local
+        self.identifiers = identifiers
+        self.located = located
+
+    def plain(self) -> bool:
+        """Whether a stored frame of QoS up to `qos` can go out as it is."""
+        return not (self.identifiers or self.located or self.no_local or self.retain == 2)
+
+
+@cython.cclass
+class Blob:
+    """Frames ready to send: `starts[i]` is where frame i begins, `rows[i]` which row of the chunk it was."""
+
+    data = cython.declare(object, visibility="readonly")
+    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    qos_count = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    expired = cython.declare(object, visibility="readonly")
+    too_large = cython.declare(object, visibility="readonly")
+    dated = cython.declare(cython.bint, visibility="readonly")
+    starts = cython.declare(object, visibility="readonly")
+    rows = cython.declare(object, visibility="readonly")
+    base_lsn = cython.declare(cython.ulonglong, visibility="readonly")
+
+    def __init__(
+        self, data: object, count: int, qos_count: int, starts: object, rows: object, base_lsn: int, dated: bool
+    ) -> None:
+        self.data = data
+        self.count = count
+        self.qos_count = qos_count
+        self.starts = starts
+        self.rows = rows
+        self.base_lsn = base_lsn
+        self.expired = ()
+        self.too_large = ()
+        self.dated = dated
+
+    def lsn(self, i: cython.Py_ssize_t) -> int:
+        """The lsn of frame i."""
+        rows: cython.const[cython.uint][::1] = self.rows
+        return self.base_lsn + rows[i]
+
+    def first_at_or_after(self, lsn: int) -> int:
+        """The first frame whose lsn is at least `lsn`; `count` when there is none."""
+        rows: cython.const[cython.uint][::1] = self.rows
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.count
+        middle: cython.Py_ssize_t
+        wanted: cython.longlong = lsn - self.base_lsn
+        while low < high:
+            middle = (low + high) // 2
+            if rows[middle] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def frame_after(self, at: int) -> int:
+        """The first frame that begins at or after byte `at`."""
+        starts: cython.const[cython.uint][::1] = self.starts
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.count
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) // 2
+            if starts[middle] < at:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def tail(self, i: int) -> object:
+        """The bytes from frame i on."""
+        starts: cython.const[cython.uint][::1] = self.starts
+        return memoryview(self.data)[starts[i] :]
+
+
+@cython.cfunc
+@cython.inline
+def copy(
+    out: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    data: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+) -> cython.void:
+    if n <= 0:
+        return
+    if cython.compiled:
+        memcpy(cython.address(out[at]), cython.address(data[start]), n)
+    else:
+        out[at : at + n] = data[start : start + n]
+
+
+@cython.cfunc
+@cython.inline
+def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    while value >= 128:
+        out[at] = (value & 127) | 128
+        value >>= 7
+        at += 1
+    out[at] = value
+    return at + 1
+
+
+@cython.cfunc
+@cython.inline
+def varint_size(value: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    if value < 128:
+        return 1
+    if value < 16384:
+        return 2
+    if value < 2097152:
+        return 3
+    return 4
+
+
+@cython.cfunc
+@cython.inline
+def body_at(frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where the topic's length stands: after the remaining length."""
+    at += 1
+    while frames[at] >= 128:
+        at += 1
+    return at + 1
+
+
+@cython.cfunc
+def expiry_at(
+    frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Where the four bytes of the message expiry interval stand among checked properties, or -1."""
+    kind: cython.uint
+    while at < end:
+        kind = frames[at]
+        at += 1
+        if kind == 0x02:
+            return at
+        if kind == 0x01:
+            at += 1
+        elif kind == 0x26:
+            at += 2 + ((frames[at] << 8) | frames[at + 1])
+            at += 2 + ((frames[at] << 8) | frames[at + 1])
+        else:  # 0x03, 0x08, 0x09: two bytes of length
+            at += 2 + ((frames[at] << 8) | frames[at + 1])
+    return -1
+
+
+def pair(name: bytes, value: bytes) -> bytes:
+    """One user property, encoded."""
+    return b"\x26" + len(name).to_bytes(2, "big") + name + len(value).to_bytes(2, "big") + value
+
+
+def rfc3339(ts_us: int) -> bytes:
+    """Microseconds since 1970 as an RFC 3339 time in UTC, without a look at any time zone."""
+    days = ts_us // 86_400_000_000
+    rest = ts_us - days * 86_400_000_000
+    # Howard Hinnant's civil-from-days: years begin in March, so a leap day comes last.
+    z = days + 719468
+    era = z // 146097
+    doe = z - era * 146097
+    yoe = (doe - doe // 1460 + doe // 36524 - doe // 146096) // 365
+    doy = doe - (365 * yoe + yoe // 4 - yoe // 100)
+    mp = (5 * doy + 2) // 153
+    day = doy - (153 * mp + 2) // 5 + 1
+    month = mp + 3 if mp < 10 else mp - 9
+    year = yoe + era * 400 + (1 if month <= 2 else 0)
+    second, micro = divmod(rest, 1_000_000)
+    return b"%04d-%02d-%02dT%02d:%02d:%02d.%06dZ" % (
+        year, month, day, second // 3600, second // 60 % 60, second % 60, micro,
+    )  # fmt: skip
+
+
+def location(located: bytes, topic_offset: int, lsn: int, ts_us: int) -> bytes:
+    """The user properties that tell a subscriber where a message stands in the log."""
+    return (
+        pair(b"rumq-offset", b"%d" % topic_offset)
+        + pair(b"rumq-lsn", b"%d" % lsn)
+        + pair(b"rumq-partition", located)
+        + pair(b"rumq-time", rfc3339(ts_us))
+    )
+
+
+def whole(data: object, rows: object, count: cython.Py_ssize_t, first: cython.Py_ssize_t, qos: bool, base_lsn: int) -> Blob:
+    """The blob of a chunk whose frames go out as they are, from row `first` on."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    n: cython.Py_ssize_t = count - first
+    starts = bytearray(4 * (n + 1))
+    numbers = bytearray(4 * n)
+    s: cython.uint[::1] = memoryview(starts).cast("I")
+    r: cython.uint[::1] = memoryview(numbers).cast("I") if n else memoryview(bytearray(4)).cast("I")
+    i: cython.Py_ssize_t
+    begin: cython.uint = words[first * 8 + 1] if n else 0
+    for i in range(n):
+        s[i] = words[(first + i) * 8 + 1] - begin
+        r[i] = first + i
+    view = memoryview(data)[begin:]
+    s[n] = len(view)
+    return Blob(view, n, n if qos else 0, memoryview(starts).cast("I"), memoryview(numbers).cast("I"), base_lsn, False)
+
+
+def build(
+    rows: object,
+    frames: object,
+    first: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    base_lsn: cython.ulonglong,
+    base_ts: cython.longlong,
+    forms: list,
+    wanted: object,
+    routes: object,
+    v5: cython.bint,
+    packet_max: cython.Py_ssize_t,
+    publisher: cython.uint,
+    now: cython.longlong,
+    aliases: object,
+    alias_max: cython.Py_ssize_t,
+    bytes_max: cython.Py_ssize_t,
+) -> tuple[Blob, int]:
+    """Build what a group gets of rows first..count; returns it and the first row not looked at.
+
+    forms, wanted, routes: row's topic -> routes[topic] -> wanted[route] -> forms[that - 1]; 0 is "not wanted".
+        `routes` None: every row has forms[0]
+    packet_max: longer packets are left out and listed in `too_large`; 0: no limit (MQTT 5.0, 3.1.2.11.4)
+    publisher: number of the subscriber as a publisher, for No Local
+    now: µs since 1970, for message expiry
+    aliases: topic id -> alias already told to this one subscriber, extended up to alias_max; None: no aliases
+    bytes_max: stop once the output has as many bytes
+    """
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    src: cython.const[cython.uchar][::1] = frames
+    total: cython.Py_ssize_t = src.shape[0]
+    route_of: cython.const[cython.uint][::1] = None
+    form_of: cython.const[cython.uchar][::1] = None
+    form: Form = forms[0]
+    extra: cython.const[cython.uchar][::1] = form.identifiers
+    extra_len: cython.Py_ssize_t = extra.shape[0]
+    capacity: cython.Py_ssize_t
+    buffer: object
+    out: cython.uchar[::1]
+    starts: object = bytearray(4 * (count - first + 1))
+    numbers: object = bytearray(4 * (count - first + 1))
+    s: cython.uint[::1] = memoryview(starts).cast("I")
+    r: cython.uint[::1] = memoryview(numbers).cast("I")
+    expired: list = []
+    too_large: list = []
+    n: cython.Py_ssize_t = 0
+    qos_count: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    w: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    flags: cython.uint
+    qos: cython.uint
+    source_qos: cython.uint
+    head: cython.uint
+    which: cython.uint = 1
+    last_which: cython.uint = 1
+    topic_at: cython.Py_ssize_t
+    topic_len: cython.Py_ssize_t
+    props_at: cython.Py_ssize_t
+    props_len: cython.Py_ssize_t
+    payload_at: cython.Py_ssize_t
+    where: cython.Py_ssize_t
+    dated: cython.bint = False
+    interval: cython.longlong = 0
+    age: cython.longlong
+    size: cython.Py_ssize_t
+    new_props: cython.Py_ssize_t
+    shift: cython.int
+    byte: cython.uint
+    alias: cython.Py_ssize_t
+    named: cython.bint
+    told: object
+
+    if routes is not None:
+        route_of = routes
+        form_of = wanted
+    if first < count:
+        capacity = total - words[first * 8 + 1] + (count - first) * (8 + extra_len) + 512
+        if capacity > bytes_max + 65536:
+            capacity = bytes_max + 65536
+    else:
+        capacity = 512
+    buffer = bytearray(capacity)
+    out = buffer
+    i = first
+    while i < count:
+        if at >= bytes_max:
+            break
+        w = i * 8
+        if routes is not None:
+            which = form_of[route_of[words[w]]]
+            if which == 0:
+                i += 1
+                continue
+            if which != last_which:
+                form = forms[which - 1]
+                extra = form.identifiers
+                extra_len = extra.shape[0]
+                last_which = which
+        flags = words[w + 7] & 0xFFFF
+        if form.no_local and publisher and words[w + 6] == publisher:
+            i += 1
+            continue
+        start = words[w + 1]
+        end = words[w + 9] if i + 1 < count else total
+        source_qos = flags & 3
+        qos = form.qos if form.qos < source_qos else source_qos
+        topic_at = body_at(src, start)
+        topic_len = (src[topic_at] << 8) | src[topic_at + 1]
+        payload_at = start + words[w + 5]
+        props_at = topic_at + 2 + topic_len + (2 if source_qos else 0)
+        props_len = 0
+        if flags & ROW_V5:
+            shift = 0
+            while True:
+                byte = src[props_at]
+                props_at += 1
+                props_len |= cython.cast(cython.Py_ssize_t, byte & 0x7F) << shift
+                if byte < 0x80:
+                    break
+                shift += 7
+        where = -1
+        if flags & ROW_EXPIRY:
+            dated = True
+            where = expiry_at(src, props_at, props_at + props_len)
+            interval = (
+                (cython.cast(cython.longlong, src[where]) << 24)
+                | (src[where + 1] << 16)
+                | (src[where + 2] << 8)
+                | src[where + 3]
+            )
+            age = now - base_ts - words[w + 4]
+            if age < 0:
+                age = 0
+            if age > interval * 1_000_000:
+                expired.append(i)
+                i += 1
+                continue
+            interval -= age // 1_000_000
+        head = 0x30 | (qos << 1)
+        if form.retain == 2 or (form.retain == 1 and flags & ROW_RETAIN):
+            head |= 1
+        told = b""
+        alias = 0
+        named = True
+        if v5 and form.located:
+            told = location(form.located, words[w + 2] | (cython.cast(cython.ulonglong, words[w + 3]) << 32), base_lsn + i, base_ts + words[w + 4])
+        if aliases is not None:
+            known = aliases.get(words[w])
+            if known is not None:
+                alias = known
+                named = False
+            elif len(aliases) < alias_max:
+                alias = len(aliases) + 1
+        size = 2 + (topic_len if named else 0) + (2 if qos else 0) + (end - payload_at)
+        new_props = 0
+        if v5:
+            new_props = props_len + extra_len + len(told) + (3 if alias else 0)
+            size += new_props + varint_size(new_props)
+        if packet_max and 1 + varint_size(size) + size > packet_max:
+            too_large.append(i)
+            i += 1
+            continue
+        if alias and named:
+            aliases[words[w]] = alias
+        if at + size + 8 > capacity:
+            out = None
+            buffer.extend(bytes(max(size + 8, capacity)))
+            capacity = len(buffer)
+            out = buffer
+        s[n] = at
+        r[n] = i
+        n += 1
+        if qos:
+            qos_count += 1
+        out[at] = head
+        at = put_varint(out, at + 1, size)
+        if named:
+            copy(out, at, src, topic_at, 2 + topic_len)
+            at += 2 + topic_len
+        else:
+            out[at] = 0
+            out[at + 1] = 0
+            at += 2
+        if qos:
+            out[at] = 0
+            out[at + 1] = 0
+            at += 2
+        if v5:
+            at = put_varint(out, at, new_props)
+            if props_len:
+                copy(out, at, src, props_at, props_len)
+                if where >= 0:
+                    where = at + (where - props_at)
+                    out[where] = (interval >> 24) & 255
+                    out[where + 1] = (interval >> 16) & 255
+                    out[where + 2] = (interval >> 8) & 255
+                    out[where + 3] = interval & 255
+                at += props_len
+            if extra_len:
+                copy(out, at, extra, 0, extra_len)
+                at += extra_len
+            if alias:
+                out[at] = 0x23
+                out[at + 1] = alias >> 8
+                out[at + 2] = alias & 255
+                at += 3
+            if told:
+                copy(out, at, told, 0, len(told))
+                at += len(told)
+        copy(out, at, src, payload_at, end - payload_at)
+        at += end - payload_at
+        i += 1
+    s[n] = at
+    out = None
+    with memoryview(buffer) as view:
+        data = bytes(view[:at])
+    blob = Blob(
+        data, n, qos_count, memoryview(starts).cast("I"), memoryview(numbers).cast("I"), base_lsn, dated
+    )
+    blob.expired = expired
+    blob.too_large = too_large
+    return blob, i
+
+
+def number(
+    window: Window, blob: Blob, first: cython.Py_ssize_t, reader: cython.uint, bytes_max: cython.Py_ssize_t
+) -> tuple[object, int]:
+    """One session's copy of frames `first` on, with packet ids, as far as its credit and `bytes_max` go.
+
+    returns: the bytes, and the first frame not taken. At least one frame is taken if there is credit.
+    """
+    starts: cython.const[cython.uint][::1] = blob.starts
+    rows: cython.const[cython.uint][::1] = blob.rows
+    src: cython.const[cython.uchar][::1] = blob.data
+    credit: cython.Py_ssize_t = window.credit()
+    limit: cython.ulonglong
+    i: cython.Py_ssize_t = first
+    begin: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    used: cython.Py_ssize_t = 0
+    pid: cython.uint
+    qos: cython.uint
+    slot: cython.ulonglong
+    if first >= blob.count:
+        return b"", first
+    begin = starts[first]
+    while i < blob.count:
+        if src[starts[i]] & 6:
+            if used == credit:
+                break
+            used += 1
+        i += 1
+        if starts[i] - begin >= bytes_max:
+            break
+    if i == first:
+        return b"", first
+    with memoryview(blob.data) as view:
+        copied = bytearray(view[begin : starts[i]])
+    if used == 0:
+        return copied, i
+    window.reserve(used)
+    out: cython.uchar[::1] = copied
+    states: cython.uchar[::1] = window.states
+    lsns: cython.ulonglong[::1] = memoryview(window.lsns).cast("Q")
+    readers: cython.uint[::1] = memoryview(window.readers).cast("I")
+    k: cython.Py_ssize_t
+    for k in range(first, i):
+        at = starts[k] - begin
+        qos = (out[at] >> 1) & 3
+        if qos == 0:
+            continue
+        at = body_at(out, at)
+        at += 2 + ((out[at] << 8) | out[at + 1])
+        pid = window.next % 65535 + 1
+        out[at] = pid >> 8
+        out[at + 1] = pid & 255
+        slot = window.next & window.mask
+        states[slot] = qos
+        lsns[slot] = blob.base_lsn + rows[k]
+        readers[slot] = reader
+        window.next += 1
+    window.in_flight += used
+    return copied, i
+
+
+def again(blob: Blob, pid: int) -> bytearray:
+    """The single frame of `blob` with `pid` and DUP, to be sent once more. MQTT 5.0, 4.4."""
+    copied = bytearray(blob.data)
+    copied[0] |= 8
+    at = body_at(copied, 0)
+    at += 2 + ((copied[at] << 8) | copied[at + 1])
+    copied[at] = pid >> 8
+    copied[at + 1] = pid & 255
+    return copied
+
+
+def routes_in(rows: object, count: cython.Py_ssize_t, routes: object, first: cython.Py_ssize_t) -> object:
+    """The distinct routes of rows first..count, as a list in order of appearance. One: almost free."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    route_of: cython.const[cython.uint][::1] = routes
+    i: cython.Py_ssize_t
+    route: cython.uint
+    last: cython.uint
+    found: list
+    if first >= count:
+        return []
+    last = route_of[words[first * 8]]
+    found = [last]
+    seen: set = None
+    for i in range(first + 1, count):
+        route = route_of[words[i * 8]]
+        if route != last:
+            last = route
+            if seen is None:
+                seen = set(found)
+            if route not in seen:
+                seen.add(route)
+                found.append(route)
+    return found
+
+
+def topics_in(rows: object, count: cython.Py_ssize_t, first: cython.Py_ssize_t, routes: object) -> list[int]:
+    """The topics of rows first..count that have no route yet (route 0), each once or more."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    route_of: cython.const[cython.uint][::1] = routes
+    found: list = []
+    known: cython.Py_ssize_t = route_of.shape[0]
+    topic: cython.uint
+    last: cython.longlong = -1
+    i: cython.Py_ssize_t
+    for i in range(first, count):
+        topic = words[i * 8]
+        if topic != last:
+            last = topic
+            if topic >= known or route_of[topic] == 0:
+                found.append(topic)
+    return found

@@ -1,0 +1,800 @@
+"""Kernel: cut a receive buffer into PUBLISH records and acknowledgements. MQTT 5.0 and 3.1.1, 3.3 to 3.7.
+
+One call per `recv`. It walks whole packets from `pos`: PUBLISH packets become rows and frames of a `Batch`
+(docs/log-format.md, "Row" and "Frame"); the short forms of PUBACK, PUBREC, PUBREL and PUBCOMP move the
+connection's `Window`; anything else stops the walk and is left to the ordinary decoder. A fault is returned
+as a reason code and a position, Python raises.
+
+Knows no socket, no log, no subscriber. Every length that came from the network is checked before it is used.
+"""
+
+import cython
+
+from rumq.mqtt.kernels.window import Window
+
+if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+    from cython.cimports.libc.string import memcmp, memcpy
+    from cython.cimports.rumq.mqtt.kernels.window import Window
+
+# Why a walk stopped: `Wire.stop`.
+MORE = 0  # the rest is not a whole packet yet, or there is none
+OTHER = 1  # a packet for the ordinary decoder
+TOPIC = 2  # a PUBLISH on a topic that `topics` does not have: add it or refuse it, then call again
+PUBLISHER = 3  # the publisher has no number in partition `Wire.partition` yet: give one, then call again
+FULL = 4  # a buffer of the batch is full: grow it, then call again
+FAULT = 5  # malformed or forbidden: `Wire.fault` is the reason code, `Wire.fault_text` says what was seen
+
+# Row and chunk flags of docs/log-format.md.
+ROW_RETAIN = cython.declare(cython.uint, 4)
+ROW_EXPIRY = cython.declare(cython.uint, 8)
+ROW_V5 = cython.declare(cython.uint, 16)
+ROW_PROPERTIES = cython.declare(cython.uint, 32)
+ROW_EMPTY = cython.declare(cython.uint, 64)
+CHUNK_QOS = cython.declare(cython.uint, 1)
+CHUNK_V5 = cython.declare(cython.uint, 2)
+CHUNK_EXPIRY = cython.declare(cython.uint, 4)
+CHUNK_RETAIN = cython.declare(cython.uint, 8)
+CHUNK_UNIFORM = cython.declare(cython.uint, 32)
+
+
+@cython.cclass
+class Batch:
+    """What one turn brought for one partition: rows, frames and QoS 2 tags in buffers that live on."""
+
+    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    frames_len = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    flags = cython.declare(cython.uint, visibility="readonly")
+    first_form = cython.declare(cython.uint)
+    rows = cython.declare(object)
+    frames = cython.declare(object)
+    tags = cython.declare(object)
+
+    def __init__(self) -> None:
+        self.rows = bytearray(32 * 256)
+        self.frames = bytearray(1 << 18)
+        self.tags = bytearray()
+        self.count = 0
+        self.frames_len = 0
+        self.flags = CHUNK_UNIFORM
+
+    def grow(self, frames_more: cython.Py_ssize_t) -> None:
+        """Make room for `frames_more` more bytes of frames and as many rows as there are already."""
+        wanted: cython.Py_ssize_t = self.frames_len + frames_more
+        if len(self.frames) < wanted:
+            self.frames.extend(bytes(max(wanted - len(self.frames), len(self.frames))))
+        if len(self.rows) < 64 * self.count:
+            self.rows.extend(bytes(len(self.rows)))
+
+    def take(self) -> tuple[bytearray, bytes, int, int, bytes]:
+        """Give (rows, frames, count, chunk flags, tags) as buffers of their own, and start anew."""
+        rows = self.rows[: 32 * self.count]
+        with memoryview(self.frames) as view:
+            frames = bytes(view[: self.frames_len])
+        taken = (rows, frames, self.count, self.flags, bytes(self.tags))
+        if len(self.frames) > 1 << 22:  # one large message must not hold its size for ever
+            self.frames = bytearray(1 << 18)
+        self.count = 0
+        self.frames_len = 0
+        self.flags = CHUNK_UNIFORM
+        if self.tags:
+            self.tags = bytearray()
+        return taken
+
+
+@cython.cclass
+class Wire:
+    """What the walk must remember of one connection, and how the last walk ended."""
+
+    v5 = cython.declare(cython.bint, visibility="public")
+    packet_bytes_max = cython.declare(cython.Py_ssize_t, visibility="public")
+    qos_max = cython.declare(cython.uint, visibility="public")
+    retain_available = cython.declare(cython.bint, visibility="public")
+    alias_max = cython.declare(cython.uint, visibility="public")
+    aliases = cython.declare(object, visibility="public")
+    publishers = cython.declare(object, visibility="public")
+    qos2_open = cython.declare(object, visibility="public")
+    receive_maximum = cython.declare(cython.Py_ssize_t, visibility="public")
+    unacknowledged = cython.declare(cython.Py_ssize_t, visibility="public")
+    acks = cython.declare(object, visibility="public")
+    ack_parts = cython.declare(cython.ulonglong, visibility="public")
+    pubacks = cython.declare(cython.Py_ssize_t, visibility="public")
+    replies = cython.declare(object, visibility="public")
+    window = cython.declare(Window, visibility="public")
+    published = cython.declare(cython.ulonglong, visibility="public")
+    stop = cython.declare(cython.int, visibility="readonly")
+    fault = cython.declare(cython.int, visibility="readonly")
+    fault_text = cython.declare(object, visibility="readonly")
+    topic = cython.declare(object, visibility="readonly")
+    partition = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    frame_bytes = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    last_key = cython.declare(object)
+    last_value = cython.declare(cython.longlong)
+
+    def __init__(self, v5: bool, packet_bytes_max: int, receive_maximum: int, alias_max: int) -> None:
+        self.v5 = v5
+        self.packet_bytes_max = packet_bytes_max
+        self.qos_max = 2
+        self.retain_available = True
+        self.alias_max = alias_max
+        self.aliases = None
+        self.publishers = None
+        self.qos2_open = None
+        self.receive_maximum = receive_maximum
+        self.unacknowledged = 0
+        self.acks = bytearray()
+        self.ack_parts = 0
+        self.pubacks = 0
+        self.replies = bytearray()
+        self.window = None
+        self.published = 0
+        self.stop = MORE
+        self.fault = 0
+        self.fault_text = None
+        self.topic = None
+        self.partition = 0
+        self.frame_bytes = 0
+        self.last_key = None
+        self.last_value = 0
+
+    def forget_topics(self) -> None:
+        """Look every topic up again: what this connection may publish to has changed."""
+        self.last_key = None
+
+    def refuse(self, fault: cython.int, text: object) -> None:
+        self.stop = FAULT
+        self.fault = fault
+        self.fault_text = text
+
+
+def open_tags(wire: Wire) -> list[int]:
+    """The packet ids of inbound QoS 2 messages that wait for PUBREL."""
+    bits = wire.qos2_open
+    if bits is None:
+        return []
+    return [pid for pid in range(1, 65536) if bits[pid >> 3] >> (pid & 7) & 1]
+
+
+@cython.cfunc
+@cython.inline
+def u16(data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.uint:
+    return (cython.cast(cython.uint, data[at]) << 8) | data[at + 1]
+
+
+@cython.cfunc
+@cython.inline
+def put_u32(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
+    out[at] = value & 255
+    out[at + 1] = (value >> 8) & 255
+    out[at + 2] = (value >> 16) & 255
+    out[at + 3] = (value >> 24) & 255
+
+
+@cython.cfunc
+@cython.inline
+def same(
+    a: cython.const[cython.uchar][::1],
+    i: cython.Py_ssize_t,
+    b: cython.const[cython.uchar][::1],
+    n: cython.Py_ssize_t,
+) -> cython.bint:
+    if cython.compiled:
+        return n == 0 or memcmp(cython.address(a[i]), cython.address(b[0]), n) == 0
+    return a[i : i + n] == b[:n]
+
+
+@cython.cfunc
+@cython.inline
+def copy(
+    out: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    data: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+) -> cython.void:
+    if n <= 0:
+        return
+    if cython.compiled:
+        memcpy(cython.address(out[at]), cython.address(data[start]), n)
+    else:
+        out[at : at + n] = data[start : start + n]
+
+
+@cython.cfunc
+@cython.inline
+def utf8_fault(
+    data: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.bint:
+    """Whether the bytes are no UTF-8 string of MQTT 5.0, 1.5.4: ill-formed, a surrogate, or U+0000."""
+    i: cython.Py_ssize_t = start
+    b: cython.uint
+    need: cython.Py_ssize_t
+    low: cython.uint
+    high: cython.uint
+    while i < end:
+        b = data[i]
+        i += 1
+        if b < 0x80:
+            if b == 0:
+                return True
+            continue
+        low, high = 0x80, 0xBF
+        if 0xC2 <= b <= 0xDF:
+            need = 1
+        elif 0xE0 <= b <= 0xEF:
+            need = 2
+            if b == 0xE0:
+                low = 0xA0
+            elif b == 0xED:
+                high = 0x9F
+        elif 0xF0 <= b <= 0xF4:
+            need = 3
+            if b == 0xF0:
+                low = 0x90
+            elif b == 0xF4:
+                high = 0x8F
+        else:
+            return True
+        if i + need > end:
+            return True
+        if data[i] < low or data[i] > high:
+            return True
+        i += 1
+        need -= 1
+        while need > 0:
+            if data[i] < 0x80 or data[i] > 0xBF:
+                return True
+            i += 1
+            need -= 1
+    return False
+
+
+@cython.cfunc
+@cython.inline
+def cut_bytes(data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, n: cython.Py_ssize_t) -> bytes:
+    if n == 0:
+        return b""
+    if cython.compiled:
+        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(data[at])), n)
+    return bytes(data[at : at + n])
+
+
+@cython.cfunc
+def string_end(
+    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """The end of the UTF-8 string at `at`, or -1."""
+    stop: cython.Py_ssize_t
+    if at + 2 > end:
+        return -1
+    stop = at + 2 + u16(data, at)
+    if stop > end or utf8_fault(data, at + 2, stop):
+        return -1
+    return stop
+
+
+# What a walk over the properties of a PUBLISH found: [alias, alias position, expiry present].
+@cython.cclass
+class Found:
+    alias = cython.declare(cython.uint)
+    alias_at = cython.declare(cython.Py_ssize_t)
+    expiry = cython.declare(cython.bint)
+    text = cython.declare(object)
+
+
+@cython.cfunc
+def walk_properties(
+    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t, found: Found
+) -> cython.int:
+    """Check the properties of a PUBLISH from a client (MQTT 5.0, 3.3.2.3); 0, or the reason code."""
+    seen: cython.uint = 0
+    bit: cython.uint
+    kind: cython.uint
+    stop: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    found.alias = 0
+    found.alias_at = -1
+    found.expiry = False
+    while at < end:
+        kind = data[at]
+        at += 1
+        bit = 0
+        if kind == 0x26:  # user property, may repeat
+            at = string_end(data, at, end)
+            if at >= 0:
+                at = string_end(data, at, end)
+            if at < 0:
+                found.text = "a user property of a PUBLISH is malformed"
+                return 0x81
+            continue
+        if kind == 0x01:
+            bit = 1
+            if at >= end:
+                found.text = "a PUBLISH ends inside its payload format indicator"
+                return 0x81
+            if data[at] > 1:
+                found.text = "the payload format indicator of a PUBLISH is neither 0 nor 1"
+                return 0x82
+            stop = at + 1
+        elif kind == 0x02:
+            bit = 2
+            stop = at + 4
+            found.expiry = True
+        elif kind == 0x03:
+            bit = 4
+            stop = string_end(data, at, end)
+        elif kind == 0x08:
+            bit = 8
+            stop = string_end(data, at, end)
+            if stop >= 0:
+                if stop == at + 2:
+                    found.text = "the response topic of a PUBLISH is empty"
+                    return 0x82
+                for i in range(at + 2, stop):
+                    if data[i] == 0x23 or data[i] == 0x2B:
+                        found.text = "the response topic of a PUBLISH has a wildcard"
+                        return 0x82
+        elif kind == 0x09:
+            bit = 16
+            stop = at + 2
+            if stop <= end:
+                stop += u16(data, at)
+        elif kind == 0x23:
+            bit = 32
+            stop = at + 2
+            if stop <= end:
+                found.alias = u16(data, at)
+                found.alias_at = at - 1
+        elif kind == 0x0B:
+            found.text = "a PUBLISH from a client carries a subscription identifier"
+            return 0x82
+        else:
+            found.text = "a PUBLISH carries a property that does not belong there"
+            return 0x81
+        if stop < 0 or stop > end:
+            found.text = "a property of a PUBLISH is malformed"
+            return 0x81
+        if seen & bit:
+            found.text = "a property that may appear once appears twice in a PUBLISH"
+            return 0x82
+        seen |= bit
+        at = stop
+    return 0
+
+
+def cut(
+    wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cython.Py_ssize_t, topics: dict
+) -> int:
+    """Walk whole packets of `data[pos:end]`; returns the position of the first one not taken.
+
+    wire:    the connection; its `stop` says why the walk ended, its `acks` and `replies` grow
+    batches: a Batch a partition, which grow
+    topics:  topic as bytes -> partition << 32 | topic id
+    """
+    buf: cython.const[cython.uchar][::1] = data
+    batch: Batch = None
+    found: Found = None
+    rows: cython.uchar[::1] = None
+    frames: cython.uchar[::1] = None
+    last: cython.const[cython.uchar][::1] = None
+    last_len: cython.Py_ssize_t = -1
+    value: cython.longlong = 0
+    key: object
+    known: object
+    head: cython.uint
+    qos: cython.uint
+    row_flags: cython.uint
+    chunk_flags: cython.uint
+    form: cython.uint
+    rem: cython.Py_ssize_t
+    shift: cython.int
+    byte: cython.uint
+    at: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    topic_at: cython.Py_ssize_t
+    topic_len: cython.Py_ssize_t
+    props_at: cython.Py_ssize_t = 0
+    props_end: cython.Py_ssize_t = 0
+    payload_at: cython.Py_ssize_t
+    pid: cython.uint = 0
+    run_at: cython.Py_ssize_t = -1  # start of bytes that are copied as they are, in one go
+    out: cython.Py_ssize_t = 0
+    row_at: cython.Py_ssize_t
+    part: cython.Py_ssize_t = -1
+    publisher: cython.uint = 0
+    publisher_of: cython.Py_ssize_t = -1
+    verbatim: cython.bint
+    code: cython.int
+    i: cython.Py_ssize_t
+    body: cython.Py_ssize_t
+    props_len: cython.Py_ssize_t
+    frame_len: cython.Py_ssize_t
+
+    wire.stop = MORE
+    wire.frame_bytes = 0
+    if wire.last_key is not None:
+        last = wire.last_key
+        last_len = last.shape[0]
+        value = wire.last_value
+    while pos + 2 <= end:
+        head = buf[pos]
+        # Remaining length, MQTT 5.0, 1.5.5.
+        at = pos + 1
+        rem = 0
+        shift = 0
+        while True:
+            if at >= end:
+                rem = -1
+                break
+            byte = buf[at]
+            at += 1
+            rem |= cython.cast(cython.Py_ssize_t, byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift > 21:
+                wire.refuse(0x81, "a remaining length has five bytes")
+                break
+        if wire.stop == FAULT:
+            break
+        if rem < 0:
+            break
+        stop = at + rem
+        if stop - pos > wire.packet_bytes_max:
+            wire.refuse(0x95, "a packet of %d bytes, the limit is %d" % (stop - pos, wire.packet_bytes_max))
+            break
+        if head >> 4 != 3:
+            if 0x40 <= head < 0x80 and rem <= 3 and stop <= end and (rem == 2 or (wire.v5 and rem == 3)):
+                code = short_ack(wire, head, buf, at, rem)
+                if code == 0:
+                    pos = stop
+                    continue
+            # What was walked so far is complete; the decoder takes it from here.
+            wire.stop = OTHER
+            wire.frame_bytes = stop - pos
+            break
+        if stop > end:
+            wire.frame_bytes = stop - pos
+            break
+        qos = (head >> 1) & 3
+        if qos == 3:
+            wire.refuse(0x81, "a PUBLISH of QoS 3")
+            break
+        if qos == 0 and head & 8:
+            wire.refuse(0x81, "a PUBLISH of QoS 0 with DUP set")
+            break
+        if qos > wire.qos_max:
+            wire.refuse(0x9B, "a PUBLISH of QoS %d, the limit is %d" % (qos, wire.qos_max))
+            break
+        if head & 1 and not wire.retain_available:
+            wire.refuse(0x9A, "a retained PUBLISH, and retained messages are switched off")
+            break
+        if at + 2 > stop:
+            wire.refuse(0x81, "a PUBLISH ends inside its topic")
+            break
+        topic_len = u16(buf, at)
+        topic_at = at + 2
+        payload_at = topic_at + topic_len
+        if payload_at > stop:
+            wire.refuse(0x81, "a PUBLISH ends inside its topic")
+            break
+        if qos:
+            if payload_at + 2 > stop:
+                wire.refuse(0x81, "a PUBLISH ends inside its packet id")
+                break
+            pid = u16(buf, payload_at)
+            payload_at += 2
+            if pid == 0:
+                wire.refuse(0x82, "a PUBLISH with packet id 0")
+                break
+        verbatim = True
+        row_flags = qos
+        chunk_flags = 0
+        if wire.v5:
+            row_flags |= ROW_V5
+            chunk_flags |= CHUNK_V5
+            props_at = payload_at
+            props_len = 0
+            shift = 0
+            while True:
+                if props_at >= stop or shift > 21:
+                    wire.refuse(0x81, "the property length of a PUBLISH is malformed")
+                    break
+                byte = buf[props_at]
+                props_at += 1
+                props_len |= cython.cast(cython.Py_ssize_t, byte & 0x7F) << shift
+                if byte < 0x80:
+                    break
+                shift += 7
+            if wire.stop == FAULT:
+                break
+            props_end = props_at + props_len
+            if props_end > stop:
+                wire.refuse(0x81, "a PUBLISH ends inside its properties")
+                break
+            payload_at = props_end
+            if props_len:
+                row_flags |= ROW_PROPERTIES
+                if found is None:
+                    found = Found()
+                code = walk_properties(buf, props_at, props_end, found)
+                if code:
+                    wire.refuse(code, found.text)
+                    break
+                if found.expiry:
+                    row_flags |= ROW_EXPIRY
+                    chunk_flags |= CHUNK_EXPIRY
+                if found.alias_at >= 0:
+                    if found.alias == 0 or found.alias > wire.alias_max:
+                        wire.refuse(0x94, "topic alias %d, the highest allowed is %d" % (found.alias, wire.alias_max))
+                        break
+                    verbatim = False
+        key = None
+        if topic_len == 0:
+            if not wire.v5 or verbatim:
+                wire.refuse(0x82, "a PUBLISH with an empty topic and no topic alias")
+                break
+            key = wire.aliases[found.alias] if wire.aliases is not None else None
+            if key is None:
+                wire.refuse(0x82, "topic alias %d stands for no topic yet" % found.alias)
+                break
+        # Which topic is it: the last one again, mostly.
+        if key is not None:
+            known = topics.get(key)
+            if known is None:
+                wire.topic = key
+                wire.stop = TOPIC
+                break
+            value = known
+            last_len = -1
+            wire.last_key = None
+        elif topic_len != last_len or not same(buf, topic_at, last, topic_len):
+            key = cut_bytes(buf, topic_at, topic_len)
+            known = topics.get(key)
+            if known is None:
+                wire.topic = key
+                wire.stop = TOPIC
+                break
+            value = known
+            last = key
+            last_len = topic_len
+            wire.last_key = key
+            wire.last_value = value
+        if not verbatim and topic_len:
+            if wire.aliases is None:
+                wire.aliases = [None] * (wire.alias_max + 1)
+            wire.aliases[found.alias] = cut_bytes(buf, topic_at, topic_len)
+        if value < 0:
+            # The publisher may not write there: acknowledged where the packet asks for it, stored nowhere.
+            if run_at >= 0:
+                copy(frames, out, buf, run_at, pos - run_at)
+                out += pos - run_at
+                run_at = -1
+            wire.topic = cut_bytes(buf, topic_at, topic_len) if topic_len else key
+            wire.stop = OTHER
+            wire.frame_bytes = stop - pos
+            break
+        if (value >> 32) != part:
+            if batch is not None:
+                if run_at >= 0:
+                    copy(frames, out, buf, run_at, pos - run_at)
+                    out += pos - run_at
+                    run_at = -1
+                batch.frames_len = out
+            part = value >> 32
+            batch = batches[part]
+            rows = batch.rows
+            frames = batch.frames
+            out = batch.frames_len
+        if publisher_of != part:
+            publisher = wire.publishers[part] if wire.publishers is not None else 0
+            if publisher == 0:
+                wire.partition = part
+                wire.stop = PUBLISHER
+                break
+            publisher_of = part
+        if qos:
+            if qos == 2:
+                if wire.qos2_open is None:
+                    wire.qos2_open = bytearray(8192)
+                if wire.qos2_open[pid >> 3] >> (pid & 7) & 1:
+                    # Sent again before PUBREL: it is in the log already. MQTT 5.0, 4.3.3.
+                    if run_at >= 0:
+                        copy(frames, out, buf, run_at, pos - run_at)
+                        out += pos - run_at
+                        run_at = -1
+                    put_ack(wire.acks, 0x50, pid)
+                    wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
+                    pos = stop
+                    continue
+            if wire.v5 and wire.unacknowledged >= wire.receive_maximum:
+                wire.refuse(0x93, "more than %d unacknowledged PUBLISH packets" % wire.receive_maximum)
+                break
+        # Room: a verbatim run is copied later, so count what it will need.
+        row_at = batch.count * 32
+        i = out + (stop - run_at if run_at >= 0 else stop - pos) + 65540
+        if row_at + 32 > rows.shape[0] or i > frames.shape[0]:
+            wire.frame_bytes = end - pos + 65540 + (pos - run_at if run_at >= 0 else 0)
+            wire.stop = FULL
+            break
+        if head & 1:
+            row_flags |= ROW_RETAIN
+            chunk_flags |= CHUNK_RETAIN
+        if payload_at == stop:
+            row_flags |= ROW_EMPTY
+        if qos:
+            chunk_flags |= CHUNK_QOS
+            wire.unacknowledged += 1
+            if qos == 1:
+                put_ack(wire.acks, 0x40, pid)
+                wire.pubacks += 1
+            else:
+                wire.qos2_open[pid >> 3] |= 1 << (pid & 7)
+                put_ack(wire.acks, 0x50, pid)
+                put_tag(batch.tags, batch.count, pid)
+            wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
+        put_u32(rows, row_at, value & 0xFFFFFFFF)
+        if verbatim and not head & 9:
+            if run_at < 0:
+                run_at = pos
+            put_u32(rows, row_at + 4, out + (pos - run_at))
+            put_u32(rows, row_at + 20, payload_at - pos)
+        else:
+            if run_at >= 0:
+                copy(frames, out, buf, run_at, pos - run_at)
+                out += pos - run_at
+                run_at = -1
+            put_u32(rows, row_at + 4, out)
+            if verbatim:  # only DUP or RETAIN has to go
+                frame_len = stop - pos
+                copy(frames, out, buf, pos, frame_len)
+                frames[out] = head & 0xF6
+                put_u32(rows, row_at + 20, payload_at - pos)
+                out += frame_len
+            else:
+                i = write_without_alias(frames, out, buf, head, topic_at, topic_len, key, qos, props_at, props_end, found.alias_at, stop)
+                put_u32(rows, row_at + 20, i - (stop - payload_at) - out)
+                if props_end - props_at == 3:
+                    row_flags &= ~ROW_PROPERTIES
+                out = i
+        put_u32(rows, row_at + 8, 0)
+        put_u32(rows, row_at + 12, 0)
+        put_u32(rows, row_at + 16, 0)
+        put_u32(rows, row_at + 24, publisher)
+        put_u32(rows, row_at + 28, row_flags)
+        form = row_flags & (ROW_V5 | 3)
+        if batch.count == 0:
+            batch.first_form = form
+        if form != batch.first_form or row_flags & (ROW_EXPIRY | ROW_RETAIN):
+            batch.flags &= ~CHUNK_UNIFORM
+        batch.flags |= chunk_flags
+        batch.count += 1
+        wire.published += 1
+        pos = stop
+    if batch is not None:
+        if run_at >= 0:
+            copy(frames, out, buf, run_at, pos - run_at)
+            out += pos - run_at
+        batch.frames_len = out
+    return pos
+
+
+@cython.cfunc
+@cython.inline
+def put_ack(acks: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
+    acks.append(head)
+    acks.append(2)
+    acks.append(pid >> 8)
+    acks.append(pid & 255)
+
+
+@cython.cfunc
+def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint) -> cython.void:
+    tags.extend(row.to_bytes(4, "little") + pid.to_bytes(4, "little"))
+
+
+@cython.cfunc
+def write_without_alias(
+    out: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    head: cython.uint,
+    topic_at: cython.Py_ssize_t,
+    topic_len: cython.Py_ssize_t,
+    key: object,
+    qos: cython.uint,
+    props_at: cython.Py_ssize_t,
+    props_end: cython.Py_ssize_t,
+    alias_at: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write the frame with its full topic and without its alias; returns its end. It grows by a topic at most."""
+    name: cython.const[cython.uchar][::1]
+    pid_at: cython.Py_ssize_t = topic_at + topic_len
+    props_len: cython.Py_ssize_t = props_end - props_at - 3
+    size: cython.Py_ssize_t
+    full: cython.Py_ssize_t = topic_len
+    if topic_len == 0:
+        name = key
+        full = name.shape[0]
+    size = 2 + full + (2 if qos else 0) + varint_size(props_len) + props_len + (stop - props_end)
+    out[at] = head & 0xF6
+    at = put_varint(out, at + 1, size)
+    out[at] = full >> 8
+    out[at + 1] = full & 255
+    at += 2
+    if topic_len == 0:
+        copy(out, at, name, 0, full)
+    else:
+        copy(out, at, buf, topic_at, full)
+    at += full
+    if qos:
+        out[at] = buf[pid_at]
+        out[at + 1] = buf[pid_at + 1]
+        at += 2
+    at = put_varint(out, at, props_len)
+    copy(out, at, buf, props_at, alias_at - props_at)
+    at += alias_at - props_at
+    copy(out, at, buf, alias_at + 3, props_end - alias_at - 3)
+    at += props_end - alias_at - 3
+    copy(out, at, buf, props_end, stop - props_end)
+    return at + (stop - props_end)
+
+
+@cython.cfunc
+@cython.inline
+def varint_size(value: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    if value < 128:
+        return 1
+    if value < 16384:
+        return 2
+    if value < 2097152:
+        return 3
+    return 4
+
+
+@cython.cfunc
+@cython.inline
+def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    while value >= 128:
+        out[at] = (value & 127) | 128
+        value >>= 7
+        at += 1
+    out[at] = value
+    return at + 1
+
+
+@cython.cfunc
+def short_ack(
+    wire: Wire, head: cython.uint, buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, rem: cython.Py_ssize_t
+) -> cython.int:
+    """Take one acknowledgement of two or three bytes; 1 leaves it to the decoder."""
+    pid: cython.uint = u16(buf, at)
+    code: cython.int
+    if pid == 0 or (rem == 3 and buf[at + 2] != 0):
+        return 1
+    if head == 0x62:  # PUBREL
+        if wire.qos2_open is not None and wire.qos2_open[pid >> 3] >> (pid & 7) & 1:
+            wire.qos2_open[pid >> 3] &= ~(1 << (pid & 7)) & 255
+            if wire.unacknowledged > 0:
+                wire.unacknowledged -= 1
+            put_ack(wire.replies, 0x70, pid)
+        elif wire.v5:
+            wire.replies.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
+        else:
+            put_ack(wire.replies, 0x70, pid)
+        return 0
+    if head != 0x40 and head != 0x50 and head != 0x70:
+        return 1
+    if wire.window is None:
+        code = -1
+    else:
+        code = wire.window.acknowledge(head, pid)
+    if head == 0x50:
+        if code >= 0:
+            wire.replies.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+        elif wire.v5:
+            wire.replies.extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
+        else:
+            wire.replies.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+    return 0

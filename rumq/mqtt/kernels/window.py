@@ -1,0 +1,135 @@
+"""Kernel: what a session has sent at QoS 1 and 2 and not seen completed. MQTT 5.0, 4.3, 4.4 and 4.9.
+
+Packet ids are given in order: message number `s` of a session carries packet id `s mod 65535 + 1`, so an id
+leads to its message without a map. A ring of slots keeps, for each message in flight, its state and where in
+the log it came from, so that it can be sent again.
+
+Knows no bytes of a frame, no socket, no log.
+"""
+
+import cython
+
+# State of a slot.
+DONE = cython.declare(cython.int, 0)
+WAITS_PUBACK = cython.declare(cython.int, 1)
+WAITS_PUBREC = cython.declare(cython.int, 2)
+WAITS_PUBCOMP = cython.declare(cython.int, 3)
+
+IDS = cython.declare(cython.ulonglong, 65535)
+
+
+@cython.cclass
+class Window:
+    """The in-flight window of one session, `limit` messages wide. Its fields are typed in window.pxd."""
+
+    def __init__(self, limit: cython.Py_ssize_t) -> None:
+        self.limit = limit
+        self.in_flight = 0
+        self.head = 0
+        self.next = 0
+        self.completed = 0
+        self.resize(16)
+
+    def resize(self, capacity: cython.Py_ssize_t) -> None:
+        """Make the ring `capacity` slots long (a power of two), keeping what is in it."""
+        states = bytearray(capacity)
+        lsns = bytearray(8 * capacity)
+        readers = bytearray(4 * capacity)
+        new_lsns: cython.ulonglong[::1] = memoryview(lsns).cast("Q")
+        new_readers: cython.uint[::1] = memoryview(readers).cast("I")
+        new_states: cython.uchar[::1] = states
+        seq: cython.ulonglong
+        if self.states is not None:
+            old_lsns: cython.ulonglong[::1] = memoryview(self.lsns).cast("Q")
+            old_readers: cython.uint[::1] = memoryview(self.readers).cast("I")
+            old_states: cython.uchar[::1] = self.states
+            seq = self.head
+            while seq != self.next:
+                new_states[seq & (capacity - 1)] = old_states[seq & self.mask]
+                new_lsns[seq & (capacity - 1)] = old_lsns[seq & self.mask]
+                new_readers[seq & (capacity - 1)] = old_readers[seq & self.mask]
+                seq += 1
+        self.states = states
+        self.lsns = lsns
+        self.readers = readers
+        self.mask = capacity - 1
+
+    @cython.ccall
+    def credit(self) -> cython.Py_ssize_t:
+        """How many more messages may be sent now."""
+        room: cython.Py_ssize_t = 32768 - cython.cast(cython.Py_ssize_t, self.next - self.head)
+        free: cython.Py_ssize_t = self.limit - self.in_flight
+        if free > room:
+            free = room
+        return free if free > 0 else 0
+
+    def reserve(self, count: cython.Py_ssize_t) -> None:
+        """Have slots for `count` more messages (at most `credit()`)."""
+        wanted: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.next - self.head) + count
+        capacity: cython.Py_ssize_t = self.mask + 1
+        if wanted > capacity:
+            while capacity < wanted:
+                capacity *= 2
+            self.resize(capacity)
+
+    @cython.ccall
+    def acknowledge(self, head: cython.uint, pid: cython.uint) -> cython.int:
+        """Take PUBACK (0x40), PUBREC (0x50) or PUBCOMP (0x70); -1: no such message waits for that."""
+        states: cython.uchar[::1] = self.states
+        seq: cython.ulonglong
+        state: cython.int
+        start: cython.ulonglong = self.head % IDS
+        want: cython.ulonglong = pid - 1
+        seq = self.head + ((want + IDS - start) % IDS)
+        if seq >= self.next:
+            return -1
+        state = states[seq & self.mask]
+        if head == 0x50:
+            if state == WAITS_PUBREC:
+                states[seq & self.mask] = WAITS_PUBCOMP
+                return 1
+            return 0 if state == WAITS_PUBCOMP else -1
+        if head == 0x40 and state != WAITS_PUBACK:
+            return -1
+        if head == 0x70 and state != WAITS_PUBCOMP:
+            return -1
+        self.finish(seq)
+        return 1
+
+    def refuse(self, pid: cython.uint) -> bool:
+        """End the flow of `pid`: the client answered PUBACK or PUBREC with an error. False: unknown."""
+        states: cython.uchar[::1] = self.states
+        seq: cython.ulonglong = self.head + (((pid - 1) + IDS - self.head % IDS) % IDS)
+        if pid == 0 or seq >= self.next or states[seq & self.mask] == DONE:
+            return False
+        self.finish(seq)
+        return True
+
+    @cython.cfunc
+    def finish(self, seq: cython.ulonglong) -> cython.void:
+        states: cython.uchar[::1] = self.states
+        states[seq & self.mask] = DONE
+        self.in_flight -= 1
+        self.completed += 1
+        while self.head != self.next and states[self.head & self.mask] == DONE:
+            self.head += 1
+
+    def waiting(self) -> list[tuple[int, int, int, int]]:
+        """(packet id, state, reader, lsn) of each message in flight, oldest first."""
+        lsns = memoryview(self.lsns).cast("Q")
+        readers = memoryview(self.readers).cast("I")
+        found = []
+        seq = self.head
+        while seq != self.next:
+            slot = seq & self.mask
+            if self.states[slot] != DONE:
+                found.append((int(seq % IDS) + 1, self.states[slot], readers[slot], lsns[slot]))
+            seq += 1
+        return found
+
+    def lowest_lsn(self, reader: int) -> int | None:
+        """The lsn of the oldest message of `reader` in flight; None: none is."""
+        for _, _, of, lsn in self.waiting():
+            if of == reader:
+                return int(lsn)
+        return None
