@@ -1,0 +1,211 @@
+"""The table of settings: every key with its type, unit, bounds, default and one line of why.
+
+It is the flags, config.toml, the environment and the messages at once: `rumq.settings.load` reads the sources
+against it, `rumq.settings.show` writes config.toml from it. Names carry their unit and bound last.
+Refuses to know where a value came from, and what is done with it.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+DAY_SECONDS = 86_400
+
+
+def number(line: str, unit: str, least: float, most: float) -> Meta:
+    """A key's line, its unit, and its bounds, both allowed."""
+    return Meta(ge=least, le=most, description=line, extra={"unit": unit})
+
+
+def text(line: str, most: int) -> Meta:
+    """The line of a key that takes 1 to `most` characters."""
+    return Meta(min_length=1, max_length=most, description=line, extra={"unit": "text"})
+
+
+def choice(line: str) -> Meta:
+    """The line of a key whose type lists what is allowed."""
+    return Meta(description=line, extra={"unit": ""})
+
+
+Durability: TypeAlias = Literal["process", "disk"]
+SEGMENT_BYTES = number("a segment is sealed, and a new one begun, at this size", "bytes", 64 * KIB, 4 * GIB)
+SEGMENT_SECONDS = number("a segment is also sealed at this age", "seconds", 1, 366 * DAY_SECONDS)
+RETENTION_BYTES = number(
+    "a partition's oldest sealed segments go while it is larger; 0 keeps all", "bytes", 0, 2**60
+)
+RETENTION_SECONDS = number(
+    "sealed segments go when their newest record is older; 0 keeps all", "seconds", 0, 36_500 * DAY_SECONDS
+)
+DURABILITY = choice(
+    'what an acknowledgement promises: "process" survives the death of rumqd, "disk" a power loss as well'
+)
+
+
+class Listener(Struct, frozen=True, kw_only=True):
+    """Where MQTT clients come in."""
+
+    host: Annotated[
+        str, text('address to listen on; "0.0.0.0" and "::" are every address of this machine', 255)
+    ] = "localhost"
+    port: Annotated[int, number("TCP port; 0 takes any free one, named in listener.bound", "", 0, 65_535)] = (
+        1883
+    )
+    backlog: Annotated[
+        int, number("connections the kernel may hold before they are accepted", "connections", 1, 65_535)
+    ] = 1024
+    connections_max: Annotated[
+        int, number("more are closed at once; each costs one file descriptor", "connections", 1, 10_000_000)
+    ] = 100_000
+    connect_seconds_max: Annotated[
+        float, number("time for a new connection to send its CONNECT", "seconds", 0.1, 3600)
+    ] = 10.0
+
+
+class Data(Struct, frozen=True, kw_only=True):
+    """Where the log and the sessions live."""
+
+    dir: Annotated[str, text("made if missing; one broker at a time holds it", 4096)] = "rumq-data"
+
+
+class Shards(Struct, frozen=True, kw_only=True):
+    """How many processes share the work."""
+
+    count: Annotated[
+        int, number("processes, one a core; only 1 is accepted, more are not built yet", "processes", 1, 1)
+    ] = 1
+
+
+class Log(Struct, frozen=True, kw_only=True):
+    """What every stream inherits, and the memory of the log."""
+
+    durability: Annotated[Durability, DURABILITY] = "disk"
+    segment_bytes_max: Annotated[int, SEGMENT_BYTES] = 64 * MIB
+    segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600
+    retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
+    retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
+    linger_ms: Annotated[
+        int, number("how long QoS 0 records may wait to be written with others", "milliseconds", 0, 10_000)
+    ] = 5
+    pending_bytes_max: Annotated[
+        int, number("unwritten records before publishers are slowed down", "bytes", 64 * KIB, 64 * GIB)
+    ] = 64 * MIB
+    hot_bytes_max: Annotated[
+        int,
+        number("newest records kept in memory, so that live subscribers need no disk", "bytes", 0, 64 * GIB),
+    ] = 64 * MIB
+
+
+class Stream(Struct, frozen=True, kw_only=True):
+    """Some topics, and how they are kept. A topic belongs to the first stream whose filters match it.
+
+    What a stream leaves out it takes from [log]. Without one for "#", a stream "main" is added at the end.
+    """
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z",
+            description="names its directory; 1 to 64 of a-z, 0-9, _ and -",
+            extra={"unit": "text of a-z, 0-9, _ and -, at most 64, beginning with a letter or digit"},
+        ),
+    ] = "main"
+    filters: Annotated[
+        tuple[str, ...],
+        Meta(
+            min_length=1,
+            description="MQTT topic filters",
+            extra={"unit": 'a list of MQTT topic filters, such as ["plant/#", "pump/+/state"]'},
+        ),
+    ] = ("#",)
+    partitions: Annotated[
+        int, number("logs that share the stream's topics; a topic stays in one", "partitions", 1, 1024)
+    ] = 1
+    durability: Annotated[Durability, DURABILITY] = "disk"
+    segment_bytes_max: Annotated[int, SEGMENT_BYTES] = 64 * MIB
+    segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600
+    retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
+    retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
+
+
+class Mqtt(Struct, frozen=True, kw_only=True):
+    """What one client may do. MQTT 5 clients are told in CONNACK (MQTT 5.0, 3.2.2.3)."""
+
+    packet_bytes_max: Annotated[
+        int, number("largest packet taken from a client", "bytes", 128, 268_435_460)
+    ] = 16 * MIB
+    topic_bytes_max: Annotated[int, number("longest topic or filter, as UTF-8", "bytes", 1, 65_535)] = 65_535
+    topic_levels_max: Annotated[
+        int, number('most levels of a topic or filter, which "/" parts', "levels", 1, 65_535)
+    ] = 128
+    receive_maximum: Annotated[
+        int, number("QoS 1 and 2 messages a client may send unacknowledged", "messages", 1, 65_535)
+    ] = 1024
+    inflight_max: Annotated[
+        int,
+        number(
+            "QoS 1 and 2 messages sent to a client unacknowledged, if it allows it", "messages", 1, 65_535
+        ),
+    ] = 1000
+    keep_alive_seconds_max: Annotated[
+        int,
+        number(
+            "longer keep-alives are shortened to this; below 65535 everyone has one", "seconds", 1, 65_535
+        ),
+    ] = 65_535
+    topic_alias_maximum: Annotated[
+        int, number("topic aliases a client may define; 0 for none", "aliases", 0, 65_535)
+    ] = 64
+    topic_alias_out_maximum: Annotated[
+        int, number("topic aliases used towards a client, if it allows it", "aliases", 0, 65_535)
+    ] = 16
+    session_expiry_seconds_max: Annotated[
+        int,
+        number("how long a session outlives its connection; 4294967295 is for ever", "seconds", 0, 2**32 - 1),
+    ] = 2**32 - 1
+    subscriptions_max: Annotated[
+        int, number("subscriptions of one session", "subscriptions", 1, 10_000_000)
+    ] = 10_000
+    backlog_records_max: Annotated[
+        int,
+        number(
+            "a session further behind loses the oldest; 0 for whatever the log holds", "records", 0, 2**60
+        ),
+    ] = 0
+    retain_available: Annotated[bool, choice("whether messages may be retained")] = True
+    wildcard_subscription_available: Annotated[bool, choice('whether filters may hold "+" and "#"')] = True
+    shared_subscription_available: Annotated[bool, choice("whether $share/<group>/<filter> is served")] = True
+    subscription_identifiers_available: Annotated[bool, choice("whether subscriptions may be numbered")] = (
+        True
+    )
+    maximum_qos: Annotated[int, number("highest QoS a client may publish with", "", 0, 2)] = 2
+    client_id_bytes_max: Annotated[
+        int, number("longest client identifier, as UTF-8", "bytes", 23, 65_535)
+    ] = 65_535
+    outbox_bytes_max: Annotated[
+        int,
+        number("bytes waiting for one client's socket before it reads on from the log", "bytes", 4096, GIB),
+    ] = 256 * KIB
+
+
+class Events(Struct, frozen=True, kw_only=True):
+    """What rumqd tells its operator on standard error; docs/events.md lists it."""
+
+    format: Annotated[
+        Literal["auto", "human", "json"], choice('"auto" is human on a terminal and JSON elsewhere')
+    ] = "auto"
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"], choice("the least important event that is written")
+    ] = "info"
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """All of it. `Settings()` is the broker that a bare `rumqd` runs."""
+
+    listener: Listener = Listener()
+    data: Data = Data()
+    shards: Shards = Shards()
+    log: Log = Log()
+    stream: tuple[Stream, ...] = (Stream(),)  # at least one; the last resort takes "#"
+    mqtt: Mqtt = Mqtt()
+    events: Events = Events()

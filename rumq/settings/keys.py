@@ -1,0 +1,152 @@
+"""The table of settings, key by key: its type, its words, and how text becomes its value.
+
+The table itself is `rumq.config`. Refuses to know the sources; gives back None or a reason, never raises.
+"""
+
+import tomllib
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_origin
+
+import msgspec
+
+from rumq.config import Settings, Stream
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...]
+SUFFIXES: Final = {
+    "bytes": {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40},
+    "seconds": {"s": 1, "m": 60, "h": 3600, "d": 86_400},
+}
+SUFFIX_EXAMPLES: Final = {"bytes": "64 MiB", "seconds": "7d"}
+NO_BOUND: Final = 2**60  # a bound of the type rather than of the setting
+STREAM: Final = "stream"
+
+
+class Key(NamedTuple):
+    """One setting. `type` keeps its bounds (msgspec.Meta); `unit` is empty where the line says it."""
+
+    name: str  # "segment_bytes_max"
+    type: Any
+    default: Value
+    line: str
+    unit: str
+    least: float | None
+    most: float | None
+
+    @property
+    def plain(self) -> Any:
+        """The type without its bounds: int, float, str, bool, a Literal or a tuple."""
+        return get_args(self.type)[0]
+
+    @property
+    def allowed(self) -> str:
+        """What may stand here, as the end of "expected ..."."""
+        plain = self.plain
+        if plain is bool:
+            return "true or false"
+        if get_origin(plain) is Literal:
+            *some, last = (f'"{word}"' for word in get_args(plain))
+            return f"{', '.join(some)} or {last}"
+        if plain in (int, float):
+            if self.least == self.most:
+                return f"{self.least}: {self.line}"
+            kind = "a whole number" if plain is int else "a number"
+            unit = f" of {self.unit}" if self.unit else ""
+            also = f', or text such as "{SUFFIX_EXAMPLES[self.unit]}"' if self.unit in SUFFIXES else ""
+            return f"{kind}{unit}, {self.limits}{also}"
+        if self.unit == "text":
+            return f"text of 1 to {self.most} characters"
+        return self.unit
+
+    @property
+    def limits(self) -> str:
+        """The bounds of a number in few words."""
+        if self.least == self.most:
+            return f"only {self.least}"
+        least, most = (as_counted(bound or 0, self.unit) for bound in (self.least, self.most))
+        return f"{least} or more" if (self.most or 0) >= NO_BOUND else f"{least} to {most}"
+
+    def maybe_value(self, raw: object) -> Value | None:
+        """The checked value of `raw` as TOML gives it, or None where it is not allowed."""
+        if isinstance(raw, str) and self.unit in SUFFIXES:
+            raw = maybe_counted(raw, self.unit)
+        try:
+            value: Value = msgspec.convert(raw, self.type)
+        except msgspec.ValidationError:
+            return None
+        return value
+
+    def maybe_value_of_text(self, text: str) -> Value | None:
+        """The same for the environment and the command line, where everything is text."""
+        plain = self.plain
+        if plain is str or get_origin(plain) is Literal:
+            return self.maybe_value(text)
+        if self.unit in SUFFIXES and maybe_counted(text, self.unit) is not None:
+            return self.maybe_value(text)
+        return self.maybe_value(maybe_toml(text))
+
+
+def as_counted(number: float, unit: str) -> str:
+    """A number of bytes as `64 MiB` where it is one; others as they are."""
+    for suffix, factor in reversed(SUFFIXES["bytes"].items()):
+        if unit == "bytes" and number and number % factor == 0:
+            return f"{number // factor} {suffix}"
+    return str(number)
+
+
+def maybe_counted(text: str, unit: str) -> int | None:
+    """`64 MiB` or `7d` as a number of bytes or seconds."""
+    for suffix, factor in SUFFIXES[unit].items():
+        digits = text.removesuffix(suffix).strip()
+        if text.endswith(suffix) and len(digits) < 19 and digits.isascii() and digits.isdecimal():
+            return int(digits) * factor
+    return None
+
+
+def maybe_toml(text: str) -> object | None:
+    """One TOML value, as after `key = ` on one line."""
+    if "\n" in text or "\r" in text:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}").get("value")
+    except ValueError:  # not TOML, or a number of more digits than Python reads
+        return None
+
+
+def as_toml(value: object) -> str:
+    """A value as a person would write it in config.toml, on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and abs(value) >= 100_000:
+        return f"{value:_}"
+    if isinstance(value, str):
+        # The environment may hold bytes that are no text.
+        return msgspec.json.encode(value.encode(errors="backslashreplace").decode()).decode()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(as_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {as_toml(item)}' for key, item in value.items())} }}"
+    return str(value)
+
+
+def keys_of(table: type[msgspec.Struct]) -> dict[str, Key]:
+    """The keys of one section, in the table's order."""
+    return {field.name: key_of(field) for field in msgspec.structs.fields(table)}
+
+
+def key_of(field: msgspec.structs.FieldInfo) -> Key:
+    meta = next(part for part in get_args(field.type) if isinstance(part, msgspec.Meta))
+    assert meta.description is not None and meta.extra is not None
+    least = meta.ge if meta.ge is not None else meta.min_length
+    most = meta.le if meta.le is not None else meta.max_length
+    return Key(field.name, field.type, field.default, meta.description, meta.extra["unit"], least, most)
+
+
+SECTION_TYPES: Final[dict[str, type[msgspec.Struct]]] = {
+    field.name: field.type for field in msgspec.structs.fields(Settings) if field.name != STREAM
+}
+SECTIONS: Final = {name: keys_of(table) for name, table in SECTION_TYPES.items()}
+STREAM_KEYS: Final = keys_of(Stream)
+INHERITED: Final = tuple(name for name in STREAM_KEYS if name in SECTIONS["log"])
+KEYS: Final = {f"{section}.{name}": key for section, keys in SECTIONS.items() for name, key in keys.items()}
+VARIABLES: Final = {f"RUMQ_{dotted.replace('.', '_').upper()}": dotted for dotted in KEYS} | {
+    "RUMQ_STREAM": STREAM
+}

@@ -1,0 +1,207 @@
+"""Read the settings from their sources. Later ones win: default, config file, environment, command line.
+
+Every value of every source is checked, also one that a later source overrides, and all faults are reported at
+once: who starts a broker should need one try, not one a mistake. Refuses to know what a setting does.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rumq.config import Settings, Stream
+from rumq.errors import ConfigError, Fault
+from rumq.settings.keys import (
+    INHERITED,
+    KEYS,
+    SECTION_TYPES,
+    SECTIONS,
+    STREAM,
+    STREAM_KEYS,
+    VARIABLES,
+    Value,
+    as_toml,
+    maybe_toml,
+)
+from rumq.settings.rules import broken_rules
+
+
+class Flag(NamedTuple):
+    """A setting from the command line: `key` dotted, `text` as typed, `source` "--set" or the flag."""
+
+    key: str
+    text: str
+    source: str
+
+
+class Loaded(NamedTuple):
+    """The settings in force, and where each came from: dotted key (stream keys by name) -> source."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+def load_settings(
+    path: Path | None = None, environ: Mapping[str, str] | None = None, flags: Iterable[Flag] = ()
+) -> Loaded:
+    """Merge the sources and check the result.
+
+    path: a TOML file; environ: names as RUMQ_LOG_DURABILITY, others are left alone
+    raises: ConfigError with every fault found
+    """
+    draft = Draft()
+    if path is not None:
+        draft.take_file(path)
+    draft.take_environment(environ or {})
+    draft.take_flags(flags)
+    if draft.faults:
+        raise ConfigError(*draft.faults)
+    loaded = draft.loaded()
+    if broken := broken_rules(loaded.settings, loaded.origins):
+        raise ConfigError(*broken)
+    return loaded
+
+
+class Draft:
+    """What the sources have said so far, and what was wrong with it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.streams: list[dict[str, Value]] = []
+        self.origins: dict[str, str] = {}
+        self.streams_origin = ""
+        self.faults: list[Fault] = []
+
+    def refuse(self, source: str, key: str, problem: str, value: str = "") -> None:
+        self.faults.append(Fault(source, key, value, problem))
+
+    def take_file(self, path: Path) -> None:
+        source = str(path)
+        try:
+            tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as fault:
+            return self.refuse(source, "", f"cannot be read: {fault.strerror}")
+        except UnicodeDecodeError as fault:
+            return self.refuse(source, "", f"is not UTF-8 at byte {fault.start}")
+        except ValueError as fault:
+            return self.refuse(source, "", f"is not TOML: {fault}")
+        for section, content in tree.items():
+            if section == STREAM:
+                self.take_streams(source, content)
+            elif section not in SECTIONS:
+                shown = "" if isinstance(content, dict | list) else section
+                self.refuse(source, shown or f"[{section}]", unknown(section, SECTIONS, tree=not shown))
+            elif not isinstance(content, dict):
+                self.refuse(
+                    source, section, f"expected a section, [{section}], not a value", as_toml(content)
+                )
+            else:
+                for name, raw in content.items():
+                    self.take_raw(source, f"{section}.{name}", raw)
+
+    def take_raw(self, source: str, dotted: str, raw: object) -> None:
+        if (key := KEYS.get(dotted)) is None:
+            self.refuse(source, dotted, unknown(dotted, KEYS))
+        elif (value := key.maybe_value(raw)) is None:
+            self.refuse(source, dotted, f"expected {key.allowed}", as_toml(raw))
+        else:
+            self.values[dotted], self.origins[dotted] = value, source
+
+    def take_environment(self, environ: Mapping[str, str]) -> None:
+        for variable in sorted(environ):
+            if not variable.startswith("RUMQ_"):
+                continue
+            source = f"environment {variable}"
+            if variable in VARIABLES:
+                self.take_text(source, VARIABLES[variable], environ[variable])
+            elif near := near_words(variable, VARIABLES, cutoff=0.85):
+                # Others are left alone: container platforms put RUMQ_SERVICE_HOST and the like here.
+                self.refuse(source, "", f"no such setting; did you mean {near}?")
+
+    def take_flags(self, flags: Iterable[Flag]) -> None:
+        for flag in flags:
+            if flag.key == STREAM or flag.key in KEYS:
+                self.take_text(flag.source, flag.key, flag.text)
+            else:
+                self.refuse(flag.source, flag.key, unknown(flag.key, [*KEYS, STREAM]))
+
+    def take_text(self, source: str, dotted: str, text: str) -> None:
+        if dotted == STREAM:
+            return self.take_streams(source, maybe_toml(text), as_text=text)
+        key = KEYS[dotted]
+        if (value := key.maybe_value_of_text(text)) is None:
+            shown = text if maybe_toml(text) is not None else as_toml(text)
+            self.refuse(source, dotted, f"expected {key.allowed}", shown)
+        else:
+            self.values[dotted], self.origins[dotted] = value, source
+
+    def take_streams(self, source: str, raw: object, as_text: str | None = None) -> None:
+        """Replace the streams of earlier sources as a whole: their order decides where a topic goes."""
+        if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
+            expected = '[[stream]] sections, or on one line [{ name = "plant", filters = ["plant/#"] }]'
+            return self.refuse(
+                source, STREAM, f"expected {expected}", as_toml(raw if as_text is None else as_text)
+            )
+        self.streams_origin = source
+        self.streams = [self.stream(source, number, each) for number, each in enumerate(raw, start=1)]
+
+    def stream(self, source: str, number: int, raw: dict[str, Any]) -> dict[str, Value]:
+        name = raw.get("name")
+        prefix = f"{STREAM}.{name}" if isinstance(name, str) and name else f"{STREAM} number {number}"
+        values: dict[str, Value] = {}
+        for key_name, each in raw.items():
+            if (key := STREAM_KEYS.get(key_name)) is None:
+                self.refuse(source, f"{prefix}.{key_name}", unknown(key_name, STREAM_KEYS))
+            elif (value := key.maybe_value(each)) is None:
+                self.refuse(source, f"{prefix}.{key_name}", f"expected {key.allowed}", as_toml(each))
+            else:
+                values[key_name] = value
+        for needed in ("name", "filters"):
+            if needed not in raw:
+                self.refuse(source, prefix, f"{needed} is missing: expected {STREAM_KEYS[needed].allowed}")
+        return values
+
+    def loaded(self) -> Loaded:
+        """Everything filled in: a stream's missing keys from [log], the rest from the defaults."""
+        sections: dict[str, Any] = {
+            section: SECTION_TYPES[section](
+                **{
+                    name: self.values[f"{section}.{name}"]
+                    for name in keys
+                    if f"{section}.{name}" in self.values
+                }
+            )
+            for section, keys in SECTIONS.items()
+        }
+        origins = {dotted: self.origins.get(dotted, "default") for dotted in KEYS}
+        inherited = {name: getattr(sections["log"], name) for name in INHERITED}
+        streams = [(Stream(**inherited | values), self.streams_origin) for values in map(dict, self.streams)]
+        if not any("#" in stream.filters for stream, _ in streams):
+            streams.append((Stream(**inherited), "default"))
+            self.streams.append({})
+        for (stream, source), values in zip(streams, self.streams, strict=True):
+            for name in STREAM_KEYS:
+                origin = source if name in values else "[log]" if name in INHERITED else "default"
+                origins[f"{STREAM}.{stream.name}.{name}"] = origin
+        settings = Settings(**sections, stream=tuple(stream for stream, _ in streams))
+        return Loaded(settings, origins)
+
+
+def unknown(word: str, known: Iterable[str], *, tree: bool = False) -> str:
+    """Say that there is no such setting, and which one was probably meant."""
+    if tree:
+        near = near_words(word, [*known, STREAM])
+    else:
+        # The right key in the wrong section is the commonest slip of all.
+        last = word.rpartition(".")[2]
+        near = " or ".join(dotted for dotted in KEYS if dotted.endswith(f".{last}")) or near_words(
+            word, known
+        )
+    what = "section" if tree else "setting"
+    return f"no such {what}; " + (f"did you mean {near}?" if near else "config.toml lists them all")
+
+
+def near_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    import difflib  # only a mistake pays for it
+
+    return " or ".join(difflib.get_close_matches(word, list(known), n=2, cutoff=cutoff))

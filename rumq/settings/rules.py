@@ -1,0 +1,77 @@
+"""Settings that are each allowed and impossible together. Each names the way out.
+
+Knows `Settings` only. Refuses to know the sources beyond their names.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from rumq.config import Settings, Stream
+from rumq.errors import Fault
+from rumq.settings.keys import as_toml
+
+
+def broken_rules(settings: Settings, origins: Mapping[str, str]) -> list[Fault]:
+    """Every rule that does not hold, as a fault of the key that is easiest to change."""
+    return [*broken_log(settings, origins), *broken_streams(settings.stream, origins)]
+
+
+def broken_log(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:
+    packet, pending = settings.mqtt.packet_bytes_max, settings.log.pending_bytes_max
+    if pending < packet:
+        yield Fault(
+            origins["log.pending_bytes_max"],
+            "log.pending_bytes_max",
+            as_toml(pending),
+            f"expected at least mqtt.packet_bytes_max, {as_toml(packet)}, or no such packet could be written",
+        )
+
+
+def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> Iterator[Fault]:
+    names: set[str] = set()
+    taken: dict[str, str] = {}
+    for stream in streams:
+        prefix = f"stream.{stream.name}"
+        source = origins[f"{prefix}.name"]
+        if stream.name in names:
+            added = source == "default"
+            way_out = 'give it the filter "#", or another name' if added else "give one of them another name"
+            yield Fault(
+                source, f"{prefix}.name", as_toml(stream.name), f"two streams have this name; {way_out}"
+            )
+        names.add(stream.name)
+        for topic_filter in stream.filters:
+            key = f"{prefix}.filters"
+            if problem := filter_problem(topic_filter):
+                yield Fault(source, key, as_toml(topic_filter), problem)
+            elif topic_filter in taken or ("#" in taken and not topic_filter.startswith("$")):
+                # First match wins, so nothing would ever be kept as this stream asks.
+                first = taken.get(topic_filter) or taken["#"]
+                yield Fault(
+                    source,
+                    key,
+                    as_toml(topic_filter),
+                    f"never reached: {first} comes first and takes all; move it up",
+                )
+        taken |= dict.fromkeys(stream.filters, prefix)
+        if 0 < stream.retention_bytes_max < stream.segment_bytes_max:
+            yield Fault(
+                origins[f"{prefix}.retention_bytes_max"],
+                f"{prefix}.retention_bytes_max",
+                as_toml(stream.retention_bytes_max),
+                "expected 0, or at least segment_bytes_max, "
+                f"{as_toml(stream.segment_bytes_max)}: whole segments are deleted",
+            )
+
+
+def filter_problem(topic_filter: str) -> str:
+    """Why this is no filter for a stream (MQTT 5.0, 4.7.1), or an empty text."""
+    levels = topic_filter.split("/")
+    if not topic_filter or "\0" in topic_filter:
+        return "expected 1 or more characters, none of them NUL"
+    if len(topic_filter.encode(errors="surrogatepass")) > 65_535:
+        return "expected at most 65535 bytes"
+    if any("#" in level and level != "#" for level in levels) or "#" in levels[:-1]:
+        return 'expected "#" alone in the last level, as in "plant/#"'
+    if any("+" in level and level != "+" for level in levels):
+        return 'expected "+" alone in its level, as in "plant/+/state"'
+    return ""

@@ -1,0 +1,86 @@
+"""Write settings for people: the commented config.toml, and what is in force with where it came from.
+
+Both are TOML. Refuses to know any key by name: all is in the table.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from rumq.config import Settings, Stream
+from rumq.settings.keys import SECTION_TYPES, SECTIONS, STREAM, STREAM_KEYS, Key, as_toml
+from rumq.settings.load import Loaded
+
+HEAD = """\
+# Every setting of rumqd, its default, its unit and a line of why. Run it with: rumqd run --config config.toml
+#
+# The same key as an environment variable: log.durability is RUMQ_LOG_DURABILITY. On the command line:
+# --set log.durability=process. The command line wins over the environment, that over this file.
+# Bytes may be written as "64 MiB" and seconds as "7d". An unknown key or an impossible value is refused.
+# This file is written from rumq's own table of settings: rumqd config --example
+"""
+
+STREAM_EXAMPLE = Stream(name="plant", filters=("plant/#",))
+
+
+def example() -> str:
+    """config.toml: every key at its default, and one stream as a comment."""
+    return "\n".join([HEAD, *example_lines()])
+
+
+def example_lines() -> Iterator[str]:
+    for section, keys in SECTIONS.items():
+        yield from about(SECTION_TYPES[section])
+        yield f"[{section}]"
+        for key in keys.values():
+            yield f"# {key.line}"
+            yield with_comment(f"{key.name} = {as_toml(key.default)}", bounds(key))
+        yield ""
+        if section == "log":  # where a stream's missing keys come from
+            yield from stream_example()
+
+
+def stream_example() -> Iterator[str]:
+    yield from about(Stream)
+    yield f"# [[{STREAM}]]"
+    for key in STREAM_KEYS.values():
+        yield f"# # {key.line}"
+        yield with_comment(f"# {key.name} = {as_toml(getattr(STREAM_EXAMPLE, key.name))}", bounds(key))
+    yield ""
+
+
+def about(table: type[msgspec.Struct]) -> Iterator[str]:
+    for line in (table.__doc__ or "").strip().splitlines():
+        yield f"# {line.strip()}".rstrip()
+
+
+def bounds(key: Key) -> str:
+    """Unit and bounds, or the choice, in a few words."""
+    if key.plain in (int, float):
+        return f"{key.unit}, {key.limits}" if key.unit else key.limits
+    return key.allowed
+
+
+def with_comment(setting: str, comment: str) -> str:
+    return f"{setting:<44}# {comment}"
+
+
+def in_force(loaded: Loaded) -> str:
+    """The settings as TOML that could be run again, each with its source."""
+    return "\n".join(in_force_lines(loaded.settings, loaded.origins))
+
+
+def in_force_lines(settings: Settings, origins: dict[str, str]) -> Iterator[str]:
+    for section, keys in SECTIONS.items():
+        yield f"[{section}]"
+        for name in keys:
+            value = getattr(getattr(settings, section), name)
+            yield with_comment(f"{name} = {as_toml(value)}", origins[f"{section}.{name}"])
+        yield ""
+    for stream in settings.stream:
+        yield f"[[{STREAM}]]"
+        for name in STREAM_KEYS:
+            value = getattr(stream, name)
+            source = origins[f"{STREAM}.{stream.name}.{name}"]
+            yield with_comment(f"{name} = {as_toml(value)}", source)
+        yield ""
