@@ -1,0 +1,127 @@
+"""Events: the code says nothing that docs/events.md does not list, and says it so that a line is a line."""
+
+import ast
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from rumq.events import get_logger, setup_events
+
+ROOT = Path(__file__).parents[1]
+LEVELS = {"debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error"}
+EVENT_NAME = re.compile(r"^[a-z_]+\.[a-z_]+$")
+ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]*) \|", re.MULTILINE)
+
+LISTED = {
+    name: (level, {field.strip() for field in fields.split(",")})
+    for name, level, fields in ROW.findall((ROOT / "docs/events.md").read_text())
+}
+
+
+def said_by(path: Path) -> Iterator[tuple[int, str, str, set[str]]]:
+    """Each call in the file that looks like an event: its line, name, level and fields."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in LEVELS
+            and node.args
+            and isinstance(name := node.args[0], ast.Constant)
+            and EVENT_NAME.match(str(name.value))
+        ):
+            fields = {keyword.arg for keyword in node.keywords if keyword.arg} - {"exc_info"}
+            yield node.lineno, name.value, LEVELS[node.func.attr], fields
+
+
+def test_every_event_in_the_code_is_listed_with_its_level_and_fields() -> None:
+    strangers = [
+        f"{path.relative_to(ROOT)}:{line} {name} at {level}, fields {sorted(fields)}"
+        for path in sorted((ROOT / "rumq").rglob("*.py"))
+        for line, name, level, fields in said_by(path)
+        if name not in LISTED or level != LISTED[name][0] or not fields <= LISTED[name][1]
+    ]
+    assert not strangers, "docs/events.md does not have:\n" + "\n".join(strangers)
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    before = structlog.get_config()
+    yield io.StringIO()
+    structlog.configure(**before)
+
+
+def test_json_has_time_level_event_and_floor_and_then_the_fields(stream: io.StringIO) -> None:
+    setup_events("json", "info", stream)
+    get_logger("rumq.net").info("listener.bound", host="localhost", port=1883, path=Path("a"), raw=b"\xff")
+    event = json.loads(stream.getvalue())
+    assert list(event)[:4] == ["time", "level", "event", "floor"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", event["time"])
+    assert (event["level"], event["event"], event["floor"]) == ("info", "listener.bound", "rumq.net")
+    assert (event["host"], event["port"]) == ("localhost", 1883)
+
+
+def test_a_logger_made_before_the_set_up_follows_it(stream: io.StringIO) -> None:
+    log = get_logger("rumq.net")
+    setup_events("json", "info", stream)
+    log.info("listener.bound")
+    assert "listener.bound" in stream.getvalue()
+
+
+def test_auto_is_json_where_there_is_no_terminal(stream: io.StringIO) -> None:
+    setup_events("auto", "info", stream)
+    get_logger("rumq").info("broker.ready")
+    assert json.loads(stream.getvalue())["event"] == "broker.ready"
+
+
+def test_events_below_the_level_are_not_written(stream: io.StringIO) -> None:
+    setup_events("json", "warning", stream)
+    get_logger("rumq").info("broker.ready")
+    assert stream.getvalue() == ""
+
+
+def test_a_person_reads_one_line_an_event(stream: io.StringIO) -> None:
+    setup_events("human", "info", stream)
+    get_logger("rumq.net").bind(client_id="pump-7").info("client.connected", version=5, reason="all is well")
+    assert re.fullmatch(
+        r'\d\d:\d\d:\d\d\.\d{3} info    client.connected +client_id=pump-7 version=5 reason="all is well"\n',
+        stream.getvalue(),
+    )
+
+
+@pytest.mark.parametrize("format", ["human", "json"])
+def test_a_client_id_cannot_forge_a_line(format: str, stream: io.StringIO) -> None:
+    setup_events(format, "info", stream)
+    for client_id in ("a\n12:00 info broker.stopped", "a\x1b[2J", "a\u2028b", "x reason=fine", ""):
+        get_logger("rumq.net").info("client.lost", client_id=client_id)
+    lines = stream.getvalue().split("\n")
+    assert len(lines) == 6 and all(
+        "\x1b" not in line and line.count("client.lost") == 1 for line in lines[:-1]
+    )
+    assert "client_id=x reason" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("format", ["human", "json"])
+def test_an_exception_is_told_with_its_traceback_at_level_error(format: str, stream: io.StringIO) -> None:
+    setup_events(format, "error", stream)
+    try:
+        raise ExceptionGroup("two", [ValueError("our bug")])
+    except* ValueError:
+        get_logger("rumq.net").exception("client.crashed", client_id="pump-7")
+    assert "ValueError: our bug" in stream.getvalue() and "error" in stream.getvalue()
+
+
+def test_a_closed_terminal_stops_nothing(stream: io.StringIO) -> None:
+    setup_events("json", "info", stream)
+    stream.close()
+    get_logger("rumq").info("broker.ready")
+
+
+def test_standard_error_is_where_events_go(capsys: pytest.CaptureFixture[str], stream: io.StringIO) -> None:
+    setup_events("json")
+    get_logger("rumq").warning("broker.turn_slow", milliseconds=20)
+    assert "broker.turn_slow" in capsys.readouterr().err

@@ -1,0 +1,102 @@
+"""The architecture, as a test: who may import whom. The table is the specification."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# What a pure floor refuses to know of the standard library: the world, other tasks, the clock, chance.
+WORLD = {
+    "asyncio", "concurrent", "ctypes", "http", "logging", "multiprocessing", "random", "select", "selectors",
+    "signal", "socket", "socketserver", "ssl", "subprocess", "threading", "time", "urllib",
+}  # fmt: skip
+
+# Floor: what it may import beside itself and the standard library; what of the standard library it may not.
+ROUTER_DATA = {"router.commands", "router.effects", "router.subscription", "router.topics"}
+FLOORS: dict[str, tuple[set[str], set[str]]] = {
+    "commitlog": ({"cython"}, WORLD - {"threading"}),
+    "router": ({"commitlog", "cython"}, WORLD),
+    "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
+    "rumq/session": ({"rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
+    "rumq/settings": ({"msgspec", "rumq.config", "rumq.errors"}, WORLD | {"os"}),
+    "rumq/net": ({"trio", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.config", "rumq.events"}, set()),
+    "rumq/shards": (
+        {"trio", "router", "commitlog", "rumq.session", "rumq.errors", "rumq.config", "rumq.events"}, set(),
+    ),
+    "rumq/client": ({"trio", "rumq.mqtt", "rumq.errors"}, set()),
+    "rumq/cli": ({"trio", "router", "commitlog", "rumq"}, set()),
+}  # fmt: skip
+
+
+def imports(source: str, where: str = "") -> Iterator[str]:
+    """Every dotted name the source imports: `from a.b import c` gives a.b.c."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{where}:{node.lineno}: say the whole path, not a relative one"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def lies_in(name: str, packages: set[str]) -> bool:
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+def strangers(floor: str, source: str) -> list[str]:
+    """What the source may not import as a file of this floor."""
+    allowed, refused = FLOORS[floor]
+    own = floor.replace("/", ".")
+    return [
+        name
+        for name in imports(source, floor)
+        if lies_in(name, refused) or not lies_in(name, allowed | {own} | set(sys.stdlib_module_names))
+    ]
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_floor_imports_only_what_lies_below_it(floor: str) -> None:
+    bad = {
+        str(path.relative_to(ROOT)): names
+        for path in sorted((ROOT / floor).rglob("*.py"))
+        if (names := strangers(floor, path.read_text()))
+    }
+    assert not bad
+
+
+def test_nobody_imports_the_bench_or_the_tests() -> None:
+    for top in ("commitlog", "router", "rumq"):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            assert not [name for name in imports(path.read_text()) if lies_in(name, {"bench", "tests"})], path
+
+
+def test_every_folder_of_rumq_is_a_floor_of_the_table_or_heavy() -> None:
+    """A new folder needs a line in the table before it needs code."""
+    folders = {f"rumq/{path.parent.name}" for path in (ROOT / "rumq").glob("*/*.py")}
+    assert folders - {"rumq/spark", "rumq/lake", "rumq/gateway", "rumq/cluster"} <= set(FLOORS)
+
+
+@pytest.mark.parametrize(
+    ("floor", "source"),
+    [
+        ("commitlog", "import trio"),
+        ("commitlog", "from router import commands"),
+        ("commitlog", "def f():\n    import time"),  # also where it hides in a function
+        ("router", "from time import monotonic"),
+        ("router", "import rumq.mqtt.packets"),
+        ("rumq/mqtt", "import socket"),
+        ("rumq/mqtt", "from rumq import session"),
+        ("rumq/mqtt", "import numpy"),
+        ("rumq/session", "from router.shard import Shard"),
+        ("rumq/session", "import commitlog"),
+        ("rumq/net", "import commitlog.log"),
+        ("rumq/net", "from router import Router"),
+        ("rumq/shards", "from rumq.mqtt.decode import decode"),
+        ("rumq/client", "from rumq.net import pump"),
+    ],
+)
+def test_a_breach_is_seen(floor: str, source: str) -> None:
+    assert strangers(floor, source)
