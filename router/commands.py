@@ -1,0 +1,130 @@
+"""What a shard's router can be told. Plain data, in batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from router.readers import Reader
+from router.subscriber import Subscriber
+from router.subscription import Subscription
+
+
+@dataclass(slots=True, eq=False)
+class Append:
+    """Records for one partition, as `commitlog.Partition.append` takes them."""
+
+    partition: int
+    rows: bytearray
+    frames: bytes
+    count: int
+    flags: int
+    tags: bytes
+
+
+@dataclass(slots=True, eq=False)
+class Committed:
+    """Everything below `lsn` is as safe as the stream promises."""
+
+    partition: int
+    lsn: int
+
+
+@dataclass(slots=True, eq=False)
+class Subscribe:
+    """Add or replace one subscription. `retained`: send retained messages (the session knows retain handling)."""
+
+    subscriber: Subscriber
+    subscription: Subscription
+    retained: bool
+
+
+@dataclass(slots=True, eq=False)
+class Replay:
+    """Add a subscription that begins in the past and then goes on live.
+
+    start: "earliest", "latest", ("time", µs since 1970) or ("offset", n) of a filter without wildcards
+    asked: the filter as the client wrote it, by which it unsubscribes
+    """
+
+    subscriber: Subscriber
+    asked: str
+    subscription: Subscription
+    start: str | tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class JoinShare:
+    """Take part in a shared subscription. MQTT 5.0, 4.8.2."""
+
+    subscriber: Subscriber
+    asked: str
+    subscription: Subscription
+
+
+@dataclass(slots=True, eq=False)
+class Unsubscribe:
+    subscriber: Subscriber
+    asked: str
+
+
+@dataclass(slots=True, eq=False)
+class Attach:
+    """A client is there: its readers go on from where they stand."""
+
+    subscriber: Subscriber
+    sink: Any
+
+
+@dataclass(slots=True, eq=False)
+class Detach:
+    """The client left, its session stays: the cursors wait. `lowest`: reader -> partition -> lsn to resume at."""
+
+    subscriber: Subscriber
+
+
+@dataclass(slots=True, eq=False)
+class End:
+    """The session is over. `unacknowledged`: (reader number, partition, lsn) of QoS 1 messages in flight."""
+
+    subscriber: Subscriber
+    unacknowledged: list[tuple[int, int, int]]
+
+
+@dataclass(slots=True, eq=False)
+class Blocked:
+    """A reader took nothing of partition `partition` from `lsn` on: no room, or no credit."""
+
+    reader: Reader
+    partition: int
+    lsn: int
+
+
+@dataclass(slots=True, eq=False)
+class Ready:
+    """A subscriber's sink has room and credit again."""
+
+    subscriber: Subscriber
+
+
+@dataclass(slots=True, eq=False)
+class ColdRead:
+    """What `ReadCold` found: chunks and gaps from `lsn` on; empty with a fault when it failed."""
+
+    partition: int
+    lsn: int
+    chunks: list[Any]
+
+
+@dataclass(slots=True, eq=False)
+class StartFound:
+    """Where a replay begins: partition -> lsn."""
+
+    reader: Reader
+    lsns: dict[int, int]
+
+
+Command = (
+    Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Attach | Detach | End | Blocked | Ready
+    | ColdRead | StartFound
+)  # fmt: skip

@@ -1,0 +1,202 @@
+"""Which chunk goes to which readers: new ones to the live, old ones to those that catch up.
+
+Knows no command, no subscription change; a reader's sink is opaque, what it could not take comes back later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from router.effects import Deliver, Effect, Gone, ReadCold
+from router.feed import Feed
+from router.kernels import routes as kernel
+from router.readers import Group, Reader
+from router.share import Member, Share
+
+CATCH_UP_BYTES = 1 << 18  # how much one reader behind gets before others have their turn
+
+
+class Delivery:
+    """Fills `effects` with what readers are to be given."""
+
+    def __init__(self, feeds: list[Feed]) -> None:
+        self.feeds = feeds
+        self.effects: list[Effect] = []
+        self._given: dict[Member, None] = {}  # members of shares that got something in this step
+
+    def begin(self) -> list[Effect]:
+        """Start a step with an empty list of effects."""
+        self.effects = []
+        for member in self._given:
+            member.given.clear()
+        self._given.clear()
+        return self.effects
+
+    def show(self, feed: Feed, chunk: Any, *, located: bool) -> None:
+        """Give a new chunk to the live readers of every group that wants something of it."""
+        cached = chunk.routes
+        if cached is None or cached[0] != feed.routes.epoch:
+            numbers = feed.routes.routes_of(chunk.rows, 0, chunk.count)
+            chunk.routes = (feed.routes.epoch, numbers)
+        else:
+            numbers = cached[1]
+        index = feed.index
+        if len(numbers) == 1:
+            for group, form in feed.routes.route(numbers[0]):
+                if group.live[index] and group.wants.located is located:
+                    self._give(feed, chunk, group, 0, chunk.count, list(group.live[index]), form, None, numbers)
+            return
+        groups: dict[Group, None] = {}
+        for number in numbers:
+            for group, _ in feed.routes.route(number):
+                groups[group] = None
+        for group in groups:
+            if group.live[index] and group.wants.located is located:
+                self._give_wanted(feed, chunk, group, 0, chunk.count, list(group.live[index]), numbers)
+
+    def catch_up(self, reader: Reader) -> None:
+        """Bring a reader that is behind forward by a bounded piece, or make it live."""
+        if reader.sink is None:
+            return
+        for feed in self.feeds:
+            if reader not in reader.group.live[feed.index]:
+                self._catch_up_in(reader, feed)
+
+    def _catch_up_in(self, reader: Reader, feed: Feed) -> None:
+        given = 0
+        while given < CATCH_UP_BYTES:
+            found = self._next(reader, feed)
+            if found is None:
+                return
+            chunk, first, stop = found
+            numbers = feed.routes.routes_of(chunk.rows, first, stop)
+            reader.cursors[feed.index] = chunk.base_lsn + stop
+            self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers)
+            given += len(chunk.frames) * (stop - first) // chunk.count + 1
+
+    def _next(self, reader: Reader, feed: Feed) -> tuple[Any, int, int] | None:
+        """What the reader reads next: (chunk, first row, row after the last); None: it is live, or must wait."""
+        index = feed.index
+        while True:
+            if reader.waiting >> index & 1:
+                return None
+            lsn = reader.cursors[index]
+            limit = feed.mark(reader.group.wants.located)
+            if lsn >= limit:
+                reader.group.live[index][reader] = None
+                return None
+            if lsn < feed.partition.first_lsn:
+                self._lost(reader, feed, lsn, min(feed.partition.first_lsn, limit))
+                continue
+            chunk = feed.maybe_chunk(lsn)
+            if chunk is None:
+                reader.waiting |= 1 << index
+                if lsn not in feed.waiters:
+                    self.effects.append(ReadCold(index, lsn))
+                feed.waiters.setdefault(lsn, []).append(reader)
+                return None
+            if not hasattr(chunk, "rows"):  # a gap: damage that recovery found
+                self._lost(reader, feed, lsn, min(chunk.next_lsn, limit))
+                continue
+            return chunk, lsn - chunk.base_lsn, min(chunk.count, limit - chunk.base_lsn)
+
+    def _lost(self, reader: Reader, feed: Feed, lsn: int, next_lsn: int) -> None:
+        reader.cursors[feed.index] = next_lsn
+        self.effects.append(Gone(reader, feed.index, next_lsn - lsn))
+
+    def cold_read(self, feed: Feed, lsn: int, chunks: list[Any]) -> None:
+        """Go on with everyone who waited for a read from disk."""
+        feed.keep_cold(chunks)
+        for reader in feed.waiters.pop(lsn, ()):
+            reader.waiting &= ~(1 << feed.index)
+            if chunks and chunks[0].next_lsn <= lsn:
+                continue
+            if reader.share is not None:
+                self.run_share(reader.share)
+            else:
+                self.catch_up(reader)
+
+    def _give_wanted(
+        self, feed: Feed, chunk: Any, group: Group, first: int, stop: int, readers: list[Reader], numbers: list[int]
+    ) -> None:
+        wanted, whole = feed.routes.wanted_by(group, numbers)
+        forms = {wanted[number] for number in numbers}
+        if whole and len(forms) == 1:
+            self._give(feed, chunk, group, first, stop, readers, forms.pop() - 1, None, numbers)
+        elif any(forms):
+            self._give(feed, chunk, group, first, stop, readers, 0, wanted, numbers)
+
+    def _give(
+        self,
+        feed: Feed,
+        chunk: Any,
+        group: Group,
+        first: int,
+        stop: int,
+        readers: list[Reader],
+        form: int,
+        wanted: bytes | None,
+        numbers: list[int],
+    ) -> None:
+        routes = feed.routes.of_topic if wanted is not None else None
+        if (share := readers[0].share) is None:
+            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, wanted, routes))
+        elif wanted is None:
+            self._hand_out(feed, share, chunk, first, stop, range(first, stop))
+        else:
+            rows = kernel.rows_wanted(chunk.rows, first, stop, routes, wanted)
+            self._hand_out(feed, share, chunk, first, stop, rows)
+
+    # Shares
+
+    def _hand_out(self, feed: Feed, share: Share, chunk: Any, first: int, stop: int, rows: Any) -> None:
+        """Split rows of a chunk among the members that can take some; none can: the share falls behind."""
+        parts = share.split(feed.index, chunk, rows)
+        if not parts and len(rows):
+            share.reader.group.live[feed.index].pop(share.reader, None)
+            share.reader.cursors[feed.index] = chunk.base_lsn + first
+        for member, part_first, part_stop in parts:
+            self._given[member] = None
+            # A part may span rows of other topics: the member's table leaves them out.
+            numbers = feed.routes.routes_of(chunk.rows, part_first, part_stop)
+            wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
+            table = None if whole else bytes(1 if number else 0 for number in wanted)
+            routes = None if whole else feed.routes.of_topic
+            reader = member.reader
+            self.effects.append(
+                Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, table, routes)
+            )
+
+    def run_share(self, share: Share) -> None:
+        """Go on with a share: first what members gave back, then from its cursors."""
+        while share.returned and share.able():
+            index, lsn, next_lsn = share.returned[0]
+            feed = self.feeds[index]
+            chunk = feed.maybe_chunk(lsn)
+            if chunk is None:
+                if not share.reader.waiting >> index & 1:
+                    share.reader.waiting |= 1 << index
+                    if lsn not in feed.waiters:
+                        self.effects.append(ReadCold(index, lsn))
+                    feed.waiters.setdefault(lsn, []).append(share.reader)
+                return
+            share.returned.popleft()
+            stop_lsn = min(next_lsn, chunk.next_lsn)
+            if stop_lsn < next_lsn:
+                share.returned.appendleft((index, stop_lsn, next_lsn))
+            if hasattr(chunk, "rows"):
+                first, stop = lsn - chunk.base_lsn, stop_lsn - chunk.base_lsn
+                numbers = feed.routes.routes_of(chunk.rows, first, stop)
+                wanted, _ = feed.routes.wanted_by(share.reader.group, numbers)
+                rows = kernel.rows_wanted(chunk.rows, first, stop, feed.routes.of_topic, wanted)
+                self._hand_out(feed, share, chunk, first, stop, rows)
+        for feed in self.feeds:
+            given = 0
+            while given < CATCH_UP_BYTES and share.able() and share.reader not in share.reader.group.live[feed.index]:
+                found = self._next(share.reader, feed)
+                if found is None:
+                    break
+                chunk, first, stop = found
+                numbers = feed.routes.routes_of(chunk.rows, first, stop)
+                share.reader.cursors[feed.index] = chunk.base_lsn + stop
+                self._give_wanted(feed, chunk, share.reader.group, first, stop, [share.reader], numbers)
+                given += len(chunk.frames) * (stop - first) // chunk.count + 1

@@ -1,0 +1,70 @@
+"""What the router asks of the world. Plain data; each says before or after what.
+
+Order: effects are carried out in the order given. What a sink could not take comes back as `Blocked`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from router.readers import Group, Reader
+
+
+@dataclass(slots=True, eq=False)
+class Deliver:
+    """Give rows `first`..`stop` of a chunk to readers of one group, those rows that the group wants.
+
+    forms: row's topic -> routes[topic] -> wanted[route] -> group.forms[that - 1]; `wanted` None: all rows have
+    form number `form`. whole: every row of first..stop is wanted in that form.
+    """
+
+    group: Group
+    partition: int
+    chunk: Any
+    first: int
+    stop: int
+    readers: list[Reader]
+    form: int
+    wanted: bytes | None
+    routes: Any
+
+
+@dataclass(slots=True, eq=False)
+class DeliverRetained:
+    """Give retained messages to one reader before anything else it gets. MQTT 5.0, 3.3.1.3.
+
+    messages: for each, (partition, lsn, base_ts, row, frame, form number)
+    """
+
+    reader: Reader
+    messages: list[tuple[int, int, int, bytes, bytes, int]]
+
+
+@dataclass(slots=True, eq=False)
+class ReadCold:
+    """Read a partition from disk, from `lsn` on, and answer with `ColdRead`."""
+
+    partition: int
+    lsn: int
+
+
+@dataclass(slots=True, eq=False)
+class FindStart:
+    """Find the lsn in each partition where a replay begins, and answer with `StartFound`."""
+
+    reader: Reader
+    ts_us: int | None
+    topic: bytes | None
+    offset: int | None
+
+
+@dataclass(slots=True, eq=False)
+class Gone:
+    """Records that retention took before a reader came to them: told, and counted."""
+
+    reader: Reader
+    partition: int
+    records: int
+
+
+Effect = Deliver | DeliverRetained | ReadCold | FindStart | Gone

@@ -1,0 +1,80 @@
+"""One partition as the router reads it: what is visible to whom, and chunks by lsn.
+
+Two marks. `live_mark`: readers that learn no offset have been given everything below it; a chunk of QoS 0 only
+may pass it at once, for nobody was promised more. `commit_mark`: what a crash cannot take back; readers that
+learn or store an offset stop there.
+
+Knows no subscriber; waiting for a disk is an effect of the caller's."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from commitlog import NotInMemory
+from router.readers import Groups, Reader
+from router.routes import RouteTable
+
+CHUNK_QOS = 1
+COLD_CHUNKS_MAX = 8
+
+
+class Feed:
+    """The reading side of one partition of the log."""
+
+    def __init__(self, index: int, partition: Any, groups: Groups) -> None:
+        self.index = index
+        self.partition = partition
+        self.routes = RouteTable(groups, partition.topic_names)
+        self.live_mark: int = partition.next_lsn
+        self.commit_mark: int = partition.next_lsn
+        self.pending: deque[Any] = deque()
+        self._cold: deque[Any] = deque(maxlen=COLD_CHUNKS_MAX)
+        self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> who waits for it
+
+    def appended(self, chunk: Any) -> list[Any]:
+        """Take a new chunk; returns those that are now visible to readers that learn no offset."""
+        self.pending.append(chunk)
+        if chunk.base_lsn == self.live_mark and not chunk.flags & CHUNK_QOS:
+            self.live_mark = chunk.next_lsn
+            return [chunk]
+        return []
+
+    def committed(self, lsn: int) -> tuple[list[Any], list[Any]]:
+        """Move the commit mark; returns what is newly visible (to the live, to those that learn offsets)."""
+        live: list[Any] = []
+        safe: list[Any] = []
+        while self.pending and self.pending[0].next_lsn <= lsn:
+            chunk = self.pending.popleft()
+            safe.append(chunk)
+            if chunk.base_lsn >= self.live_mark:
+                live.append(chunk)
+                self.live_mark = chunk.next_lsn
+        if safe:
+            self.commit_mark = safe[-1].next_lsn
+        for chunk in self.pending:
+            if chunk.base_lsn == self.live_mark and not chunk.flags & CHUNK_QOS:
+                live.append(chunk)
+                self.live_mark = chunk.next_lsn
+            elif chunk.base_lsn > self.live_mark:
+                break
+        return live, safe
+
+    def mark(self, located: bool) -> int:
+        """How far a reader may read."""
+        return self.commit_mark if located else self.live_mark
+
+    def maybe_chunk(self, lsn: int) -> Any | None:
+        """The chunk (or gap) that holds `lsn`, or None when it has to be read from disk."""
+        for chunk in self._cold:
+            if chunk.base_lsn <= lsn < chunk.next_lsn:
+                return chunk
+        try:
+            found = self.partition.read(lsn, 1)
+        except NotInMemory:
+            return None
+        return found[0] if found else None
+
+    def keep_cold(self, chunks: list[Any]) -> None:
+        """Keep what was read from disk for a moment: readers at one place share one read."""
+        self._cold.extend(chunks[: COLD_CHUNKS_MAX])

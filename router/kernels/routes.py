@@ -1,0 +1,109 @@
+"""Kernel: look at the topics of a chunk's rows all at once. docs/log-format.md, "Row".
+
+Takes rows and number tables, gives numbers. Knows no topic's name, no subscriber, no frame.
+"""
+
+import cython
+
+
+def unrouted(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object) -> list[int]:
+    """The topic ids of rows first..stop that have no route yet (0, or past the end of `routes`)."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    route_of: cython.const[cython.uint][::1] = routes
+    known: cython.Py_ssize_t = route_of.shape[0]
+    topic: cython.uint
+    last: cython.longlong = -1
+    i: cython.Py_ssize_t
+    found: list = []
+    for i in range(first, stop):
+        topic = words[i * 8]
+        if topic != last:
+            last = topic
+            if topic >= known or route_of[topic] == 0:
+                found.append(topic)
+    return found
+
+
+def routes_in(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object) -> list[int]:
+    """The distinct routes of rows first..stop in order of appearance. All topics must be routed."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    route_of: cython.const[cython.uint][::1] = routes
+    i: cython.Py_ssize_t
+    route: cython.uint
+    last: cython.uint
+    found: list
+    seen: set = None
+    if first >= stop:
+        return []
+    last = route_of[words[first * 8]]
+    found = [last]
+    for i in range(first + 1, stop):
+        route = route_of[words[i * 8]]
+        if route != last:
+            last = route
+            if seen is None:
+                seen = set(found)
+            if route not in seen:
+                seen.add(route)
+                found.append(route)
+    return found
+
+
+def rows_wanted(
+    rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, wanted: object
+) -> list[int]:
+    """The numbers of the rows first..stop whose route is wanted."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    route_of: cython.const[cython.uint][::1] = routes
+    form_of: cython.const[cython.uchar][::1] = wanted
+    i: cython.Py_ssize_t
+    found: list = []
+    for i in range(first, stop):
+        if form_of[route_of[words[i * 8]]]:
+            found.append(i)
+    return found
+
+
+def last_retained(rows: object, count: cython.Py_ssize_t) -> dict[int, int]:
+    """Topic id -> the last row of that topic that was published with RETAIN."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    i: cython.Py_ssize_t
+    found: dict = {}
+    for i in range(count):
+        if words[i * 8 + 7] & 4:
+            found[words[i * 8]] = i
+    return found
+
+
+def renumber(rows: object, pieces: list) -> bytearray:
+    """Rows for frames that were put side by side: pieces = [(row bytes, frame length)], in order."""
+    out: object = bytearray(32 * len(pieces))
+    words: cython.uint[::1] = memoryview(out).cast("I")
+    i: cython.Py_ssize_t = 0
+    at: cython.uint = 0
+    for row, length in pieces:
+        out[i * 32 : i * 32 + 32] = row
+        words[i * 8 + 1] = at
+        at += length
+        i += 1
+    return out
+
+
+def latest(rows: object, row: cython.Py_ssize_t) -> tuple[int, int, int]:
+    """(topic offset, ts delta, flags) of a row."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    at: cython.Py_ssize_t = row * 8
+    return (
+        words[at + 2] | (cython.cast(cython.ulonglong, words[at + 3]) << 32),
+        words[at + 4],
+        words[at + 7] & 0xFFFF,
+    )
+
+
+def frame_bounds(rows: object, row: cython.Py_ssize_t, frames_len: cython.Py_ssize_t) -> tuple[int, int]:
+    """Where the frame of a row starts and ends."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    start: cython.Py_ssize_t = words[row * 8 + 1]
+    if (row + 1) * 8 + 1 < words.shape[0]:
+        return start, words[(row + 1) * 8 + 1]
+    return start, frames_len

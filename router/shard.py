@@ -1,0 +1,75 @@
+"""The router of one shard: commands in, effects out. It dispatches; the rules are in the nouns beside it.
+
+`step(commands, now)` never waits: appending to the log's memory and reading from it are calls, everything that
+may wait leaves as an effect. Knows no socket, task, thread, clock or wire byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from router import commands as c
+from router.delivery import Delivery
+from router.effects import Effect
+from router.feed import Feed
+from router.readers import Groups
+from router.retained import RetainedView
+from router.subscribing import Subscribing
+
+CHUNK_RETAIN = 8
+
+
+class Shard:
+    """Who gets what, and when, for the partitions that this shard owns."""
+
+    def __init__(self, partitions: list[Any]) -> None:
+        self.groups = Groups(len(partitions))
+        self.feeds = [Feed(index, partition, self.groups) for index, partition in enumerate(partitions)]
+        self.retained = RetainedView()
+        self.delivery = Delivery(self.feeds)
+        self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.retained)
+        self._steps: dict[type, Callable[[Any], None]] = {
+            c.Subscribe: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),
+            c.Replay: lambda m: self.subscribing.replay(m.subscriber, m.asked, m.subscription, m.start),
+            c.JoinShare: lambda m: self.subscribing.join_share(m.subscriber, m.asked, m.subscription),
+            c.Unsubscribe: lambda m: self.subscribing.unsubscribe(m.subscriber, m.asked),
+            c.Attach: lambda m: self.subscribing.attach(m.subscriber, m.sink),
+            c.Detach: lambda m: self.subscribing.detach(m.subscriber),
+            c.End: lambda m: self.subscribing.end(m.subscriber, m.unacknowledged),
+            c.Blocked: lambda m: self.subscribing.blocked(m.reader, m.partition, m.lsn),
+            c.Ready: lambda m: self.subscribing.ready(m.subscriber),
+            c.ColdRead: lambda m: self.delivery.cold_read(self.feeds[m.partition], m.lsn, m.chunks),
+            c.StartFound: lambda m: self.subscribing.start_found(m.reader, m.lsns),
+        }
+
+    def step(self, commands: list[c.Command], now: int) -> list[Effect]:
+        """Take a batch of commands at `now` (µs since 1970); returns the effects, in order."""
+        effects = self.delivery.begin()
+        for command in commands:
+            kind = type(command)
+            if kind is c.Append:
+                self._append(command, now)  # type: ignore[arg-type]
+            elif kind is c.Committed:
+                self._committed(command)  # type: ignore[arg-type]
+            else:
+                self._steps[kind](command)
+        return effects
+
+    def _append(self, command: c.Append, now: int) -> None:
+        feed = self.feeds[command.partition]
+        chunk = feed.partition.append(command.rows, command.frames, command.count, command.flags, now, command.tags)
+        for visible in feed.appended(chunk):
+            self._live(feed, visible)
+
+    def _committed(self, command: c.Committed) -> None:
+        feed = self.feeds[command.partition]
+        live, safe = feed.committed(command.lsn)
+        for chunk in live:
+            self._live(feed, chunk)
+        for chunk in safe:
+            self.delivery.show(feed, chunk, located=True)
+
+    def _live(self, feed: Feed, chunk: Any) -> None:
+        if chunk.flags & CHUNK_RETAIN:
+            self.retained.take(feed.index, chunk, feed.partition.topic_names)
+        self.delivery.show(feed, chunk, located=False)

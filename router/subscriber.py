@@ -1,0 +1,48 @@
+"""One session as the router knows it: its readers, and which filter leads to which.
+
+Ordinary subscriptions share one reader, so that a message that several of them match comes once. A replay has a
+reader of its own, and so has a subscription that is added while the main reader is behind: it starts at the end,
+and joins the main reader when that arrives there.
+
+Knows no protocol version, no socket: `shape` is opaque, see `router.readers.Wants`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from router.readers import Reader
+from router.subscription import Subscription
+
+if TYPE_CHECKING:
+    from router.share import Share
+
+
+class Subscriber:
+    __slots__ = ("key", "late", "main", "main_subscriptions", "personal", "replays", "shape", "shares", "sink")
+
+    def __init__(self, key: str, shape: Hashable, *, personal: bool = False) -> None:
+        """key: the client id; personal: the bytes it gets are its own (topic aliases), so share no group."""
+        self.key = key
+        self.shape = shape
+        self.personal = personal
+        self.sink: object = None
+        self.main: Reader | None = None
+        self.main_subscriptions: dict[str, Subscription] = {}
+        self.late: dict[str, Reader] = {}
+        self.replays: dict[str, Reader] = {}
+        self.shares: dict[str, Share] = {}
+
+    def readers(self) -> list[Reader]:
+        """Every reader that this session alone owns."""
+        own = [self.main] if self.main is not None else []
+        return [*own, *self.late.values(), *self.replays.values()]
+
+    def filters(self) -> list[str]:
+        """Every filter, as the client wrote it."""
+        return [*self.main_subscriptions, *self.late, *self.replays, *self.shares]
+
+    def has(self, asked: str) -> bool:
+        return (
+            asked in self.main_subscriptions or asked in self.late or asked in self.replays or asked in self.shares
+        )

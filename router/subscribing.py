@@ -1,0 +1,246 @@
+"""Subscriptions coming and going, and sessions coming and going with them. MQTT 5.0, 3.8, 3.10, 4.8.
+
+Knows no bytes, no reason codes: what is asked for has been checked already."""
+
+from __future__ import annotations
+
+from router.delivery import Delivery
+from router.effects import DeliverRetained, FindStart
+from router.feed import Feed
+from router.readers import Group, Groups, Reader, Wants
+from router.retained import RetainedView
+from router.share import Share
+from router.subscriber import Subscriber
+from router.subscription import Subscription
+
+
+class Subscribing:
+    """Changes readers, groups and shares; what must be delivered for it goes to `delivery`."""
+
+    def __init__(self, feeds: list[Feed], groups: Groups, delivery: Delivery, retained: RetainedView) -> None:
+        self.feeds = feeds
+        self.groups = groups
+        self.delivery = delivery
+        self.retained = retained
+        self.shares: dict[str, Share] = {}
+        self._numbers = 0
+
+    # Readers
+
+    def _new_reader(self, subscriber: Subscriber, subscriptions: list[Subscription], located: bool) -> Reader:
+        self._numbers += 1
+        group = self._join(subscriber, subscriptions, located)
+        reader = Reader(self._numbers, group, [feed.live_mark for feed in self.feeds], subscriber.key)
+        reader.sink = subscriber.sink
+        return reader
+
+    def _join(self, subscriber: Subscriber, subscriptions: list[Subscription], located: bool) -> Group:
+        own = subscriber.personal or any(s.no_local for s in subscriptions)
+        shape = (subscriber.shape, subscriber.key if own else None)
+        group, fresh = self.groups.join(Wants(frozenset(subscriptions), located, shape))
+        self._match_again(fresh)
+        return group
+
+    def _match_again(self, filters: list[str]) -> None:
+        for topic_filter in filters:
+            wild = "+" in topic_filter or "#" in topic_filter
+            for feed in self.feeds:
+                if wild:
+                    feed.routes.forget()
+                else:
+                    known = feed.partition.topic_ids.get(topic_filter.encode())
+                    if known is not None:
+                        feed.routes.forget(known)
+
+    def _regroup(self, subscriber: Subscriber, reader: Reader, subscriptions: list[Subscription]) -> None:
+        """Move a reader to the group of another set of subscriptions, standing where it stands."""
+        old = reader.group
+        reader.group = self._join(subscriber, subscriptions, old.wants.located)
+        for before, after in zip(old.live, reader.group.live, strict=True):
+            if reader in before:
+                del before[reader]
+                after[reader] = None
+        self._match_again(self.groups.leave(old))
+
+    def _close(self, reader: Reader) -> None:
+        for live in reader.group.live:
+            live.pop(reader, None)
+        for feed in self.feeds:
+            for waiting in feed.waiters.values():
+                if reader in waiting:
+                    waiting.remove(reader)
+        reader.sink = None
+        self._match_again(self.groups.leave(reader.group))
+
+    # Subscriptions
+
+    def subscribe(self, subscriber: Subscriber, subscription: Subscription, retained: bool) -> None:
+        """Add or replace an ordinary subscription, from now on; send what is retained if asked to."""
+        asked = subscription.topic_filter
+        main = subscriber.main
+        if asked in subscriber.replays:
+            self._close(subscriber.replays.pop(asked))
+        if asked in subscriber.late:
+            reader = subscriber.late[asked]
+            self._regroup(subscriber, reader, [subscription])
+        elif main is None:
+            reader = subscriber.main = self._new_reader(subscriber, [subscription], False)
+            subscriber.main_subscriptions = {asked: subscription}
+            self.delivery.catch_up(reader)
+        elif asked in subscriber.main_subscriptions or main.caught_up():
+            reader = main
+            subscriber.main_subscriptions[asked] = subscription
+            self._regroup(subscriber, main, list(subscriber.main_subscriptions.values()))
+        else:
+            reader = subscriber.late[asked] = self._new_reader(subscriber, [subscription], False)
+            self.delivery.catch_up(reader)
+        if retained:
+            self._send_retained(reader, subscription)
+
+    def _send_retained(self, reader: Reader, subscription: Subscription) -> None:
+        found = self.retained.find(subscription.topic_filter)
+        if found and reader.sink is not None:
+            form = reader.group.form_number([subscription.topic_filter])
+            messages = [(m.partition, m.lsn, m.base_ts, m.row, m.frame, form) for m in found]
+            self.delivery.effects.append(DeliverRetained(reader, messages))
+
+    def replay(
+        self, subscriber: Subscriber, asked: str, subscription: Subscription, start: str | tuple[str, int]
+    ) -> None:
+        """Add a subscription that begins in the past."""
+        self.unsubscribe(subscriber, asked)
+        reader = subscriber.replays[asked] = self._new_reader(subscriber, [subscription], True)
+        if isinstance(start, tuple):
+            reader.waiting = (1 << len(self.feeds)) - 1
+            kind, value = start
+            topic = subscription.topic_filter.encode()
+            found = FindStart(reader, value, None, None) if kind == "time" else FindStart(reader, None, topic, value)
+            self.delivery.effects.append(found)
+        else:
+            for feed in self.feeds:
+                first = feed.partition.first_lsn if start == "earliest" else feed.commit_mark
+                reader.cursors[feed.index] = first
+            self.delivery.catch_up(reader)
+
+    def start_found(self, reader: Reader, lsns: dict[int, int]) -> None:
+        for index, lsn in lsns.items():
+            reader.cursors[index] = lsn
+        reader.waiting = 0
+        self.delivery.catch_up(reader)
+
+    def join_share(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
+        """Take part in a shared subscription; `subscription` has the plain filter."""
+        share = self.shares.get(asked)
+        if share is None:
+            everything = Subscription(subscription.topic_filter, qos=2)
+            self._numbers += 1
+            group, fresh = self.groups.join(Wants(frozenset([everything]), False, asked))
+            self._match_again(fresh)
+            reader = Reader(self._numbers, group, [feed.live_mark for feed in self.feeds], asked)
+            share = self.shares[asked] = Share(asked, subscription.topic_filter, reader)
+            reader.share = share
+            for feed in self.feeds:
+                group.live[feed.index][reader] = None
+        self._numbers += 1
+        share.join(subscriber, subscription, self._numbers, len(self.feeds))
+        subscriber.shares[asked] = share
+        self.delivery.run_share(share)
+
+    def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
+        """Take a subscription away; unknown ones are no fault here."""
+        if asked in subscriber.main_subscriptions and subscriber.main is not None:
+            del subscriber.main_subscriptions[asked]
+            if subscriber.main_subscriptions:
+                self._regroup(subscriber, subscriber.main, list(subscriber.main_subscriptions.values()))
+            else:
+                self._close(subscriber.main)
+                subscriber.main = None
+        for readers in (subscriber.late, subscriber.replays):
+            if asked in readers:
+                self._close(readers.pop(asked))
+        if asked in subscriber.shares:
+            self._leave_share(subscriber, subscriber.shares.pop(asked), [])
+
+    def _leave_share(self, subscriber: Subscriber, share: Share, unacknowledged: list[tuple[int, int, int]]) -> None:
+        member = share.members.pop(subscriber)
+        for number, index, lsn in unacknowledged:
+            if number == member.reader.number:
+                share.returned.append((index, lsn, lsn + 1))
+        member.reader.sink = None
+        if share.members:
+            self.delivery.run_share(share)
+        else:
+            del self.shares[share.key]
+            self._close(share.reader)
+
+    # Sessions
+
+    def attach(self, subscriber: Subscriber, sink: object) -> None:
+        """A client is there: go on from where its readers stand."""
+        subscriber.sink = sink
+        for share in subscriber.shares.values():
+            member = share.members[subscriber]
+            member.reader.sink = sink
+            member.parked = False
+        for reader in subscriber.readers():
+            reader.sink = sink
+        self.ready(subscriber)
+
+    def detach(self, subscriber: Subscriber) -> None:
+        """The client left, its session stays: cursors stay where they are."""
+        subscriber.sink = None
+        for reader in subscriber.readers():
+            reader.sink = None
+            for feed in self.feeds:
+                live = reader.group.live[feed.index]
+                if reader in live:
+                    del live[reader]
+                    reader.cursors[feed.index] = feed.mark(reader.group.wants.located)
+        for share in subscriber.shares.values():
+            share.members[subscriber].reader.sink = None
+
+    def end(self, subscriber: Subscriber, unacknowledged: list[tuple[int, int, int]]) -> None:
+        """The session is over: nothing of it stays."""
+        subscriber.sink = None
+        for share in subscriber.shares.values():
+            self._leave_share(subscriber, share, unacknowledged)
+        subscriber.shares = {}
+        for reader in subscriber.readers():
+            self._close(reader)
+        subscriber.main, subscriber.late, subscriber.replays = None, {}, {}
+        subscriber.main_subscriptions = {}
+
+    def ready(self, subscriber: Subscriber) -> None:
+        """The client can take more."""
+        for reader in subscriber.readers():
+            self.delivery.catch_up(reader)
+        main = subscriber.main
+        if subscriber.late and main is not None and main.caught_up():
+            for asked, reader in list(subscriber.late.items()):
+                if reader.caught_up():
+                    (subscription,) = reader.group.wants.subscriptions
+                    del subscriber.late[asked]
+                    self._close(reader)
+                    subscriber.main_subscriptions[asked] = subscription
+                    self._regroup(subscriber, main, list(subscriber.main_subscriptions.values()))
+        for share in subscriber.shares.values():
+            share.members[subscriber].parked = False
+            self.delivery.run_share(share)
+
+    def blocked(self, reader: Reader, index: int, lsn: int) -> None:
+        """A reader took nothing from `lsn` on."""
+        share = reader.share
+        if share is None:
+            live = reader.group.live[index]
+            if reader in live:
+                del live[reader]
+                reader.cursors[index] = lsn
+            else:  # several pieces were on their way: the first one refused counts
+                reader.cursors[index] = min(lsn, reader.cursors[index])
+        elif reader is not share.reader:
+            member = next((m for m in share.members.values() if m.reader is reader), None)
+            if member is not None:
+                share.give_back(member, index, lsn)
+                if share.able():
+                    self.delivery.run_share(share)
+

@@ -1,0 +1,45 @@
+"""What a subscriber asked for: one filter with its options, and a set of them that many subscribers share.
+
+MQTT 5.0, 3.8.3.1. Knows no socket, no session, no bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One topic filter with its options; hashable, so that equal sets of them can be one group."""
+
+    topic_filter: str
+    qos: int = 0
+    no_local: bool = False
+    retain_as_published: bool = False
+    identifier: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the messages of a topic go to a group: what its matching subscriptions add up to.
+
+    qos: the highest granted (MQTT 5.0, 3.3.4: one copy respects the maximum of all that match)
+    identifiers: of every subscription that matched
+    """
+
+    qos: int
+    retain_as_published: bool
+    no_local: bool
+    identifiers: tuple[int, ...]
+
+
+def merge(matching: list[Subscription]) -> Form:
+    """The form that one copy for all `matching` subscriptions takes."""
+    if len(matching) == 1:
+        one = matching[0]
+        return Form(one.qos, one.retain_as_published, one.no_local, (one.identifier,) if one.identifier else ())
+    return Form(
+        max(s.qos for s in matching),
+        any(s.retain_as_published for s in matching),
+        all(s.no_local for s in matching),
+        tuple(s.identifier for s in matching if s.identifier),
+    )
