@@ -1,0 +1,225 @@
+"""Every property of MQTT 5: its number, type, limits and places, and properties <-> bytes. MQTT 5.0, 2.2.2.
+
+A peer's properties raise MqttFaults; ours, where they cannot be sent, ValueError.
+Refuses to know what a property is for, and what two of them together may mean: the decoder of a packet does.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypedDict, cast
+
+from rumq.mqtt.errors import MalformedPacket, MqttFault, ProtocolViolation
+from rumq.mqtt.packet_types import PacketType
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.wire import (
+    Fields,
+    write_binary,
+    write_integer,
+    write_pair,
+    write_string,
+    write_variable_integer,
+)
+
+
+class Properties(TypedDict, total=False):
+    """The properties of one packet or will by their standard's names; absent is not the same as a default.
+
+    Times are in seconds, sizes in bytes. user_properties keep their order and may repeat a name.
+    subscription_identifiers: one in a SUBSCRIBE; in a PUBLISH one for each subscription that matched.
+    """
+
+    payload_format_indicator: int
+    message_expiry_interval: int
+    content_type: str
+    response_topic: str
+    correlation_data: bytes
+    subscription_identifiers: list[int]
+    session_expiry_interval: int
+    assigned_client_identifier: str
+    server_keep_alive: int
+    authentication_method: str
+    authentication_data: bytes
+    request_problem_information: bool
+    will_delay_interval: int
+    request_response_information: bool
+    response_information: str
+    server_reference: str
+    reason_string: str
+    receive_maximum: int
+    topic_alias_maximum: int
+    topic_alias: int
+    maximum_qos: int
+    retain_available: bool
+    user_properties: list[tuple[str, str]]
+    maximum_packet_size: int
+    wildcard_subscription_available: bool
+    subscription_identifier_available: bool
+    shared_subscription_available: bool
+
+
+class Wire(Enum):
+    """How a value is written. MQTT 5.0, 2.2.2.2; FLAG is a byte that must be 0 or 1."""
+
+    FLAG = "flag"
+    BYTE = "byte"
+    TWO_BYTES = "two byte integer"
+    FOUR_BYTES = "four byte integer"
+    VARIABLE = "variable byte integer"
+    STRING = "UTF-8 string"
+    BINARY = "binary data"
+    PAIR = "UTF-8 string pair"
+
+
+_TAKE: Final[Mapping[Wire, Callable[[Fields, str], Any]]] = {
+    Wire.FLAG: Fields.byte,
+    Wire.BYTE: Fields.byte,
+    Wire.TWO_BYTES: Fields.two_bytes,
+    Wire.FOUR_BYTES: Fields.four_bytes,
+    Wire.VARIABLE: Fields.variable_integer,
+    Wire.STRING: Fields.string,
+    Wire.BINARY: Fields.binary,
+    Wire.PAIR: Fields.pair,
+}
+_WRITE: Final[Mapping[Wire, Callable[[Any], bytes]]] = {
+    Wire.FLAG: lambda value: write_integer(value, 1),
+    Wire.BYTE: lambda value: write_integer(value, 1),
+    Wire.TWO_BYTES: lambda value: write_integer(value, 2),
+    Wire.FOUR_BYTES: lambda value: write_integer(value, 4),
+    Wire.VARIABLE: write_variable_integer,
+    Wire.STRING: write_string,
+    Wire.BINARY: write_binary,
+    Wire.PAIR: write_pair,
+}
+
+WILL: Final = 0
+"""The place of a will's properties, which ride inside CONNECT; no packet type has the number 0."""
+
+_CONNECT, _CONNACK, _PUBLISH = PacketType.CONNECT, PacketType.CONNACK, PacketType.PUBLISH
+_SUBSCRIBE, _DISCONNECT, _AUTH = PacketType.SUBSCRIBE, PacketType.DISCONNECT, PacketType.AUTH
+_MESSAGE = (_PUBLISH, WILL)
+_ANSWERS = (
+    *(_CONNACK, PacketType.PUBACK, PacketType.PUBREC, PacketType.PUBREL, PacketType.PUBCOMP),
+    *(PacketType.SUBACK, PacketType.UNSUBACK, _DISCONNECT, _AUTH),
+)
+_EVERYWHERE = (*_ANSWERS, *_MESSAGE, _CONNECT, _SUBSCRIBE, PacketType.UNSUBSCRIBE)
+_ZERO_OR_ONE = range(2)
+_NOT_ZERO = range(1, 2**32)
+
+
+class Property(NamedTuple):
+    """One line of the standard's table 2-4. name: its key in `Properties`; places: packet types, or WILL."""
+
+    identifier: int
+    name: str
+    wire: Wire
+    places: tuple[int, ...]
+    values: range | None = None  # None: whatever the type can hold
+    repeats_in: tuple[int, ...] | None = None  # where it may repeat; not None: a list everywhere
+    reason: Reason = Reason.PROTOCOL_ERROR  # the answer to a value outside `values`
+
+    def maybe_problem(self, value: Any) -> str | None:
+        """Why `value`, of the right type, may not be sent."""
+        if self.values is not None and value not in self.values:
+            return f"{value} is not allowed"
+        if self.name == "response_topic":
+            if not value:
+                return "it is empty"
+            if "#" in value or "+" in value:
+                return "it has a wildcard"
+        return None
+
+
+PROPERTIES: Final = (
+    Property(0x01, "payload_format_indicator", Wire.BYTE, _MESSAGE, _ZERO_OR_ONE),
+    Property(0x02, "message_expiry_interval", Wire.FOUR_BYTES, _MESSAGE),
+    Property(0x03, "content_type", Wire.STRING, _MESSAGE),
+    Property(0x08, "response_topic", Wire.STRING, _MESSAGE),
+    Property(0x09, "correlation_data", Wire.BINARY, _MESSAGE),
+    Property(0x0B, "subscription_identifiers", Wire.VARIABLE, (_PUBLISH, _SUBSCRIBE), _NOT_ZERO, (_PUBLISH,)),
+    Property(0x11, "session_expiry_interval", Wire.FOUR_BYTES, (_CONNECT, _CONNACK, _DISCONNECT)),
+    Property(0x12, "assigned_client_identifier", Wire.STRING, (_CONNACK,)),
+    Property(0x13, "server_keep_alive", Wire.TWO_BYTES, (_CONNACK,)),
+    Property(0x15, "authentication_method", Wire.STRING, (_CONNECT, _CONNACK, _AUTH)),
+    Property(0x16, "authentication_data", Wire.BINARY, (_CONNECT, _CONNACK, _AUTH)),
+    Property(0x17, "request_problem_information", Wire.FLAG, (_CONNECT,), _ZERO_OR_ONE),
+    Property(0x18, "will_delay_interval", Wire.FOUR_BYTES, (WILL,)),
+    Property(0x19, "request_response_information", Wire.FLAG, (_CONNECT,), _ZERO_OR_ONE),
+    Property(0x1A, "response_information", Wire.STRING, (_CONNACK,)),
+    Property(0x1C, "server_reference", Wire.STRING, (_CONNACK, _DISCONNECT)),
+    Property(0x1F, "reason_string", Wire.STRING, _ANSWERS),
+    Property(0x21, "receive_maximum", Wire.TWO_BYTES, (_CONNECT, _CONNACK), _NOT_ZERO),
+    Property(0x22, "topic_alias_maximum", Wire.TWO_BYTES, (_CONNECT, _CONNACK)),
+    Property(0x23, "topic_alias", Wire.TWO_BYTES, (_PUBLISH,), _NOT_ZERO, reason=Reason.TOPIC_ALIAS_INVALID),
+    Property(0x24, "maximum_qos", Wire.BYTE, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x25, "retain_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x26, "user_properties", Wire.PAIR, _EVERYWHERE, repeats_in=_EVERYWHERE),
+    Property(0x27, "maximum_packet_size", Wire.FOUR_BYTES, (_CONNECT, _CONNACK), _NOT_ZERO),
+    Property(0x28, "wildcard_subscription_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x29, "subscription_identifier_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x2A, "shared_subscription_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+)
+
+BY_IDENTIFIER: Final[Mapping[int, Property]] = {prop.identifier: prop for prop in PROPERTIES}
+BY_NAME: Final[Mapping[str, Property]] = {prop.name: prop for prop in PROPERTIES}
+
+
+def decode_properties(fields: Fields, place: int) -> Properties:
+    """Take the property length and the properties it covers.
+
+    place:  the PacketType they stand in, or WILL
+    raises: MalformedPacket for a property that is unknown, cut short, or does not belong in `place`;
+            ProtocolViolation for one that repeats or has a forbidden value; 0x94 for topic alias 0
+    """
+    part = fields.part("properties")
+    found: dict[str, Any] = {}
+    while part:
+        identifier = part.variable_integer("property identifier")
+        prop = BY_IDENTIFIER.get(identifier)
+        if prop is None:
+            raise MalformedPacket(f"there is no property 0x{identifier:02X}")
+        words = prop.name.replace("_", " ")
+        if place not in prop.places:
+            raise MalformedPacket(f"the property {words} does not belong in {_place_name(place)}")
+        value = _TAKE[prop.wire](part, words)
+        if (problem := prop.maybe_problem(value)) is not None:
+            raise _value_fault(prop, f"the {words} of {_place_name(place)}: {problem}")
+        if prop.name in found and (prop.repeats_in is None or place not in prop.repeats_in):
+            raise ProtocolViolation(f"the {words} of {_place_name(place)} may be given once only")
+        if prop.repeats_in is not None:
+            found.setdefault(prop.name, []).append(value)
+        else:
+            found[prop.name] = bool(value) if prop.wire is Wire.FLAG else value
+    return cast(Properties, found)
+
+
+def encode_properties(properties: Properties, place: int) -> bytes:
+    """The property length and the properties, in the order of the dict.
+
+    raises: ValueError for what `place` may not carry: our bug, not the peer's
+    """
+    if not properties:
+        return b"\0"
+    out = bytearray()
+    for name, given in properties.items():
+        prop = BY_NAME.get(name)
+        if prop is None or place not in prop.places:
+            raise ValueError(f"there is no property {name} in {_place_name(place)}")
+        values = cast(list[Any], given) if prop.repeats_in is not None else [given]
+        if len(values) > 1 and prop.repeats_in is not None and place not in prop.repeats_in:
+            raise ValueError(f"{name} of {_place_name(place)} may be given once only")
+        write = _WRITE[prop.wire]
+        for value in values:
+            if (problem := prop.maybe_problem(value)) is not None:
+                raise ValueError(f"{name} of {_place_name(place)}: {problem}")
+            out += write_variable_integer(prop.identifier) + write(value)
+    return write_variable_integer(len(out)) + out
+
+
+def _value_fault(prop: Property, message: str) -> MqttFault:
+    if prop.reason is Reason.PROTOCOL_ERROR:
+        return ProtocolViolation(message)
+    return MqttFault(message, prop.reason)
+
+
+def _place_name(place: int) -> str:
+    return "a will" if place == WILL else PacketType(place).name
