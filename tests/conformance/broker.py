@@ -1,0 +1,65 @@
+"""Start the broker under test on a free port, wait until it accepts, and end it. Knows no MQTT."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+Address = tuple[str, int]
+START_S = 20.0
+
+
+def free_port() -> int:
+    """A port nobody listens on now; taken and given back, so another process could still be quicker."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def accepts(address: Address) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(address, timeout=0.5):
+        return True
+    return False
+
+
+def command(name: str, port: int, websocket_port: int, folder: Path) -> list[str]:
+    """How to run broker `name` (rumqd or mosquitto) with everything it keeps in `folder`."""
+    if name == "mosquitto":
+        settings = folder / "mosquitto.conf"
+        settings.write_text(
+            f"allow_anonymous true\nmax_packet_size 8388608\nlistener {port} 127.0.0.1\n"
+            f"listener {websocket_port} 127.0.0.1\nprotocol websockets\n"
+        )
+        return ["mosquitto", "-c", str(settings)]
+    return [sys.executable, "-m", "rumq", "run", "--port", str(port), "--data", str(folder / "data")]
+
+
+@contextlib.contextmanager
+def running(name: str, folder: Path) -> Iterator[tuple[Address, Address]]:
+    """Run broker `name`; give its (MQTT, WebSocket) addresses. raises: RuntimeError with its last words."""
+    host, port, websocket_port = "127.0.0.1", free_port(), free_port()
+    words = folder / "broker.log"
+    environment = os.environ | {"PATH": f"{os.environ.get('PATH', '')}:/usr/sbin"}
+    with words.open("wb") as sink:
+        process = subprocess.Popen(
+            command(name, port, websocket_port, folder), stdout=sink, stderr=sink, env=environment
+        )
+    try:
+        until = time.monotonic() + START_S
+        while not accepts((host, port)):
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"{name} does not accept on {port}: {words.read_text()[-2000:]}")
+            time.sleep(0.02)
+        yield (host, port), (host, websocket_port)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
