@@ -8,8 +8,8 @@
     ├── TopicNameInvalid      0x90
     └── PacketTooLarge        0x95
 
-Other reason codes (topic alias 0, an empty client id) come as a plain MqttFault. A packet of *ours* that cannot
-be encoded is no MqttFault but a ValueError: it is our bug, not the peer's.
+Other reason codes (topic alias 0, an empty client id) come as a plain MqttFault. A packet of *ours* that
+cannot be encoded is no MqttFault but a ValueError: it is our bug, not the peer's.
 Refuses to know whether the answer is CONNACK, DISCONNECT, an acknowledgement or a closed connection.
 All are rebuilt from plain arguments by pickle, as shards are processes.
 """
@@ -61,7 +61,7 @@ class PacketTooLarge(_FaultOfOneReason):
 
 
 class UnsupportedVersion(MqttFault):
-    """A CONNECT of a protocol we do not speak. answer_version: 4 or 5, whose CONNACK the peer can best read."""
+    """A CONNECT of a protocol we do not speak. answer_version: 4 or 5, whose CONNACK to answer with."""
 
     def __init__(self, message: str, answer_version: int) -> None:
         Exception.__init__(self, message, answer_version)

@@ -32,7 +32,7 @@ FLAGS: Final[dict[PacketType, int]] = {
     for packet_type in PacketType
     if packet_type is not PacketType.PUBLISH
 }
-"""What the lower four bits must be; those of PUBLISH carry DUP, QoS and RETAIN. In MQTT 3.1 the 2 means QoS 1."""
+"""What the lower four bits must be; those of PUBLISH carry DUP, QoS and RETAIN."""
 
 FIRST_BYTE: Final[dict[PacketType, int]] = {
     packet_type: packet_type << 4 | flags for packet_type, flags in FLAGS.items()

@@ -39,10 +39,6 @@ class Fields:
     def four_bytes(self, name: str) -> int:
         return int.from_bytes(self.take(4, name))
 
-    def packet_id(self) -> int:
-        """0 is for the decoder to refuse: it can be parsed."""
-        return self.two_bytes("packet identifier")
-
     def variable_integer(self, name: str) -> int:
         """1.5.5: one to four bytes, no more of them than are needed."""
         value = 0
