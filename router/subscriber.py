@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 class Subscriber:
-    __slots__ = ("key", "late", "main", "main_subscriptions", "personal", "replays", "shape", "shares", "sink")
+    __slots__ = ("key", "late", "main", "main_subscriptions", "personal", "replays", "reshape", "shape", "shares", "sink")
 
     def __init__(self, key: str, shape: Hashable, *, personal: bool = False) -> None:
         """key: the client id; personal: the bytes it gets are its own (topic aliases), so share no group."""
         self.key = key
         self.shape = shape
         self.personal = personal
+        self.reshape = False  # the client came back with another shape
         self.sink: object = None
         self.main: Reader | None = None
         self.main_subscriptions: dict[str, Subscription] = {}

@@ -178,6 +178,13 @@ class Subscribing:
     def attach(self, subscriber: Subscriber, sink: object) -> None:
         """A client is there: go on from where its readers stand."""
         subscriber.sink = sink
+        if subscriber.reshape:
+            subscriber.reshape = False
+            for reader in subscriber.readers():
+                self._regroup(subscriber, reader, list(reader.group.wants.subscriptions))
+            for share in subscriber.shares.values():
+                (subscription,) = share.members[subscriber].reader.group.wants.subscriptions
+                share.join(subscriber, subscription, 0, len(self.feeds))
         for share in subscriber.shares.values():
             member = share.members[subscriber]
             member.reader.sink = sink

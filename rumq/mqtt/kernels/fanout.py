@@ -104,10 +104,10 @@ class Blob:
                 high = middle
         return low
 
-    def tail(self, i: int) -> object:
-        """The bytes from frame i on."""
+    def part(self, first: int, stop: int) -> object:
+        """The bytes of frames first..stop."""
         starts: cython.const[cython.uint][::1] = self.starts
-        return memoryview(self.data)[starts[i] :]
+        return memoryview(self.data)[starts[first] : starts[stop]]
 
 
 @cython.cfunc
@@ -265,6 +265,7 @@ def build(
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     src: cython.const[cython.uchar][::1] = frames
     total: cython.Py_ssize_t = src.shape[0]
+    all_rows: cython.Py_ssize_t = words.shape[0] // 8
     route_of: cython.const[cython.uint][::1] = None
     form_of: cython.const[cython.uchar][::1] = None
     form: Form = forms[0]
@@ -313,7 +314,7 @@ def build(
         route_of = routes
         form_of = wanted
     if first < count:
-        capacity = total - words[first * 8 + 1] + (count - first) * (8 + extra_len) + 512
+        capacity = (words[count * 8 + 1] if count < all_rows else total) - words[first * 8 + 1] + (count - first) * (8 + extra_len) + 512
         if capacity > bytes_max + 65536:
             capacity = bytes_max + 65536
     else:
@@ -340,7 +341,7 @@ def build(
             i += 1
             continue
         start = words[w + 1]
-        end = words[w + 9] if i + 1 < count else total
+        end = words[w + 9] if i + 1 < all_rows else total
         source_qos = flags & 3
         qos = form.qos if form.qos < source_qos else source_qos
         topic_at = body_at(src, start)
@@ -462,9 +463,14 @@ def build(
 
 
 def number(
-    window: Window, blob: Blob, first: cython.Py_ssize_t, reader: cython.uint, bytes_max: cython.Py_ssize_t
+    window: Window,
+    blob: Blob,
+    first: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    reader: cython.uint,
+    bytes_max: cython.Py_ssize_t,
 ) -> tuple[object, int]:
-    """One session's copy of frames `first` on, with packet ids, as far as its credit and `bytes_max` go.
+    """One session's copy of frames first..stop, with packet ids, as far as its credit and `bytes_max` go.
 
     returns: the bytes, and the first frame not taken. At least one frame is taken if there is credit.
     """
@@ -480,10 +486,12 @@ def number(
     pid: cython.uint
     qos: cython.uint
     slot: cython.ulonglong
-    if first >= blob.count:
+    if stop > blob.count:
+        stop = blob.count
+    if first >= stop:
         return b"", first
     begin = starts[first]
-    while i < blob.count:
+    while i < stop:
         if src[starts[i]] & 6:
             if used == credit:
                 break
@@ -531,46 +539,3 @@ def again(blob: Blob, pid: int) -> bytearray:
     copied[at] = pid >> 8
     copied[at + 1] = pid & 255
     return copied
-
-
-def routes_in(rows: object, count: cython.Py_ssize_t, routes: object, first: cython.Py_ssize_t) -> object:
-    """The distinct routes of rows first..count, as a list in order of appearance. One: almost free."""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    route_of: cython.const[cython.uint][::1] = routes
-    i: cython.Py_ssize_t
-    route: cython.uint
-    last: cython.uint
-    found: list
-    if first >= count:
-        return []
-    last = route_of[words[first * 8]]
-    found = [last]
-    seen: set = None
-    for i in range(first + 1, count):
-        route = route_of[words[i * 8]]
-        if route != last:
-            last = route
-            if seen is None:
-                seen = set(found)
-            if route not in seen:
-                seen.add(route)
-                found.append(route)
-    return found
-
-
-def topics_in(rows: object, count: cython.Py_ssize_t, first: cython.Py_ssize_t, routes: object) -> list[int]:
-    """The topics of rows first..count that have no route yet (route 0), each once or more."""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    route_of: cython.const[cython.uint][::1] = routes
-    found: list = []
-    known: cython.Py_ssize_t = route_of.shape[0]
-    topic: cython.uint
-    last: cython.longlong = -1
-    i: cython.Py_ssize_t
-    for i in range(first, count):
-        topic = words[i * 8]
-        if topic != last:
-            last = topic
-            if topic >= known or route_of[topic] == 0:
-                found.append(topic)
-    return found

@@ -141,6 +141,16 @@ class Wire:
         """Look every topic up again: what this connection may publish to has changed."""
         self.last_key = None
 
+    def release(self, pid: cython.Py_ssize_t) -> bool:
+        """Take PUBREL: forget an inbound QoS 2 packet id. False: it was not open."""
+        bits: bytearray = self.qos2_open
+        if bits is None or not bits[pid >> 3] >> (pid & 7) & 1:
+            return False
+        bits[pid >> 3] &= ~(1 << (pid & 7)) & 255
+        if self.unacknowledged > 0:
+            self.unacknowledged -= 1
+        return True
+
     def refuse(self, fault: cython.int, text: object) -> None:
         self.stop = FAULT
         self.fault = fault
@@ -615,6 +625,7 @@ def cut(
         i = out + (stop - run_at if run_at >= 0 else stop - pos) + 65540
         if row_at + 32 > rows.shape[0] or i > frames.shape[0]:
             wire.frame_bytes = end - pos + 65540 + (pos - run_at if run_at >= 0 else 0)
+            wire.partition = part
             wire.stop = FULL
             break
         if head & 1:
@@ -690,7 +701,14 @@ def put_ack(acks: bytearray, head: cython.uint, pid: cython.uint) -> cython.void
 
 @cython.cfunc
 def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint) -> cython.void:
-    tags.extend(row.to_bytes(4, "little") + pid.to_bytes(4, "little"))
+    tags.append(row & 255)
+    tags.append((row >> 8) & 255)
+    tags.append((row >> 16) & 255)
+    tags.append((row >> 24) & 255)
+    tags.append(pid & 255)
+    tags.append(pid >> 8)
+    tags.append(0)
+    tags.append(0)
 
 
 @cython.cfunc
@@ -774,10 +792,7 @@ def short_ack(
     if pid == 0 or (rem == 3 and buf[at + 2] != 0):
         return 1
     if head == 0x62:  # PUBREL
-        if wire.qos2_open is not None and wire.qos2_open[pid >> 3] >> (pid & 7) & 1:
-            wire.qos2_open[pid >> 3] &= ~(1 << (pid & 7)) & 255
-            if wire.unacknowledged > 0:
-                wire.unacknowledged -= 1
+        if wire.release(pid):
             put_ack(wire.replies, 0x70, pid)
         elif wire.v5:
             wire.replies.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))

@@ -1,0 +1,113 @@
+"""One client's socket: the unfinished packet that came in, and the bytes that wait to go out.
+
+An idle connection owns no buffer. The outbox is bounded: what comes from the log is cut back to whole frames as
+soon as the socket is full, for the log still has it. Knows no packet, no log; its protocol is a `Link`."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rumq.net.pump import Pump
+    from rumq.session.link import Link
+
+IOV_MAX = 512
+
+
+class Connection:
+    """The transport of one link."""
+
+    __slots__ = (
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "fd", "link", "outbox_bytes_max", "peer",
+        "pump", "queue", "reading", "room", "sock", "tail",
+    )  # fmt: skip
+
+    def __init__(self, pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
+        self.pump = pump
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.peer = peer
+        self.link: Link
+        self.tail: bytearray | None = None
+        self.queue: list[tuple[Any, Any]] = []
+        self.outbox_bytes_max = outbox_bytes_max
+        self.room = outbox_bytes_max
+        self.blocked = False  # the socket is full; an edge of writability will come
+        self.dirty = False
+        self.closing = False
+        self.reading = True
+        self.bytes_in = 0
+        self.bytes_out = 0
+
+    def write(self, data: Any, owner: Any = None) -> None:
+        """Queue bytes; they leave at the end of the turn. owner: whose they are, if they can be read again."""
+        self.queue.append((data, owner))
+        self.room -= len(data)
+        if not self.dirty:
+            self.dirty = True
+            self.pump.dirty.append(self)
+
+    def close(self) -> None:
+        """Send what waits as far as the socket takes it, then end the connection."""
+        self.closing = True
+        if not self.dirty:
+            self.dirty = True
+            self.pump.dirty.append(self)
+
+    def flush(self) -> None:
+        """Send what waits; called at the end of a turn, and when a full socket has room again."""
+        self.dirty = False
+        queue = self.queue
+        if queue and not self.blocked:
+            try:
+                if len(queue) == 1:
+                    waiting = len(queue[0][0])
+                    sent = self.sock.send(queue[0][0])
+                elif len(queue) <= IOV_MAX:
+                    buffers = [data for data, _ in queue]
+                    waiting = sum(map(len, buffers))
+                    sent = self.sock.sendmsg(buffers)
+                else:
+                    joined = b"".join([data for data, _ in queue])
+                    waiting = len(joined)
+                    sent = self.sock.send(joined)
+            except BlockingIOError:
+                sent = 0
+            except OSError as fault:
+                self.pump.lost(self, fault.strerror or "connection lost")
+                return
+            self.bytes_out += sent
+            if sent == waiting:
+                queue.clear()
+                self.room = self.outbox_bytes_max
+            else:
+                self.blocked = True
+                self._keep_unsent(sent)
+        if self.closing:
+            self.pump.drop(self)
+
+    def _keep_unsent(self, sent: int) -> None:
+        """Keep the rest of what the socket did not take; of bytes that can be read again, only to a frame's end."""
+        kept: list[tuple[Any, Any]] = []
+        size = 0
+        for data, owner in self.queue:
+            length = len(data)
+            if sent >= length:
+                sent -= length
+                continue
+            end = length if owner is None else owner[0].cut_at(owner, sent)
+            if end > sent:
+                rest = bytes(memoryview(data)[sent:end]) if owner is not None else memoryview(data)[sent:]
+                kept.append((rest, None))
+                size += len(rest)
+            sent = 0
+        self.queue[:] = kept
+        self.room = self.outbox_bytes_max - size
+
+    def writable(self) -> None:
+        """The socket has room again."""
+        self.blocked = False
+        self.flush()
+        if not self.blocked and not self.closing:
+            self.pump.drained(self)

@@ -1,0 +1,126 @@
+"""Accept connections, whatever the kernel says about one of them. Plain TCP.
+
+An accept loop must survive: a client that gives up between SYN and accept, a process that is out of descriptors
+(it pauses instead of spinning), and more clients than are allowed. Knows no packet."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from rumq.net.connection import Connection
+from rumq.net.pump import Pump
+
+ACCEPTS_A_TURN = 64
+PAUSE_SECONDS = 0.25
+EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+# accept(2): errors of the new connection, not of the listener.
+OF_THE_CLIENT = {
+    errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.ENETDOWN, errno.ENOPROTOOPT, errno.EHOSTDOWN,
+    errno.ENONET, errno.EHOSTUNREACH, errno.EOPNOTSUPP, errno.ENETUNREACH, errno.EINTR,
+}  # fmt: skip
+
+
+def open_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
+    """Listening sockets for every address of `host`; port 0 picks one free port for all of them."""
+    sockets: list[socket.socket] = []
+    faults: list[OSError] = []
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            if port == 0 and sockets:
+                address = (address[0], sockets[0].getsockname()[1], *address[2:])
+            sock.bind(address)
+            sock.listen(backlog)
+            sock.setblocking(False)
+        except OSError as fault:
+            sock.close()
+            faults.append(fault)
+        else:
+            sockets.append(sock)
+    # A machine without IPv6 still resolves localhost to ::1; but a port in use is a fault on any family.
+    fatal = [f for f in faults if f.errno in (errno.EADDRINUSE, errno.EACCES)]
+    if fatal or not sockets:
+        for sock in sockets:
+            sock.close()
+        raise (fatal or faults)[0]
+    return sockets
+
+
+class Listener:
+    """Accepts from one listening socket, for one pump."""
+
+    def __init__(
+        self,
+        pump: Pump,
+        sock: socket.socket,
+        *,
+        connections_max: int,
+        outbox_bytes_max: int,
+        welcome: Callable[[Connection], Any],
+        event: Callable[..., None],
+        later: Callable[[float, Callable[[], None]], None],
+    ) -> None:
+        """welcome: gives a new connection its link; later: calls back after so many seconds."""
+        self.sock = sock
+        self.accepted = 0
+        self.turned_away = 0
+        self._pump = pump
+        self._connections_max = connections_max
+        self._outbox_bytes_max = outbox_bytes_max
+        self._welcome = welcome
+        self._event = event
+        self._later = later
+        pump.watch(sock.fileno(), self.accept)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self.sock.getsockname()[:2]
+        return host, port
+
+    def accept(self) -> None:
+        """Take what waits, a bounded number, so that clients that are here already have their turn."""
+        for _ in range(ACCEPTS_A_TURN):
+            try:
+                sock, address = self.sock.accept()
+            except BlockingIOError:
+                return
+            except OSError as fault:
+                if fault.errno in OF_THE_CLIENT:
+                    continue
+                if fault.errno not in EXHAUSTED:
+                    raise
+                self._event("listener.accept_failed", fault=fault.strerror, retry_seconds=PAUSE_SECONDS)
+                self._pump.unwatch(self.sock.fileno())
+                self._later(PAUSE_SECONDS, self._resume)
+                return
+            if len(self._pump.connections) >= self._connections_max:
+                sock.close()
+                self.turned_away += 1
+                if self.turned_away & (self.turned_away - 1) == 0:  # the 1st, 2nd, 4th, 8th: told, not flooded
+                    self._event(
+                        "listener.overloaded", connections=self._connections_max, turned_away=self.turned_away
+                    )
+                continue
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.accepted += 1
+            connection = Connection(self._pump, sock, f"{address[0]}:{address[1]}", self._outbox_bytes_max)
+            connection.link = self._welcome(connection)
+            self._pump.add(connection)
+
+    def _resume(self) -> None:
+        if self.sock.fileno() >= 0:
+            self._pump.watch(self.sock.fileno(), self.accept)
+
+    def close(self) -> None:
+        if self.sock.fileno() >= 0:
+            self._pump.unwatch(self.sock.fileno())
+            self.sock.close()

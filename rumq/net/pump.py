@@ -1,0 +1,157 @@
+"""The pump: every socket of a shard in one epoll set, served in a plain loop, a batch at a time.
+
+A turn is: wait, read what can be read (each connection a bounded piece), let the house route it, send. Sockets are
+edge triggered, so a turn costs no epoll_ctl. Knows no packet and no log: bytes go to the connection's link."""
+
+from __future__ import annotations
+
+import select
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rumq.net.connection import Connection
+
+READ_BYTES = 1 << 18
+EVENTS_MAX = 512
+TAIL_INLINE_MAX = 1 << 15
+INTERESTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
+ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+READABLE = select.EPOLLIN | ENDED
+
+
+class Turns(Protocol):
+    """What happens round the reading and writing of a turn."""
+
+    def begin_turn(self) -> None: ...
+    def end_turn(self) -> None: ...
+    def drained(self, connection: Connection) -> None: ...
+    def seconds_to_next_deadline(self) -> float: ...
+
+
+class Pump:
+    """One epoll set and everything in it."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._epoll = select.epoll()
+        self.connections: dict[int, Connection] = {}
+        self._others: dict[int, Callable[[], None]] = {}
+        self._again: deque[Connection] = deque()  # had more to read than their piece
+        self.dirty: list[Connection] = []
+        self._buffer = bytearray(READ_BYTES)
+        self._view = memoryview(self._buffer)
+        self.paused = False  # publishers are not read while the log is behind
+
+    # Membership
+
+    def watch(self, fd: int, callback: Callable[[], None]) -> None:
+        """Call `callback` in each turn in which `fd` is readable (level triggered)."""
+        self._others[fd] = callback
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def unwatch(self, fd: int) -> None:
+        if self._others.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
+
+    def add(self, connection: Connection) -> None:
+        self.connections[connection.fd] = connection
+        self._epoll.register(connection.fd, INTERESTS)
+
+    def drop(self, connection: Connection) -> None:
+        """Close a socket; its link has ended already."""
+        if self.connections.pop(connection.fd, None) is None:
+            return
+        connection.closing = True
+        connection.queue.clear()
+        connection.tail = None
+        self._epoll.unregister(connection.fd)
+        connection.sock.close()
+
+    def lost(self, connection: Connection, why: str) -> None:
+        """The network ended a connection."""
+        connection.link.lost(why)
+        self.drop(connection)
+
+    def drained(self, connection: Connection) -> None:
+        if not connection.reading:
+            connection.reading = True
+            self._again.append(connection)
+        self._turns.drained(connection)
+
+    def close(self) -> None:
+        for connection in list(self.connections.values()):
+            self.drop(connection)
+        self._epoll.close()
+
+    # A turn
+
+    def turn(self, timeout: float) -> None:
+        """Serve everything that is ready, waiting up to `timeout` seconds for something to be."""
+        again = self._again
+        events = self._epoll.poll(0 if (again and not self.paused) else timeout, EVENTS_MAX)
+        self._turns.begin_turn()
+        connections = self.connections
+        if again and not self.paused:
+            for _ in range(len(again)):
+                connection = again.popleft()
+                if not connection.closing:
+                    self._read(connection, False)
+        for fd, mask in events:
+            connection = connections.get(fd)  # type: ignore[assignment]
+            if connection is None:
+                callback = self._others.get(fd)
+                if callback is not None:
+                    callback()
+                continue
+            if mask & READABLE:
+                if self.paused:
+                    again.append(connection)
+                else:
+                    self._read(connection, bool(mask & ENDED))
+            if connection.blocked and mask & select.EPOLLOUT and not connection.closing:
+                connection.writable()
+        self._turns.end_turn()
+        while self.dirty:
+            dirty, self.dirty = self.dirty, []
+            for connection in dirty:
+                connection.flush()
+
+    def _read(self, connection: Connection, ended: bool) -> None:
+        if connection.closing:
+            return
+        if connection.room <= -connection.outbox_bytes_max:
+            connection.reading = False  # it does not take its answers, so it may not ask
+            return
+        tail = connection.tail
+        kept = len(tail) if tail is not None else 0
+        inline = kept <= TAIL_INLINE_MAX
+        at = kept if inline else 0
+        try:
+            n = connection.sock.recv_into(self._view[at:] if at else self._buffer)
+        except BlockingIOError:
+            return
+        except OSError as fault:
+            self.lost(connection, fault.strerror or "connection lost")
+            return
+        if n == 0:
+            self.lost(connection, "closed without DISCONNECT")
+            return
+        connection.bytes_in += n
+        if ended or n == READ_BYTES - at:
+            self._again.append(connection)
+        if tail is None:
+            taken = connection.link.receive(self._buffer, 0, n)
+            if taken < n:
+                connection.tail = bytearray(self._view[taken:n])
+        elif inline:
+            self._view[:kept] = tail
+            taken = connection.link.receive(self._buffer, 0, kept + n)
+            connection.tail = bytearray(self._view[taken : kept + n]) if taken < kept + n else None
+        else:
+            tail += self._view[:n]
+            taken = connection.link.receive(tail, 0, len(tail))
+            if taken == len(tail):
+                connection.tail = None
+            elif taken:
+                connection.tail = tail[taken:]

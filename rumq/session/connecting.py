@@ -1,0 +1,123 @@
+"""CONNECT: who may come in, under which conditions, with which session. MQTT 5.0, 3.1 and 3.2; 3.1.1 likewise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rumq.mqtt import packets as p
+from rumq.mqtt.encode import encode
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.properties import Properties
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.topics import check_topic_name
+from rumq.session.limits import EXPIRES_NEVER, Limits
+
+if TYPE_CHECKING:
+    from rumq.session.link import Link
+
+
+def accept(link: Link, connect: p.Connect) -> None:
+    """Check a CONNECT, take over or make its session, and answer; MqttFault refuses it."""
+    house, limits = link.house, link.house.limits
+    given = connect.properties
+    link.client_max_packet = given.get("maximum_packet_size", 0)
+    link.wants_problem_information = given.get("request_problem_information", True) not in (0, False)
+    check(connect, limits)
+    client_id = connect.client_id or house.assigned_client_id()
+    expiry, told = expiry_of(connect, limits)
+    old = house.registry.sessions.get(client_id)
+    if old is not None and old.link is not None:
+        house.event("client.taken_over", old.link, by=link.transport.peer)
+        old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
+    alias_out = min(given.get("topic_alias_maximum", 0), limits.topic_alias_out_maximum)
+    shape = (5 if connect.version == 5 else 4, link.client_max_packet, alias_out)
+    session, present = house.registry.open(
+        client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, now=house.monotonic
+    )
+    session.version = connect.version
+    session.expiry_seconds = expiry
+    session.will = connect.will
+    session.will_at = None
+    link.keep_alive = float(connect.keep_alive)
+    properties = told
+    if connect.version == 5:
+        properties = conditions(limits, told)
+        if not connect.client_id:
+            properties["assigned_client_identifier"] = client_id
+        if not connect.keep_alive or connect.keep_alive > limits.keep_alive_seconds_max:
+            if limits.keep_alive_seconds_max < 65535:
+                properties["server_keep_alive"] = limits.keep_alive_seconds_max
+                link.keep_alive = float(limits.keep_alive_seconds_max)
+    window = min(limits.inflight_max, given.get("receive_maximum", 65535))
+    link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
+    answer(link, p.Connack(present, Reason.SUCCESS, properties))
+    house.event(
+        "client.connected", link, version=connect.version, resumed=present, keep_alive_seconds=connect.keep_alive
+    )
+    link.attach()
+
+
+def check(connect: p.Connect, limits: Limits) -> None:
+    """Refuse what cannot be served."""
+    if connect.version == 5:
+        if "authentication_method" in connect.properties:
+            raise MqttFault("an authentication method, and none is set up here", Reason.BAD_AUTHENTICATION_METHOD)
+    elif not connect.client_id and (connect.version == 3 or not connect.clean_start):
+        raise MqttFault("an empty client id without a clean session", Reason.CLIENT_IDENTIFIER_NOT_VALID)
+    if len(connect.client_id.encode()) > limits.client_id_bytes_max:
+        raise MqttFault(
+            f"a client id of more than {limits.client_id_bytes_max} bytes", Reason.CLIENT_IDENTIFIER_NOT_VALID
+        )
+    if connect.will is not None:
+        check_topic_name(connect.will.topic, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+        if connect.will.qos > limits.maximum_qos:
+            raise MqttFault(f"a will of QoS {connect.will.qos}", Reason.QOS_NOT_SUPPORTED)
+        if connect.will.retain and not limits.retain_available:
+            raise MqttFault("a retained will", Reason.RETAIN_NOT_SUPPORTED)
+
+
+def expiry_of(connect: p.Connect, limits: Limits) -> tuple[int, Properties]:
+    """How many seconds the session outlives its connection, and what CONNACK must say of it."""
+    told: Properties = {}
+    if connect.version == 5:
+        wanted = connect.properties.get("session_expiry_interval", 0)
+    else:
+        wanted = 0 if connect.clean_start else EXPIRES_NEVER
+    expiry = min(wanted, limits.session_expiry_seconds_max)
+    if connect.version == 5 and expiry != wanted:
+        told["session_expiry_interval"] = expiry
+    return expiry, told
+
+
+def conditions(limits: Limits, told: Properties) -> Properties:
+    """What this broker allows, where it differs from what the standard assumes. MQTT 5.0, 3.2.2.3."""
+    properties: Properties = {**told}
+    if limits.receive_maximum < 65535:
+        properties["receive_maximum"] = limits.receive_maximum
+    if limits.maximum_qos < 2:
+        properties["maximum_qos"] = limits.maximum_qos
+    if not limits.retain_available:
+        properties["retain_available"] = False
+    properties["maximum_packet_size"] = limits.packet_bytes_max
+    if limits.topic_alias_maximum:
+        properties["topic_alias_maximum"] = limits.topic_alias_maximum
+    if not limits.wildcard_available:
+        properties["wildcard_subscription_available"] = False
+    if not limits.subscription_identifiers_available:
+        properties["subscription_identifier_available"] = False
+    if not limits.shared_available:
+        properties["shared_subscription_available"] = False
+    properties["user_properties"] = [
+        ("rumq-durability" if name == "main" else f"rumq-durability/{name}", durability)
+        for name, durability in limits.durability
+    ]
+    return properties
+
+
+def answer(link: Link, connack: p.Connack) -> None:
+    """Send CONNACK; user properties give way to the client's packet limit. MQTT-3.2.2-20."""
+    if link.client_max_packet and len(encode(connack, link.version)) > link.client_max_packet:
+        bare: Properties = {**connack.properties}
+        bare.pop("user_properties", None)
+        connack = p.Connack(connack.session_present, connack.reason, bare)
+    link.send(connack)

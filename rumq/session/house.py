@@ -1,0 +1,52 @@
+"""What a connection needs of the broker it talks to: the seam between the protocol and the shard's driver."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from rumq.mqtt.kernels.ingest import Batch
+from rumq.session.ledger import Ledger
+from rumq.session.limits import Limits
+from rumq.session.registry import Registry
+
+
+class House(Protocol):
+    """Time, numbers and places; everything is a plain call that cannot wait.
+
+    topics: topic -> partition << 32 | topic id, of every topic known here
+    batches: what this turn published, one a partition
+    commands: what the router is told at the end of the turn
+    """
+
+    limits: Limits
+    registry: Registry
+    ledger: Ledger
+    batches: list[Batch]
+    topics: dict[bytes, int]
+    commands: list[Any]
+    now_us: int
+    monotonic: float
+
+    def add_topic(self, name: bytes) -> None:
+        """Give a checked topic name its partition and number."""
+
+    def publisher_number(self, partition: int, client_id: str) -> int:
+        """The number of a publisher in a partition, never 0."""
+
+    def settle(self) -> None:
+        """Put what was published so far before the commands that come now."""
+
+    def hold(self, link: Any) -> None:
+        """Keep the link's acknowledgements until what they promise is true."""
+
+    def refresh(self, link: Any) -> None:
+        """Have the link's readers go on at the end of the turn: there is room or credit again."""
+
+    def send_again(self, link: Any, wanted: list[tuple[int, int, int]]) -> None:
+        """Read messages from the log and send them with DUP; then attach the link's readers."""
+
+    def assigned_client_id(self) -> str:
+        """A client id that nobody uses."""
+
+    def event(self, name: str, link: Any, **fields: object) -> None:
+        """Tell the operator."""

@@ -1,0 +1,31 @@
+"""What one broker allows its clients: the numbers of [mqtt] in config.toml, as the session layer needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that CONNACK tells a client and that every packet is held to. MQTT 5.0, 3.2.2.3."""
+
+    packet_bytes_max: int = 16 * 2**20
+    topic_bytes_max: int = 65535
+    topic_levels_max: int = 128
+    receive_maximum: int = 1024
+    inflight_max: int = 1000
+    keep_alive_seconds_max: int = 65535
+    topic_alias_maximum: int = 64
+    topic_alias_out_maximum: int = 16
+    session_expiry_seconds_max: int = 0xFFFFFFFF
+    subscriptions_max: int = 10_000
+    retain_available: bool = True
+    wildcard_available: bool = True
+    shared_available: bool = True
+    subscription_identifiers_available: bool = True
+    maximum_qos: int = 2
+    client_id_bytes_max: int = 65535
+    connect_seconds_max: float = 10.0
+    outbox_bytes_max: int = 256 * 2**10
+    durability: tuple[tuple[str, str], ...] = ()  # (stream, class), the catch-all last
+EXPIRES_NEVER = 0xFFFFFFFF

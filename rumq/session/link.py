@@ -1,0 +1,286 @@
+"""One client's side of the protocol, from its first byte to its last. MQTT 5.0, 3 and 4; MQTT 3.1.1 likewise.
+
+Bytes come in through `receive`, packets go out through the outbox, and what the broker is to do becomes commands.
+The order of packets is a table: what may come before CONNECT is accepted, and what a client may send at all.
+Knows no socket, no thread, no file; the time is the house's."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from router.commands import Attach
+from rumq.mqtt import packets as p
+from rumq.mqtt.decode import decode
+from rumq.mqtt.encode import encode
+from rumq.mqtt.errors import MqttFault, ProtocolViolation, UnsupportedVersion
+from rumq.mqtt.frames import frame_at
+from rumq.mqtt.kernels import ingest
+from rumq.mqtt.kernels.ingest import Wire, cut
+from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.topics import check_topic_name
+from rumq.session import requests
+from rumq.session.connecting import accept
+from rumq.session.greeting import stranger
+from rumq.session.house import House
+from rumq.session.outflow import Outbox, Outflow
+from rumq.session.resend import resend
+from rumq.session.session import Session
+
+
+class Transport(Outbox, Protocol):
+    """The outbox of a connection, and its end."""
+
+    peer: str
+
+    def close(self) -> None:
+        """Send what waits, then end the connection; nothing more is read from it."""
+
+
+class Link:
+    """The protocol state of one connection."""
+
+    __slots__ = (
+        "client_max_packet", "closed", "connected_at", "flow", "heard_at", "holds", "house", "keep_alive",
+        "session", "transport", "version", "wants_problem_information", "wire",
+    )  # fmt: skip
+
+    def __init__(self, house: House, transport: Transport) -> None:
+        self.house = house
+        self.transport = transport
+        self.session: Session | None = None
+        self.wire: Wire | None = None
+        self.flow: Outflow | None = None
+        self.version = 0
+        self.closed = False
+        self.keep_alive = 0.0
+        self.holds: Any = None  # acknowledgements that wait for the log, oldest first
+        self.client_max_packet = 0
+        self.wants_problem_information = True
+        self.heard_at = self.connected_at = house.monotonic
+
+    # What comes in
+
+    def receive(self, data: Any, pos: int, end: int) -> int:
+        """Take whole packets of `data[pos:end]`; returns the position of the first byte not taken."""
+        self.heard_at = self.house.monotonic
+        try:
+            if self.wire is None:
+                pos = self._first_packet(data, pos, end)
+                if self.wire is None:
+                    return pos
+            return self._packets(self.wire, data, pos, end)
+        except MqttFault as fault:
+            self.refuse(fault)
+            return end
+
+    def _first_packet(self, data: Any, pos: int, end: int) -> int:
+        if end - pos >= 1 and data[pos] != 0x10:
+            raise ProtocolViolation(stranger(bytes(data[pos : min(end, pos + 64)])))
+        found = frame_at(data, pos, end)
+        if found is None:
+            return pos
+        head, body = found
+        stop = pos + head + body
+        if head + body > self.house.limits.packet_bytes_max:
+            raise MqttFault(f"a CONNECT of {head + body} bytes", Reason.PACKET_TOO_LARGE)
+        if stop > end:
+            return pos
+        packet = decode(data[pos], bytes(data[pos + head : stop]), 0)
+        assert isinstance(packet, p.Connect)
+        self.version = packet.version
+        accept(self, packet)
+        return stop
+
+    def _packets(self, wire: Wire, data: Any, pos: int, end: int) -> int:
+        house = self.house
+        while True:
+            pos = cut(wire, house.batches, data, pos, end, house.topics)
+            stop = wire.stop
+            if stop == ingest.MORE:
+                break
+            if stop == ingest.TOPIC:
+                self._meet_topic(wire.topic)
+            elif stop == ingest.PUBLISHER:
+                assert self.session is not None and self.session.publishers is not None
+                number = house.publisher_number(wire.partition, self.session.client_id)
+                self.session.publishers[wire.partition] = number
+            elif stop == ingest.FULL:
+                house.batches[wire.partition].grow(wire.frame_bytes)
+            elif stop == ingest.FAULT:
+                raise MqttFault(wire.fault_text, Reason(wire.fault))
+            else:
+                after = pos + wire.frame_bytes
+                if after > end:
+                    break
+                found = frame_at(data, pos, end)
+                assert found is not None
+                self._packet(decode(data[pos], bytes(data[pos + found[0] : after]), self.version))
+                pos = after
+                if self.closed:
+                    return end
+        if wire.replies:
+            self.transport.write(bytes(wire.replies))
+            wire.replies.clear()
+        if wire.acks:
+            house.hold(self)
+        self._credit()
+        return pos
+
+    def _credit(self) -> None:
+        """Go on with delivery once enough of the window is free again."""
+        flow = self.flow
+        if flow is not None and flow.starved and flow.window is not None:
+            # Waiting for a part of the window keeps deliveries in batches; the rest is still in flight.
+            window = flow.window
+            if window.credit() >= min(64, max(1, window.limit // 4)) or window.in_flight == 0:
+                flow.starved = False
+                self.house.refresh(self)
+
+    def _meet_topic(self, name: bytes) -> None:
+        limits = self.house.limits
+        try:
+            text = name.decode()
+        except UnicodeDecodeError:
+            raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
+        check_topic_name(text, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+        self.house.add_topic(name)
+
+    def _packet(self, packet: p.Packet) -> None:
+        """One packet that is not on the hot path."""
+        if isinstance(packet, p.Pingreq):
+            self.send(p.Pingresp())
+        elif isinstance(packet, p.Subscribe):
+            requests.subscribe(self, packet)
+        elif isinstance(packet, p.Unsubscribe):
+            requests.unsubscribe(self, packet)
+        elif isinstance(packet, p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp):
+            requests.acknowledgement(self, packet)
+        elif isinstance(packet, p.Disconnect):
+            self._disconnect(packet)
+        elif isinstance(packet, p.Connect):
+            raise ProtocolViolation("a second CONNECT")
+        elif isinstance(packet, p.Auth):
+            raise ProtocolViolation("AUTH on a connection that began without an authentication method")
+        else:
+            raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")
+
+    def _disconnect(self, packet: p.Disconnect) -> None:
+        session = self.session
+        assert session is not None
+        interval = packet.properties.get("session_expiry_interval")
+        if interval is not None:
+            if session.expiry_seconds == 0 and interval:
+                raise ProtocolViolation("DISCONNECT sets a session expiry that CONNECT had left at 0")
+            session.expiry_seconds = min(interval, self.house.limits.session_expiry_seconds_max)
+        with_will = packet.reason != Reason.NORMAL_DISCONNECTION
+        self.house.event("client.disconnected", self, reason=int(packet.reason))
+        self.end(with_will=with_will)
+
+    # What goes out
+
+    def send(self, packet: p.Packet) -> None:
+        self.transport.write(encode(packet, self.version))
+
+    def send_explained(self, packet: Any, why: str | None) -> None:
+        """Send with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
+        if why and self.version == 5 and self.wants_problem_information:
+            full = encode(type(packet)(**{**as_fields(packet), "properties": {**packet.properties, "reason_string": why}}), 5)
+            if not self.client_max_packet or len(full) <= self.client_max_packet:
+                self.transport.write(full)
+                return
+        self.send(packet)
+
+    # The end
+
+    def refuse(self, fault: MqttFault) -> None:
+        """End the connection for a fault of the client's, saying which where the version has words for it."""
+        if self.closed:
+            return
+        self.house.event("client.refused", self, reason=int(fault.reason), fault=fault.message)
+        if self.session is not None:
+            if self.version == 5:
+                self.send_explained(p.Disconnect(fault.reason), fault.message)
+        elif self.version == 5:
+            self.send_explained(p.Connack(False, fault.reason), fault.message)
+        elif isinstance(fault, UnsupportedVersion):
+            self.version = fault.answer_version
+            self.send(p.Connack(False, fault.reason))
+        elif self.version and fault.reason in (Reason.CLIENT_IDENTIFIER_NOT_VALID, Reason.NOT_AUTHORIZED):
+            self.send(p.Connack(False, fault.reason))
+        self.end(with_will=True)
+
+    def dismiss(self, reason: Reason, why: str | None = None) -> None:
+        """End the connection for a reason of ours. MQTT 5.0, 3.14.2.1."""
+        if self.closed:
+            return
+        if self.session is not None and self.version == 5:
+            self.send_explained(p.Disconnect(reason), why)
+        self.end(with_will=True)
+
+    def lost(self, why: str) -> None:
+        """The network ended the connection."""
+        if self.closed:
+            return
+        self.house.event("client.lost", self, why=why)
+        self.end(with_will=True)
+
+    def end(self, *, with_will: bool) -> None:
+        """Part from the session and close the connection."""
+        if self.closed:
+            return
+        self.closed = True
+        session, wire, flow = self.session, self.wire, self.flow
+        if wire is not None and wire.acks:
+            wire.acks.clear()
+        if flow is not None:
+            flow.is_open = False
+        if session is not None and wire is not None and flow is not None:
+            session.qos2_open = wire.qos2_open
+            session.window = flow.window
+            session.counts.published += wire.published
+            session.counts.delivered += flow.delivered
+            if session.link is self:
+                self.house.registry.leave(session, with_will=with_will, now=self.house.monotonic)
+        self.transport.close()
+
+    # The beginning: called by rumq.session.connecting once CONNECT is accepted
+
+    def begin(self, session: Session, window_limit: int, alias_max: int, receive_maximum: int) -> None:
+        """Tie the session to this connection; what is in flight is sent again first. MQTT 5.0, 4.4."""
+        limits = self.house.limits
+        self.session = session
+        session.link = self
+        wire = Wire(self.version == 5, limits.packet_bytes_max, receive_maximum, alias_max)
+        wire.qos_max = limits.maximum_qos
+        wire.retain_available = limits.retain_available
+        if session.publishers is None:
+            session.publishers = [0] * len(self.house.batches)
+        wire.publishers = session.publishers
+        wire.qos2_open = session.qos2_open
+        wire.unacknowledged = len(ingest.open_tags(wire)) if wire.qos2_open is not None else 0
+
+        def make_window() -> Window:
+            made = Window(window_limit)
+            wire.window = made
+            session.window = made
+            return made
+
+        if session.window is not None:
+            session.window.limit = window_limit
+            wire.window = session.window
+        self.wire = wire
+        self.flow = Outflow(self.transport, make_window, session.window, self.house.commands)
+
+    def attach(self) -> None:
+        """Start delivery: after CONNACK, and after what was in flight."""
+        assert self.session is not None
+        wanted = resend(self)
+        if wanted:
+            self.house.send_again(self, wanted)  # attaches when that is done
+        else:
+            self.house.commands.append(Attach(self.session.subscriber, self.flow))
+
+
+def as_fields(packet: Any) -> dict[str, Any]:
+    return {name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())}

@@ -1,0 +1,132 @@
+"""From the log to one client: how much it can take now, in which packets, and what it could not take.
+
+The log is the queue: what does not fit into the outbox, or into the in-flight window (MQTT 5.0, 4.9), is not kept
+here. It is reported as `Blocked` with the lsn to go on from, and read again when there is room.
+
+Knows no socket (the outbox is given), no subscription, no file."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from router.commands import Blocked
+from router.effects import Deliver
+from router.readers import Reader
+from rumq.mqtt.kernels import fanout
+from rumq.mqtt.kernels.window import Window
+
+RETAINED_CODE = 1 << 31  # in a window slot: the message was sent as a retained one
+PIECE_BYTES = 1 << 16  # how much of a numbered blob is copied at a time
+
+
+Build = Callable[[], fanout.Blob]
+
+
+class Outbox(Protocol):
+    """Bytes that wait for a socket. `room`: how many more bytes it wants; 0 while the socket is full."""
+
+    room: int
+
+    def write(self, data: object, owner: object | None = None) -> None: ...
+
+
+class Outflow:
+    """The sink of one connected session."""
+
+    __slots__ = (
+        "_commands", "_make_window", "aliases", "delivered", "is_open", "outbox", "retained", "starved", "window",
+    )  # fmt: skip
+
+    def __init__(
+        self, outbox: Outbox, make_window: Callable[[], Window], window: Window | None, commands: list[Any]
+    ) -> None:
+        """make_window: makes the session's window when the first message of QoS 1 or 2 comes."""
+        self.outbox = outbox
+        self.window = window
+        self.retained: deque[tuple[Build, int]] | None = None
+        self.aliases: dict[int, int] | None = None  # topic id -> alias told to this client
+        self.starved = False  # something waits for credit
+        self.is_open = True
+        self.delivered = 0
+        self._make_window = make_window
+        self._commands = commands
+
+    def offer(self, effect: Deliver, reader: Reader, blob: fanout.Blob) -> None:
+        """Take as much of a blob as fits, from row `effect.first` up to `effect.stop`."""
+        if not self.is_open:
+            return
+        partition = effect.partition
+        base = blob.base_lsn
+        if self.retained or self.outbox.room <= 0:
+            self._commands.append(Blocked(reader, partition, base + effect.first))
+            return
+        first = blob.first_at_or_after(base + effect.first) if effect.first else 0
+        count = blob.count if effect.stop == effect.chunk.count else blob.first_at_or_after(base + effect.stop)
+        if first >= count:
+            return
+        if not blob.qos_count:
+            data = blob.data if first == 0 and count == blob.count else blob.part(first, count)
+            self.outbox.write(data, (self, reader, partition, blob, first, count))
+            self.delivered += count - first
+            return
+        taken = self.number(blob, first, count, reader.number << 6 | partition)
+        if taken < count:
+            self._commands.append(Blocked(reader, partition, blob.lsn(taken)))
+
+    def number(self, blob: fanout.Blob, first: int, count: int, code: int) -> int:
+        """Send frames first..count with packet ids of this session; returns the first one not sent."""
+        window = self.window
+        if window is None:
+            window = self.window = self._make_window()
+        while first < count:
+            if self.outbox.room <= 0:
+                return first
+            data, after = fanout.number(window, blob, first, count, code, PIECE_BYTES)
+            if after == first:
+                self.starved = True
+                return first
+            self.outbox.write(data)
+            self.delivered += after - first
+            first = after
+        return first
+
+    def credit(self) -> int:
+        """How many messages of QoS 1 and 2 the client would take now."""
+        if self.window is None:
+            self.window = self._make_window()
+        return self.window.credit()
+
+    def cut_at(self, owned: tuple[Any, ...], sent: int) -> int:
+        """The socket took `sent` bytes of a blob and no more: how many to keep in the outbox, to end a frame.
+
+        The rest will be read from the log again."""
+        _, reader, partition, blob, first, count = owned
+        begin = blob.starts[first]
+        frame = min(blob.frame_after(begin + sent), count)
+        if frame < count:
+            self.delivered -= count - frame
+            self._commands.append(Blocked(reader, partition, blob.lsn(frame)))
+        return int(blob.starts[frame]) - begin
+
+    def offer_retained(self, builds: list[Build], code: int) -> None:
+        """Take retained messages; while some wait for room or credit, nothing else is taken.
+
+        builds: each makes the blob of one message, when it is its turn; code: reader and partition"""
+        if self.retained is None:
+            self.retained = deque()
+        self.retained.extend((build, code | RETAINED_CODE) for build in builds)
+        self.go_on_with_retained()
+
+    def go_on_with_retained(self) -> None:
+        while self.retained and self.is_open and self.outbox.room > 0:
+            build, code = self.retained[0]
+            blob = build()
+            if blob.qos_count:
+                if self.number(blob, 0, blob.count, code) < blob.count:
+                    return
+            elif blob.count:
+                self.outbox.write(blob.data)
+                self.delivered += blob.count
+            self.retained.popleft()

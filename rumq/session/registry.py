@@ -1,0 +1,115 @@
+"""Every session of this broker by client id: found again, taken over, expired; and wills that wait.
+
+MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, in monotonic seconds. Knows no socket."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from router.commands import Detach, End
+from rumq.mqtt.packets import Will
+from rumq.session.limits import EXPIRES_NEVER
+from rumq.session.outflow import RETAINED_CODE
+from rumq.session.session import Session
+
+
+class Registry:
+    """Client id -> session. `publish_will` is called with (session, will) when one is due."""
+
+    def __init__(self, commands: list[Any], publish_will: Callable[[Session, Will], None]) -> None:
+        self.sessions: dict[str, Session] = {}
+        self._commands = commands
+        self._publish_will = publish_will
+        self._deadlines: list[tuple[float, int, Session]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self.sessions)
+
+    def open(
+        self, client_id: str, shape: Hashable, *, personal: bool, clean_start: bool, now: float
+    ) -> tuple[Session, bool]:
+        """The session for a client that connects, and whether it was there before.
+
+        Whoever calls has ended the connection that the session had."""
+        old = self.sessions.get(client_id)
+        if old is not None and not clean_start:
+            self._resume(old, shape, personal)
+            return old, True
+        if old is not None:
+            # A new session begins, so the old one ends, and with it the wait of its will (3.1.3.2.2).
+            self.end(old)
+        session = self.sessions[client_id] = Session(client_id, shape, personal=personal)
+        return session, False
+
+    def _resume(self, session: Session, shape: Hashable, personal: bool) -> None:
+        session.expires_at = None
+        session.will = None  # it was to be sent only if the client did not come back in time
+        session.will_at = None
+        subscriber = session.subscriber
+        if (subscriber.shape, subscriber.personal) != (shape, personal):
+            subscriber.shape, subscriber.personal = shape, personal
+            subscriber.reshape = True
+
+    def leave(self, session: Session, *, with_will: bool, now: float) -> None:
+        """The connection of a session has ended. with_will: it ended so that the will is due."""
+        session.link = None
+        if not with_will:
+            session.will = None
+        will = session.will
+        if session.expiry_seconds == 0:
+            self.end(session)
+            return
+        self._commands.append(Detach(session.subscriber))
+        if session.expiry_seconds != EXPIRES_NEVER:
+            session.expires_at = now + session.expiry_seconds
+            self._at(session.expires_at, session)
+        if will is not None:
+            delay = will.properties.get("will_delay_interval", 0)
+            if delay == 0:
+                session.will = None
+                self._publish_will(session, will)
+            else:
+                session.will_at = now + delay
+                self._at(session.will_at, session)
+
+    def end(self, session: Session) -> None:
+        """Forget a session; its will, if it still waits, is due now."""
+        if session.ended:
+            return
+        session.ended = True
+        if self.sessions.get(session.client_id) is session:
+            del self.sessions[session.client_id]
+        will, session.will = session.will, None
+        unacknowledged = []
+        if session.window is not None:
+            for _, state, code, lsn in session.window.waiting():
+                if state == 1 and not code & RETAINED_CODE:  # QoS 2 goes to nobody else: MQTT-4.8.2-5
+                    unacknowledged.append((code >> 6, code & 63, lsn))
+        self._commands.append(End(session.subscriber, unacknowledged))
+        if will is not None:
+            self._publish_will(session, will)
+
+    def _at(self, deadline: float, session: Session) -> None:
+        self._count += 1
+        heapq.heappush(self._deadlines, (deadline, self._count, session))
+
+    def next_deadline(self) -> float | None:
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def expire(self, now: float) -> list[Session]:
+        """End sessions and send wills whose time has come; returns the sessions that ended."""
+        ended = []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, _, session = heapq.heappop(self._deadlines)
+            if session.ended or session.link is not None:
+                continue
+            if session.will_at is not None and session.will_at <= now and session.will is not None:
+                will, session.will, session.will_at = session.will, None, None
+                self._publish_will(session, will)
+            if session.expires_at is not None and session.expires_at <= now:
+                self.end(session)
+                ended.append(session)
+        return ended

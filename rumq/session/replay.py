@@ -1,0 +1,58 @@
+"""Where a replay begins, as a subscriber types it: `$log/<from>/<filter>`, or user property `rumq-from`.
+
+Knows no log: a place is "earliest", "latest", a time or an offset. Source: docs/replay.md."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+PREFIX = "$log/"
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+ALLOWED = "earliest, latest, -30s, -15m, -1h, -7d, a time like 2026-11-20T06:00:00Z, or an offset of one topic"
+
+Start = str | tuple[str, int]
+
+
+class BadStart(ValueError):
+    """The client's fault: what was seen, and what is allowed."""
+
+    def __init__(self, text: str, why: str = "") -> None:
+        super().__init__(text, why)
+        self.text, self.why = text, why
+
+    def __str__(self) -> str:
+        return f"cannot replay from {self.text!r}{': ' + self.why if self.why else ''}; allowed: {ALLOWED}"
+
+
+def parse_start(text: str, topic_filter: str, now_us: int) -> Start:
+    """The place that `text` names: "earliest", "latest", ("time", µs since 1970) or ("offset", n)."""
+    if text in ("earliest", "latest"):
+        return text
+    if text.isascii() and text.isdigit():
+        if "+" in topic_filter or "#" in topic_filter:
+            raise BadStart(text, "an offset counts the messages of one topic, and the filter has a wildcard")
+        if len(text) > 19:
+            raise BadStart(text, "the offset is too large")
+        return "offset", int(text)
+    if text[:1] == "-" and text[-1:] in UNITS and text[1:-1].isascii() and text[1:-1].isdigit():
+        return "time", max(0, now_us - int(text[1:-1]) * UNITS[text[-1]] * 1_000_000)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadStart(text) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds = moment.timestamp()
+    if seconds < 0:
+        raise BadStart(text, "before 1970")
+    return "time", round(seconds * 1_000_000)
+
+
+def split_replay(topic_filter: str) -> tuple[str, str] | None:
+    """(from, filter) of a `$log/...` filter; None for any other."""
+    if not topic_filter.startswith(PREFIX):
+        return None
+    start, _, rest = topic_filter[len(PREFIX) :].partition("/")
+    if not rest:
+        raise BadStart(start, f"{topic_filter!r} has no filter behind the place")
+    return start, rest

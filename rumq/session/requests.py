@@ -1,0 +1,132 @@
+"""SUBSCRIBE, UNSUBSCRIBE and the acknowledgements that the kernel leaves over. MQTT 5.0, 3.4 to 3.11."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from router import commands as c
+from router.subscription import Subscription
+from rumq.mqtt import packets as p
+from rumq.mqtt.errors import MqttFault, ProtocolViolation
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.topics import check_topic_filter, parse_share
+from rumq.session.replay import BadStart, parse_start, split_replay
+
+if TYPE_CHECKING:
+    from rumq.session.link import Link
+
+
+def subscribe(link: Link, packet: p.Subscribe) -> None:
+    """Grant or refuse each filter; SUBACK goes out before anything that the subscriptions bring."""
+    assert link.session is not None
+    identifiers = packet.properties.get("subscription_identifiers", [])
+    identifier = identifiers[0] if identifiers else 0
+    start = dict(packet.properties.get("user_properties", [])).get("rumq-from")
+    if identifier and not link.house.limits.subscription_identifiers_available:
+        raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
+    commands: list[c.Command] = []
+    reasons: list[Reason] = []
+    why: str | None = None
+    known = set(link.session.subscriber.filters())
+    for asked in packet.filters:
+        try:
+            command = one(link, asked, identifier, start, known)
+        except BadStart as fault:
+            reasons.append(Reason.TOPIC_FILTER_INVALID if link.version == 5 else Reason.UNSPECIFIED_ERROR)
+            why = str(fault)
+        except Denied as fault:
+            reasons.append(fault.reason if link.version == 5 else Reason.UNSPECIFIED_ERROR)
+            why = fault.why
+        else:
+            known.add(asked.topic_filter)
+            commands.append(command)
+            reasons.append(Reason(min(asked.qos, link.house.limits.maximum_qos)))
+    if why is not None:
+        link.house.event("subscribe.refused", link, fault=why)
+    link.send_explained(p.Suback(packet.packet_id, tuple(reasons)), why)
+    link.house.settle()
+    link.house.commands.extend(commands)
+
+
+class Denied(Exception):
+    """One filter of a SUBSCRIBE is not granted."""
+
+    def __init__(self, reason: Reason, why: str) -> None:
+        super().__init__(reason, why)
+        self.reason, self.why = reason, why
+
+
+def one(link: Link, asked: p.Subscription, identifier: int, start: str | None, known: set[str]) -> c.Command:
+    """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed."""
+    house, limits = link.house, link.house.limits
+    session = link.session
+    assert session is not None
+    subscriber = session.subscriber
+    written = asked.topic_filter
+    plain = written
+    replay = split_replay(written)
+    if replay is not None:
+        start, plain = replay
+    check_topic_filter(plain, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+    share = parse_share(plain)
+    if share is not None:
+        if asked.no_local:
+            raise ProtocolViolation("No Local on a shared subscription")
+        if start is not None:
+            raise BadStart(start, "a shared subscription has one place for all its members")
+        if not limits.shared_available:
+            raise Denied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
+        plain = share[1]
+    if not limits.wildcard_available and ("+" in plain or "#" in plain):
+        raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
+    if written not in known and len(known) >= limits.subscriptions_max:
+        raise Denied(Reason.QUOTA_EXCEEDED, f"a session may have {limits.subscriptions_max} subscriptions")
+    subscription = Subscription(
+        plain, min(asked.qos, limits.maximum_qos), asked.no_local, asked.retain_as_published, identifier
+    )
+    if share is not None:
+        return c.JoinShare(subscriber, written, subscription)
+    if start is not None:
+        place = parse_start(start, plain, house.now_us)
+        house.event("replay.started", link, filter=plain, start=start)
+        return c.Replay(subscriber, written, subscription, place)
+    handling = asked.retain_handling
+    retained = limits.retain_available and (handling == 0 or (handling == 1 and written not in known))
+    return c.Subscribe(subscriber, subscription, retained)
+
+
+def unsubscribe(link: Link, packet: p.Unsubscribe) -> None:
+    """Take subscriptions away; UNSUBACK says for each whether there was one."""
+    assert link.session is not None
+    subscriber = link.session.subscriber
+    reasons = []
+    known = set(subscriber.filters())
+    link.house.settle()
+    for asked in packet.filters:
+        reasons.append(Reason.SUCCESS if asked in known else Reason.NO_SUBSCRIPTION_EXISTED)
+        known.discard(asked)
+        link.house.commands.append(c.Unsubscribe(subscriber, asked))
+    link.send(p.Unsuback(packet.packet_id, tuple(reasons)))
+
+
+def acknowledgement(link: Link, packet: p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp) -> None:
+    """An acknowledgement with a reason code or properties."""
+    wire = link.wire
+    assert wire is not None
+    window = wire.window
+    if isinstance(packet, p.Pubrel):
+        known = wire.release(packet.packet_id)
+        reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND
+        link.send(p.Pubcomp(packet.packet_id, reason))
+    elif isinstance(packet, p.Pubrec):
+        if packet.reason >= 0x80:
+            if window is not None:
+                window.refuse(packet.packet_id)
+            return
+        known = window is not None and window.acknowledge(0x50, packet.packet_id) >= 0
+        link.send(p.Pubrel(packet.packet_id, Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND))
+    elif window is not None:
+        if isinstance(packet, p.Puback) and packet.reason >= 0x80:
+            window.refuse(packet.packet_id)
+        else:
+            window.acknowledge(0x40 if isinstance(packet, p.Puback) else 0x70, packet.packet_id)

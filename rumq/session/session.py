@@ -1,0 +1,48 @@
+"""What of a client outlives its connection. MQTT 5.0, 4.1.
+
+A session is its subscriptions and cursors (kept by the router as a `Subscriber`), what is in flight to the client
+(`Window`), and the inbound QoS 2 packet ids that wait for PUBREL. Knows no socket, no packet."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from router.subscriber import Subscriber
+from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.packets import Will
+
+if TYPE_CHECKING:
+    from rumq.session.link import Link
+
+
+class Session:
+    __slots__ = (
+        "client_id", "counts", "ended", "expires_at", "expiry_seconds", "link", "publishers", "qos2_open",
+        "subscriber", "version", "will", "will_at", "window",
+    )  # fmt: skip
+
+    def __init__(self, client_id: str, shape: Hashable, *, personal: bool) -> None:
+        self.client_id = client_id
+        self.subscriber = Subscriber(client_id, shape, personal=personal)
+        self.window: Window | None = None
+        self.qos2_open: bytearray | None = None
+        self.publishers: list[int] | None = None  # number of this client in each partition, 0: none yet
+        self.version = 5
+        self.expiry_seconds = 0
+        self.expires_at: float | None = None  # monotonic seconds; None while connected
+        self.will: Will | None = None
+        self.will_at: float | None = None
+        self.link: Link | None = None
+        self.counts = Counts()
+        self.ended = False
+
+
+class Counts:
+    """What a session has had, for the ledger: published = delivered + pending + counted by reason."""
+
+    __slots__ = ("delivered", "published")
+
+    def __init__(self) -> None:
+        self.published = 0
+        self.delivered = 0

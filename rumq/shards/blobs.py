@@ -1,0 +1,108 @@
+"""The bytes a group of readers gets of a chunk: built once, kept a moment for those who come a little later.
+
+Knows no socket, no session; the time is an argument."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from router.effects import Deliver
+from router.feed import Feed
+from router.readers import Group
+from router.subscription import Form
+from rumq.mqtt.kernels import fanout
+from rumq.mqtt.kernels.fanout import Blob
+
+KEPT_BYTES_MAX = 32 << 20
+CHUNK_V5, CHUNK_UNIFORM = 2, 32
+ROW_QOS = 3
+
+
+def encoded_identifiers(identifiers: tuple[int, ...]) -> bytes:
+    """Subscription identifier properties. MQTT 5.0, 3.3.2.3.8."""
+    out = bytearray()
+    for value in identifiers:
+        out.append(0x0B)
+        while value >= 128:
+            out.append(value & 127 | 128)
+            value >>= 7
+        out.append(value)
+    return bytes(out)
+
+
+def wire_form(form: Form, v5: bool, located: bytes, *, always_retain: bool = False) -> fanout.Form:
+    """The kernel's idea of a form."""
+    retain = 2 if always_retain else int(form.retain_as_published)
+    return fanout.Form(
+        form.qos, retain, form.no_local, encoded_identifiers(form.identifiers) if v5 else b"", located if v5 else b""
+    )
+
+
+class Blobs:
+    """Builds and keeps blobs."""
+
+    def __init__(self, feeds: list[Feed]) -> None:
+        self._located = [
+            f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode()
+            for feed in feeds
+        ]
+        self._kept: deque[tuple[Any, Group, int]] = deque()
+        self._kept_bytes = 0
+
+    def forms(self, group: Group, partition: int, v5: bool) -> list[fanout.Form]:
+        """The group's forms as the kernel takes them."""
+        cache: list[list[fanout.Form]] | None = group.cache  # type: ignore[assignment]
+        if cache is None:
+            cache = group.cache = [[] for _ in self._located]
+        forms = cache[partition]
+        while len(forms) < len(group.forms):
+            located = self._located[partition] if group.wants.located else b""
+            forms.append(wire_form(group.forms[len(forms)], v5, located))
+        return forms
+
+    def of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
+        """What the effect's group gets of the whole chunk."""
+        chunk, group = effect.chunk, effect.group
+        kept = chunk.blobs
+        if kept is None:
+            kept = chunk.blobs = {}
+        blob: Blob | None = kept.get(group)
+        if blob is not None:
+            return blob
+        forms = self.forms(group, effect.partition, v5)
+        whole_chunk = effect.first == 0 and effect.stop == chunk.count
+        if effect.wanted is None and whole_chunk and not packet_max:
+            blob = self._maybe_as_stored(chunk, forms[effect.form], v5)
+        if blob is None:
+            first, stop = (0, chunk.count) if effect.wanted is None and whole_chunk else (effect.first, effect.stop)
+            blob, _ = fanout.build(
+                chunk.rows, chunk.frames, first, stop, chunk.base_lsn, chunk.base_ts,
+                forms if effect.wanted is not None else [forms[effect.form]], effect.wanted, effect.routes,
+                v5, packet_max, publisher, now_us, None, 0, 1 << 40,
+            )  # fmt: skip
+            # Times of expiry change by the second, and a part is of no use to others.
+            if blob.dated or not whole_chunk:
+                return blob
+        kept[group] = blob
+        self._keep(chunk, group, len(blob.data) if blob.data.__class__ is bytes else 8 * blob.count)
+        return blob
+
+    @staticmethod
+    def _maybe_as_stored(chunk: Any, form: fanout.Form, v5: bool) -> Blob | None:
+        """The chunk's own frames, if they can go out as they are."""
+        if not chunk.flags & CHUNK_UNIFORM or bool(chunk.flags & CHUNK_V5) is not v5 or not form.plain():
+            return None
+        qos = chunk.rows[28] & ROW_QOS
+        if qos > form.qos:
+            return None
+        return fanout.whole(chunk.frames, chunk.rows, chunk.count, 0, qos > 0, chunk.base_lsn)
+
+    def _keep(self, chunk: Any, group: Group, size: int) -> None:
+        self._kept.append((chunk, group, size))
+        self._kept_bytes += size + 256
+        while self._kept_bytes > KEPT_BYTES_MAX or len(self._kept) > 4096:
+            old, of, size = self._kept.popleft()
+            self._kept_bytes -= size + 256
+            if old.blobs is not None:
+                old.blobs.pop(of, None)

@@ -1,0 +1,342 @@
+"""The loop round one router: gathers what a turn brings, steps the router, carries out its effects.
+
+It is the house that links live in, and the turns that the pump makes. Knows no wire byte beyond what its kernels
+build, and no socket."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from router import commands as c
+from router.effects import Deliver, DeliverRetained, FindStart, Gone, ReadCold
+from router.readers import Reader
+from router.shard import Shard
+from rumq.mqtt.encode import encode
+from rumq.mqtt.kernels import fanout, ingest
+from rumq.mqtt.kernels.ingest import Batch, Wire
+from rumq.mqtt.packets import Publish, Will
+from rumq.session.ledger import Ledger
+from rumq.session.limits import Limits
+from rumq.session.link import Link
+from rumq.session.outflow import Outflow
+from rumq.session.registry import Registry
+from rumq.session.session import Session
+from rumq.session.watch import Watch
+from rumq.shards.blobs import Blobs, wire_form
+from rumq.shards.repeat import Repeat
+from rumq.shards.worker import Worker
+from rumq.shards.writing import Writing
+
+COLD_READ_BYTES = 1 << 20
+STEPS_A_TURN = 64  # what a step brings about is at most this many steps deep
+
+
+class Driver:
+    """One shard: its router, its log, its clients."""
+
+    def __init__(
+        self,
+        store: Any,
+        limits: Limits,
+        *,
+        event: Callable[..., None],
+        linger_seconds: float = 0.005,
+        pending_bytes_max: int = 64 << 20,
+        clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
+    ) -> None:
+        """clock: (µs since 1970, monotonic seconds)"""
+        self.store = store
+        self.limits = limits
+        self._clock = clock
+        self.now_us, self.monotonic = clock()
+        self._event = event
+        self.commands: list[Any] = []
+        self.shard = Shard(store.partitions)
+        self.blobs = Blobs(self.shard.feeds)
+        self.ledger = Ledger()
+        self.registry = Registry(self.commands, self._publish_will)
+        self.batches = [Batch() for _ in store.partitions]
+        self.topics: dict[bytes, int] = {}
+        for partition in store.partitions:
+            for name, topic_id in partition.topic_ids.items():
+                self.topics[name] = partition.index << 32 | topic_id
+        self.writer = Worker("rumq-write")
+        self.reader = Worker("rumq-read")
+        self.writing = Writing(
+            store.partitions, self.writer, self.commands, linger_seconds=linger_seconds,
+            pending_bytes_max=pending_bytes_max, event=event,
+        )  # fmt: skip
+        self.watch = Watch()
+        self.repeat = Repeat(self)
+        self.links: set[Link] = set()
+        self._held: list[Link] = []
+        self._refresh: dict[Link, None] = {}
+        self._own = Wire(True, 1 << 28, 65535, 0)
+
+    # What links ask of their house
+
+    def add_topic(self, name: bytes) -> None:
+        partition = self.store.partitions[self.store.place(name.decode())]
+        self.topics[name] = partition.index << 32 | partition.add_topic(name)
+
+    def publisher_number(self, partition: int, client_id: str) -> int:
+        return int(self.store.partitions[partition].add_publisher(client_id))
+
+    def hold(self, link: Link) -> None:
+        self._held.append(link)
+
+    def refresh(self, link: Link) -> None:
+        self._refresh[link] = None
+
+    def send_again(self, link: Link, wanted: list[tuple[int, int, int]]) -> None:
+        self.repeat.start(link, wanted)
+
+    def assigned_client_id(self) -> str:
+        return f"rumq-{uuid.uuid4().hex[:20]}"
+
+    def event(self, name: str, link: Link, **fields: object) -> None:
+        session = link.session
+        self._event(name, client_id=session.client_id if session else None, peer=link.transport.peer, **fields)
+
+    def settle(self) -> None:
+        """Put what was published so far before the commands that come now."""
+        for index, batch in enumerate(self.batches):
+            if batch.count:
+                self.commands.append(c.Append(index, *batch.take()))
+
+    # A turn
+
+    def welcome(self, transport: Any) -> Link:
+        link = Link(self, transport)
+        self.links.add(link)
+        self.watch.add(link, self.monotonic + self.limits.connect_seconds_max)
+        return link
+
+    def begin_turn(self) -> None:
+        self.now_us, self.monotonic = self._clock()
+
+    def end_turn(self) -> None:
+        self._run()
+        if self.monotonic >= self.watch.next_look:
+            self.watch.look(self)
+        deadline = self.registry.next_deadline()
+        if deadline is not None and deadline <= self.monotonic:
+            for session in self.registry.expire(self.monotonic):
+                self._event("session.expired", client_id=session.client_id)
+            self._run()
+        self.writing.start(self.monotonic)
+
+    def _run(self) -> None:
+        """Step the router until nothing is left to do."""
+        self.settle()
+        for _ in range(STEPS_A_TURN):
+            if self._refresh:
+                refreshed, self._refresh = self._refresh, {}
+                for link in refreshed:
+                    self._go_on(link)
+            if not self.commands:
+                break
+            commands = self.commands[:]
+            self.commands.clear()
+            for effect in self.shard.step(commands, self.now_us):
+                self._carry_out(effect)
+            self.settle()
+        if self._held:
+            held, self._held = self._held, []
+            for link in held:
+                if not link.closed:
+                    self.writing.hold(link)
+            if self.commands:
+                self._run()
+
+    def _go_on(self, link: Link) -> None:
+        flow, session = link.flow, link.session
+        if flow is None or session is None or not flow.is_open:
+            return
+        if flow.retained:
+            flow.go_on_with_retained()
+        self.commands.append(c.Ready(session.subscriber))
+
+    def drained(self, connection: Any) -> None:
+        self._refresh[connection.link] = None
+
+    def seconds_to_next_deadline(self) -> float:
+        now = self._clock()[1]
+        if self._refresh or self.commands:
+            return 0.0
+        candidates = (self.writing.next_deadline(), self.registry.next_deadline(), self.watch.next_look)
+        return max(0.0, min(d for d in candidates if d is not None) - now)
+
+    # Effects
+
+    def _carry_out(self, effect: Any) -> None:
+        kind = type(effect)
+        if kind is Deliver:
+            self._deliver(effect)
+        elif kind is DeliverRetained:
+            self._deliver_retained(effect)
+        elif kind is ReadCold:
+            self._read_cold(effect)
+        elif kind is FindStart:
+            self._find_start(effect)
+        elif kind is Gone:
+            self._event("log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records)
+            self.ledger.count("gone", effect.reader.key, "#", effect.records)
+
+    def _deliver(self, effect: Deliver) -> None:
+        group = effect.group
+        (version, packet_max, alias_max), key = group.wants.shape  # type: ignore[misc]
+        v5 = version == 5
+        if alias_max:
+            for reader in effect.readers:
+                self._deliver_with_aliases(effect, reader, packet_max, alias_max)
+            return
+        publisher = 0
+        if key is not None:
+            session = self.registry.sessions.get(key)
+            if session is not None and session.publishers is not None:
+                publisher = session.publishers[effect.partition]
+        blob = self.blobs.of(effect, v5, packet_max, publisher, self.now_us)
+        if blob.expired or blob.too_large:
+            self._count_left_out(effect, blob)
+        for reader in effect.readers:
+            flow = reader.sink
+            if flow is not None:
+                flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+
+    def _deliver_with_aliases(self, effect: Deliver, reader: Reader, packet_max: int, alias_max: int) -> None:
+        """One client's own bytes: an alias, once told, must have arrived, so no more is built than it takes."""
+        flow = reader.sink
+        if not isinstance(flow, Outflow) or not flow.is_open:
+            return
+        if flow.aliases is None:
+            flow.aliases = {}
+        chunk, first = effect.chunk, effect.first
+        forms = self.blobs.forms(effect.group, effect.partition, True)
+        if effect.wanted is None:
+            forms = [forms[effect.form]]
+        key = effect.group.wants.shape[1]  # type: ignore[index]
+        session = self.registry.sessions.get(key)
+        publisher = session.publishers[effect.partition] if session is not None and session.publishers else 0
+        while first < effect.stop:
+            credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
+            if credit == 0:
+                flow.starved = True
+            if credit == 0 or flow.retained or flow.outbox.room <= 0:
+                self.commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
+                return
+            blob, after = fanout.build(
+                chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,
+                forms, effect.wanted, effect.routes, True, packet_max, publisher, self.now_us,
+                flow.aliases, alias_max, 1 << 16,
+            )  # fmt: skip
+            if blob.expired or blob.too_large:
+                self._count_left_out(effect, blob)
+            if blob.qos_count:
+                flow.number(blob, 0, blob.count, reader.number << 6 | effect.partition)
+            elif blob.count:
+                flow.outbox.write(blob.data)
+                flow.delivered += blob.count
+            first = after
+
+    def _count_left_out(self, effect: Deliver, blob: Any) -> None:
+        names = self.shard.feeds[effect.partition].partition.topic_names
+        words = memoryview(effect.chunk.rows).cast("I")
+        for why, rows in (("expired", blob.expired), ("over_limit", blob.too_large)):
+            for row in rows:
+                if effect.first <= row < effect.stop:
+                    topic = names[words[row * 8]].decode()
+                    for reader in effect.readers:
+                        self.ledger.count(why, reader.key, topic)  # type: ignore[arg-type]
+
+    def _deliver_retained(self, effect: DeliverRetained) -> None:
+        reader = effect.reader
+        flow = reader.sink
+        if not isinstance(flow, Outflow):
+            return
+        (version, packet_max, _), _ = reader.group.wants.shape  # type: ignore[misc]
+        by_partition: dict[int, list[Any]] = {}
+        for message in effect.messages:
+            by_partition.setdefault(message[0], []).append(message)
+        for index, messages in by_partition.items():
+            builds = [
+                partial(self._retained_blob, m, reader.group.forms[m[5]], version == 5, packet_max, reader.key)
+                for m in messages
+            ]
+            flow.offer_retained(builds, reader.number << 6 | index)
+
+    def _retained_blob(self, message: Any, form: Any, v5: bool, packet_max: int, key: str) -> fanout.Blob:
+        _, lsn, base_ts, row, frame, _ = message
+        row = row[:4] + bytes(4) + row[8:]
+        blob, _ = fanout.build(
+            row, frame, 0, 1, lsn, base_ts, [wire_form(form, v5, b"", always_retain=True)], None, None,
+            v5, packet_max, 0, self.now_us, None, 0, 1 << 40,
+        )  # fmt: skip
+        if blob.too_large:
+            self.ledger.count("over_limit", key, "#")
+        return blob
+
+    def _read_cold(self, effect: ReadCold) -> None:
+        read = self.store.partitions[effect.partition].cold_read(effect.lsn, COLD_READ_BYTES)
+
+        def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
+            if fault is not None:
+                self._event("log.failed", partition=effect.partition, fault=str(fault))
+            self.commands.append(c.ColdRead(effect.partition, effect.lsn, chunks or []))
+
+        self.reader.submit(read.run, done)
+
+    def _find_start(self, effect: FindStart) -> None:
+        partitions = self.store.partitions
+        if effect.topic is not None:
+            where = self.store.place(effect.topic.decode())
+            lookups = {where: partitions[where].find_offset(effect.topic, effect.offset)}
+        else:
+            lookups = {p.index: p.find_time(effect.ts_us) for p in partitions}
+
+        def find() -> dict[int, int]:
+            return {index: lookup.run() for index, lookup in lookups.items()}
+
+        def done(lsns: dict[int, int] | None, fault: BaseException | None) -> None:
+            if fault is not None:
+                self._event("log.failed", fault=str(fault))
+            self.commands.append(c.StartFound(effect.reader, lsns or {}))
+
+        self.reader.submit(find, done)
+
+    # What the broker publishes itself
+
+    def _publish_will(self, session: Session, will: Will) -> None:
+        properties = {k: v for k, v in will.properties.items() if k != "will_delay_interval"}
+        self.publish(
+            Publish(will.topic, will.payload, will.qos, will.retain, False, 1 if will.qos else None, properties),  # type: ignore[arg-type]
+            session.client_id,
+            5 if session.version == 5 else 4,
+        )
+
+    def publish(self, packet: Publish, client_id: str, version: int = 5) -> None:
+        """Publish on behalf of a client that is not there to do it."""
+        wire = self._own
+        wire.v5 = version == 5
+        wire.qos2_open = None
+        wire.unacknowledged = 0
+        wire.publishers = [0] * len(self.batches)
+        data = encode(packet, version)
+        pos = 0
+        while True:
+            pos = ingest.cut(wire, self.batches, data, pos, len(data), self.topics)
+            if wire.stop == ingest.TOPIC:
+                self.add_topic(wire.topic)
+            elif wire.stop == ingest.PUBLISHER:
+                wire.publishers[wire.partition] = self.publisher_number(wire.partition, client_id)
+            elif wire.stop == ingest.FULL:
+                self.batches[wire.partition].grow(wire.frame_bytes)
+            else:
+                break
+        assert pos == len(data), wire.fault_text
+        wire.acks.clear()
+        wire.ack_parts = 0

@@ -1,0 +1,106 @@
+"""Messages that were in flight when a client left, read from the log once more. MQTT 5.0, 4.4.
+
+Knows no socket; what must come from disk is read by the worker, and the client's readers wait for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from router.commands import Attach
+from router.readers import Reader
+from router.subscription import Form
+from rumq.mqtt.kernels import fanout
+from rumq.session.link import Link
+from rumq.session.outflow import RETAINED_CODE
+from rumq.shards.blobs import wire_form
+
+if TYPE_CHECKING:
+    from rumq.shards.driver import Driver
+
+Wanted = tuple[int, int, int]  # packet id, code of the window slot, lsn
+
+
+class Repeat:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def start(self, link: Link, wanted: list[Wanted]) -> None:
+        """Send every wanted message again, in order, then attach the link's readers."""
+        feeds = self._driver.shard.feeds
+        for at, (packet_id, code, lsn) in enumerate(wanted):
+            feed = feeds[code & 63]
+            chunk = None
+            if lsn >= feed.partition.first_lsn:
+                chunk = feed.maybe_chunk(lsn)
+                if chunk is None:
+                    self._read(link, wanted[at:])
+                    return
+            if chunk is None or not hasattr(chunk, "rows"):
+                self._give_up(link, packet_id, "gone")
+            else:
+                self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
+        session = link.session
+        if session is not None and not link.closed:
+            self._driver.commands.append(Attach(session.subscriber, link.flow))
+
+    def _read(self, link: Link, wanted: list[Wanted]) -> None:
+        _, code, lsn = wanted[0]
+        feed = self._driver.shard.feeds[code & 63]
+        read = feed.partition.cold_read(lsn, 1 << 20)
+
+        def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
+            feed.keep_cold(chunks or [])
+            if link.closed:
+                return
+            if not chunks or not chunks[0].base_lsn <= lsn < chunks[0].next_lsn:
+                self._give_up(link, wanted[0][0], "damaged")
+                self.start(link, wanted[1:])
+            else:
+                self.start(link, wanted)
+
+        self._driver.reader.submit(read.run, done)
+
+    def _send(self, link: Link, packet_id: int, code: int, chunk: Any, row: int) -> None:
+        assert link.session is not None and link.flow is not None and link.flow.window is not None
+        driver = self._driver
+        v5 = link.version == 5
+        state = next(s for pid, s, _, _ in link.flow.window.waiting() if pid == packet_id)
+        form = self._form(link, code, chunk, row, state)
+        blob, _ = fanout.build(
+            chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
+            [wire_form(form, v5, b"", always_retain=bool(code & RETAINED_CODE))], None, None,
+            v5, link.client_max_packet, 0, driver.now_us, None, 0, 1 << 40,
+        )  # fmt: skip
+        if blob.count == 0:
+            self._give_up(link, packet_id, "expired" if blob.expired else "over_limit")
+        else:
+            link.transport.write(fanout.again(blob, packet_id))
+
+    def _form(self, link: Link, code: int, chunk: Any, row: int, qos: int) -> Form:
+        """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
+        assert link.session is not None
+        feed = self._driver.shard.feeds[code & 63]
+        reader = self._reader(link, (code & ~RETAINED_CODE) >> 6)
+        if reader is None:
+            return Form(qos, False, False, ())
+        if reader.share is not None:
+            form = reader.group.forms[0]
+        else:
+            (number,) = feed.routes.routes_of(chunk.rows, row, row + 1)
+            wanted, _ = feed.routes.wanted_by(reader.group, [number])
+            if not wanted[number]:
+                return Form(qos, False, False, ())
+            form = reader.group.forms[wanted[number] - 1]
+        return Form(qos, form.retain_as_published, False, form.identifiers)
+
+    @staticmethod
+    def _reader(link: Link, number: int) -> Reader | None:
+        assert link.session is not None
+        subscriber = link.session.subscriber
+        shared = [share.members[subscriber].reader for share in subscriber.shares.values()]
+        return next((r for r in [*subscriber.readers(), *shared] if r.number == number), None)
+
+    def _give_up(self, link: Link, packet_id: int, why: Any) -> None:
+        assert link.session is not None and link.flow is not None and link.flow.window is not None
+        link.flow.window.refuse(packet_id)
+        self._driver.ledger.count(why, link.session.client_id, "#")
