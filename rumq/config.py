@@ -173,8 +173,8 @@ class Mqtt(Struct, frozen=True, kw_only=True):
         ),
     ] = 0
     retain_available: Annotated[bool, choice("whether messages may be retained")] = True
-    wildcard_subscription_available: Annotated[bool, choice('whether filters may hold "+" and "#"')] = True
-    shared_subscription_available: Annotated[bool, choice("whether $share/<group>/<filter> is served")] = True
+    wildcard_available: Annotated[bool, choice('whether filters may hold "+" and "#"')] = True
+    shared_available: Annotated[bool, choice("whether $share/<group>/<filter> is served")] = True
     subscription_identifiers_available: Annotated[bool, choice("whether subscriptions may be numbered")] = (
         True
     )

@@ -76,4 +76,4 @@ class ConnectionLost(ClientError):
         self.why = why
 
     def __str__(self) -> str:
-        return f"connection lost: {self.why}"
+        return f"no connection: {self.why}"

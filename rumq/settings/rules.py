@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from rumq.config import Settings, Stream
 from rumq.errors import Fault
+from rumq.mqtt.errors import TopicFilterInvalid
+from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter
 from rumq.settings.keys import as_toml
 
 
@@ -64,14 +66,9 @@ def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> I
 
 
 def filter_problem(topic_filter: str) -> str:
-    """Why this is no filter for a stream (MQTT 5.0, 4.7.1), or an empty text."""
-    levels = topic_filter.split("/")
-    if not topic_filter or "\0" in topic_filter:
-        return "expected 1 or more characters, none of them NUL"
-    if len(topic_filter.encode(errors="surrogatepass")) > 65_535:
-        return "expected at most 65535 bytes"
-    if any("#" in level and level != "#" for level in levels) or "#" in levels[:-1]:
-        return 'expected "#" alone in the last level, as in "plant/#"'
-    if any("+" in level and level != "+" for level in levels):
-        return 'expected "+" alone in its level, as in "plant/+/state"'
-    return ""
+    """Why this is no filter for a stream, or an empty text."""
+    try:
+        check_topic_filter(topic_filter)
+    except TopicFilterInvalid as fault:
+        return fault.message
+    return "a stream has no shared subscriptions" if topic_filter.startswith(SHARE_PREFIX) else ""

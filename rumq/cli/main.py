@@ -1,0 +1,187 @@
+"""Arguments, help and exit status of `rumqd`, one parser for all commands.
+
+Nothing heavy is imported before a command is chosen, so that help is there at once. Refuses to know what any
+command does: each is a module with `add_arguments(parser)` and `run(args)`.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from rumq.cli import log, pub, sub
+from rumq.cli.setting_flags import add_setting_flags, loaded_settings
+from rumq.errors import ConfigError, DataDirectoryError, RumqError
+
+OK, FAILED, REFUSED, DATA_IN_USE = 0, 1, 2, 3
+
+ABOUT = """\
+rumq is an MQTT broker in which every topic is a log: it keeps what was published, and a subscriber may begin
+in the past. Without a command, rumqd serves MQTT on localhost:1883 and keeps its log in ./rumq-data.
+"""
+
+EXAMPLES = """\
+try it, in three terminals:
+  rumqd                                          serve MQTT 3.1.1 and 5 on localhost:1883
+  rumqd sub -v 'plant/#'                         print what arrives
+  rumqd pub plant/7/temp -m 21.5 -q 1            publish; returns once the broker has it on disk
+
+then:
+  rumqd sub -v 'plant/#' --from earliest         from the first record on, then live
+  rumqd sub -v 'plant/#' --from -1h              from an hour ago on
+  rumqd log ls                                   what is on disk, with the broker on or off
+  rumqd config --example > config.toml           every setting, its default and its unit
+  rumqd run --config config.toml --port 1884     serve with them; a flag wins over the file
+
+exit status: 0 done, or stopped as asked; 2 arguments or settings refused; 3 the data directory is in use or
+cannot be used; 1 anything else
+`rumqd COMMAND --help` says more.
+"""
+
+RUN_ABOUT = """\
+Serve MQTT until SIGTERM or SIGINT, then tell every client (0x8B), sync the log and leave.
+Settings come from the defaults, --config, the environment (RUMQ_LOG_DURABILITY=process) and the flags.
+"""
+
+RUN_EXAMPLES = """\
+examples:
+  rumqd run --data /var/lib/rumq --host 0.0.0.0
+  rumqd run --config config.toml --set log.durability=process
+  rumqd run --set 'stream=[{name="plant", filters=["plant/#"], partitions=4}]'
+  rumqd run --config config.toml --check         say whether the settings are good, and leave
+
+exit status: 0 stopped as asked; 2 settings refused; 3 data directory in use or unusable; 1 otherwise
+"""
+
+CONFIG_ABOUT = """\
+Print the settings in force, as TOML, each with where it came from: default, the file, the environment, a
+flag, or [log] for what a stream inherits.
+"""
+
+CONFIG_EXAMPLES = """\
+examples:
+  rumqd config                                   the defaults, and your environment
+  rumqd config --config config.toml --set log.linger_ms=1
+  rumqd config --example > config.toml           every setting, commented
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    args = build_parser().parse_args(prepared(sys.argv[1:] if argv is None else argv))
+    try:
+        return int(args.run(args))
+    except BaseException as error:
+        if (status := maybe_status(only_one(error))) is None:
+            raise
+        return status
+
+
+def maybe_status(error: BaseException) -> int | None:
+    """The exit status for an error that has a sentence for the operator, which is told; None for a bug."""
+    match error:
+        case BrokenPipeError():
+            # `rumqd log read | head`: the reader has seen enough. Python would complain once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return OK
+        case KeyboardInterrupt():
+            return FAILED
+        case RumqError():
+            for line in str(error).splitlines():
+                print(f"rumqd: {line}", file=sys.stderr)
+            return {ConfigError: REFUSED, DataDirectoryError: DATA_IN_USE}.get(type(error), FAILED)
+    return None
+
+
+def only_one(error: BaseException) -> BaseException:
+    """A fault leaves a nursery as a group of one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def prepared(argv: Sequence[str]) -> list[str]:
+    """Let `rumqd` and `rumqd --port 1884` mean `rumqd run ...`, and `--from -1h` have a value."""
+    arguments = list(argv)
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
+        arguments.insert(0, "run")
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and joined[-1] == "--from":
+            joined[-1] = f"--from={argument}"  # argparse takes -1h for an option
+        else:
+            joined.append(argument)
+    return joined
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rumqd", description=ABOUT, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--version",
+        action="store_const",
+        const=print_version,
+        dest="run",
+        help="version, and whether kernels are compiled",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
+
+    def command(
+        name: str, line: str, about: str, examples: str, *, help_flag: bool = True
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name,
+            help=line,
+            description=about,
+            epilog=examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=help_flag,
+            allow_abbrev=False,
+        )
+        if not help_flag:  # -h is the host, as for mosquitto_pub
+            made.add_argument("--help", action="help", help="show this help and leave")
+        return made
+
+    run = command("run", "serve MQTT (also without any command)", RUN_ABOUT, RUN_EXAMPLES)
+    add_setting_flags(run)
+    run.add_argument("--check", action="store_true", help="check the settings and leave")
+    run.set_defaults(run=run_broker)
+
+    for module in (pub, sub):
+        made = command(module.NAME, module.LINE, module.ABOUT, module.EXAMPLES, help_flag=False)
+        module.add_arguments(made)
+        made.set_defaults(run=module.run)
+
+    made = command(log.NAME, log.LINE, log.ABOUT, log.EXAMPLES)
+    log.add_arguments(made)
+
+    config = command("config", "print the settings in force and their sources", CONFIG_ABOUT, CONFIG_EXAMPLES)
+    add_setting_flags(config)
+    config.add_argument("--example", action="store_true", help="print a commented config.toml instead")
+    config.set_defaults(run=print_config)
+    return parser
+
+
+def run_broker(args: argparse.Namespace) -> int:
+    settings = loaded_settings(args).settings
+    if args.check:
+        print("rumqd: the settings are good")
+        return OK
+    from rumq.cli.run import run
+
+    return run(settings)
+
+
+def print_config(args: argparse.Namespace) -> int:
+    from rumq.settings.show import example, in_force
+
+    print(example() if args.example else in_force(loaded_settings(args)), end="")
+    return OK
+
+
+def print_version(_: argparse.Namespace) -> int:
+    from rumq.cli.version import version_line
+
+    print(version_line())
+    return OK

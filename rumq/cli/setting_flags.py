@@ -1,0 +1,69 @@
+"""The flags that are settings, for `rumqd run` and `rumqd config`. Each is a key of the table."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rumq.settings.load import Loaded
+
+SHORT_FLAGS = (
+    ("--host", "HOST", "listener.host", "address to listen on [localhost]"),
+    ("--port", "PORT", "listener.port", "TCP port, 0 for any free one [1883]"),
+    ("--data", "DIR", "data.dir", "where the log and the sessions live [rumq-data]"),
+    ("--shards", "N", "shards.count", "processes; only 1 today [1]"),
+)
+
+
+class Setting(argparse.Action):
+    """Keep (key, text, flag) in the order of the command line: of two for one key the later wins."""
+
+    def __init__(self, *args: Any, key: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.key = key
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        key, text = self.key, str(values)
+        if not key:
+            key, equals, text = text.partition("=")
+            if not equals:
+                parser.error(f"--set {key}: expected key=value, such as --set log.durability=process")
+        namespace.settings = [*namespace.settings, (key.strip(), text.strip(), option_string)]
+
+
+def add_setting_flags(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(settings=[])
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", type=Path, help="a config.toml [none: every default]"
+    )
+    for flag, metavar, key, line in SHORT_FLAGS:
+        parser.add_argument(
+            flag,
+            metavar=metavar,
+            action=Setting,
+            key=key,
+            dest=argparse.SUPPRESS,
+            help=f"{line}; config: {key}",
+        )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action=Setting,
+        dest=argparse.SUPPRESS,
+        help="any other setting; `rumqd config` lists them",
+    )
+
+
+def loaded_settings(args: argparse.Namespace) -> "Loaded":
+    """The settings from --config, the environment and the flags; raises ConfigError."""
+    from rumq.settings.load import Flag, load_settings
+
+    return load_settings(args.config, os.environ, [Flag(*setting) for setting in args.settings])

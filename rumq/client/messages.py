@@ -1,0 +1,69 @@
+"""What goes out of a client and what comes in, as its user sees it.
+
+Refuses to know packet ids, and how anything is written.
+"""
+
+from dataclasses import dataclass, field
+
+from rumq.mqtt.packets import Publish
+from rumq.mqtt.properties import Properties
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to publish. properties: those of PUBLISH, MQTT 5 only."""
+
+    topic: str
+    payload: bytes
+    qos: int = 0
+    retain: bool = False
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message from the broker. retain: it was kept for new subscribers; dup: it may have come before."""
+
+    topic: str
+    payload: bytes
+    qos: int
+    retain: bool
+    dup: bool
+    properties: Properties
+
+    @property
+    def offset(self) -> int | None:
+        """Where it stands in its topic, from 0; only on a replay (MQTT 5)."""
+        return maybe_number(self.maybe_user_property("rumq-offset"))
+
+    @property
+    def lsn(self) -> int | None:
+        """Where it stands in its partition, from 0; only on a replay (MQTT 5)."""
+        return maybe_number(self.maybe_user_property("rumq-lsn"))
+
+    @property
+    def partition(self) -> str | None:
+        """The partition that keeps it; only on a replay (MQTT 5)."""
+        return self.maybe_user_property("rumq-partition")
+
+    @property
+    def time(self) -> str | None:
+        """When the broker took it, RFC 3339; only on a replay (MQTT 5)."""
+        return self.maybe_user_property("rumq-time")
+
+    def maybe_user_property(self, name: str) -> str | None:
+        """The last user property of this name: the broker's come after a publisher's."""
+        found = None
+        for key, value in self.properties.get("user_properties", ()):
+            if key == name:
+                found = value
+        return found
+
+
+def as_message(publish: Publish, topic: str) -> Message:
+    """The message of a PUBLISH. topic: its own, or the one its alias stands for."""
+    return Message(topic, publish.payload, publish.qos, publish.retain, publish.dup, publish.properties)
+
+
+def maybe_number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 20 else None
