@@ -29,7 +29,7 @@ def version_of_connect(body: bytes) -> int:
 
 
 def id_may_be_empty(version: int, clean_start: bool) -> bool:
-    """Whether a client may leave its identifier to the server. MQTT 5.0, 3.1.3.1; MQTT 3.1.1, [MQTT-3.1.3-7]."""
+    """Whether the server may be left to choose the identifier. MQTT 5.0, 3.1.3.1; MQTT 3.1.1, 3.1.3.1."""
     return version == 5 or (version == 4 and clean_start)
 
 
@@ -70,7 +70,8 @@ def _take_version(fields: Fields) -> int:
     if version is None:
         raise UnsupportedVersion(
             f"a CONNECT of protocol {ascii(name[:20])[1:]} level {level}: spoken are MQTT 3.1, 3.1.1 and 5.0",
-            5 if name == b"MQTT" and level >= 5 else 4,
+            # Bit 7 marks a bridge of mosquitto, which reads the answer of the version below it.
+            5 if name == b"MQTT" and level & 0x7F >= 5 else 4,
         )
     return version
 

@@ -102,6 +102,7 @@ _ANSWERS = (
     *(PacketType.SUBACK, PacketType.UNSUBACK, _DISCONNECT, _AUTH),
 )
 _EVERYWHERE = (*_ANSWERS, *_MESSAGE, _CONNECT, _SUBSCRIBE, PacketType.UNSUBSCRIBE)
+_SINGULAR = {"user_properties": "user property", "subscription_identifiers": "subscription identifier"}
 _ZERO_OR_ONE = range(2)
 _NOT_ZERO = range(1, 2**32)
 
@@ -116,6 +117,11 @@ class Property(NamedTuple):
     values: range | None = None  # None: whatever the type can hold
     repeats_in: tuple[int, ...] | None = None  # where it may repeat; not None: a list everywhere
     reason: Reason = Reason.PROTOCOL_ERROR  # the answer to a value outside `values`
+
+    @property
+    def words(self) -> str:
+        """The name of one of them, for a sentence."""
+        return _SINGULAR.get(self.name) or self.name.replace("_", " ")
 
     def maybe_problem(self, value: Any) -> str | None:
         """Why `value`, of the right type, may not be sent."""
@@ -177,7 +183,7 @@ def decode_properties(fields: Fields, place: int) -> Properties:
         prop = BY_IDENTIFIER.get(identifier)
         if prop is None:
             raise MalformedPacket(f"there is no property 0x{identifier:02X}")
-        words = prop.name.replace("_", " ")
+        words = prop.words
         if place not in prop.places:
             raise MalformedPacket(f"the property {words} does not belong in {_place_name(place)}")
         value = _TAKE[prop.wire](part, words)

@@ -106,5 +106,5 @@ def _maybe_problem(topic: str, bytes_max: int, levels_max: int) -> str | None:
 
 
 def _shown(topic: str) -> str:
-    """A topic for a sentence: quoted, and not longer than one line."""
-    return ascii(topic) if len(topic) <= 80 else f"{topic[:80]!a}..."
+    """A topic for a sentence: quoted, what cannot be printed escaped, and not longer than one line."""
+    return repr(topic) if len(topic) <= 80 else f"{topic[:80]!r}..."

@@ -96,7 +96,7 @@ class Fields:
     def finish(self) -> None:
         """Nothing may follow."""
         if self.at < self.end:
-            raise MalformedPacket(f"{self.end - self.at} bytes follow where the packet should end")
+            raise MalformedPacket(f"the packet is too long for what it says, by {self.end - self.at} bytes")
 
     def _ends_inside(self, name: str, wanted: int) -> NoReturn:
         raise MalformedPacket(
