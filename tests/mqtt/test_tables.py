@@ -13,7 +13,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from rumq.mqtt import errors
 from rumq.mqtt.errors import MqttFault, UnsupportedVersion
 from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
-from rumq.mqtt.properties import PROPERTIES, WILL, Properties, Wire
+from rumq.mqtt.properties import PROPERTIES, WILL, Properties, Property, Wire, decode_properties
 from rumq.mqtt.reasons import (
     CONNACK_RETURN_CODES,
     REASONS_IN,
@@ -21,6 +21,7 @@ from rumq.mqtt.reasons import (
     maybe_connack_return_code,
     suback_return_code,
 )
+from rumq.mqtt.wire import Fields
 
 # 3.2.2.2 has it for a will's payload, paho does not.
 NOT_IN_PAHO = {(Reason.PAYLOAD_FORMAT_INVALID, PacketType.CONNACK)}
@@ -63,6 +64,15 @@ def test_every_property_has_its_key() -> None:
         "subscription_identifiers",
         "user_properties",
     ]
+
+
+@pytest.mark.parametrize(
+    "prop", [prop for prop in PROPERTIES if prop.wire is Wire.FLAG], ids=lambda prop: prop.name
+)
+def test_a_flag_is_read_as_a_truth_value(prop: Property) -> None:
+    for byte in (0, 1):
+        found = decode_properties(Fields(bytes([2, prop.identifier, byte])), prop.places[0])
+        assert repr(found) == repr({prop.name: bool(byte)})
 
 
 def test_every_reason_has_a_text_and_a_place() -> None:
