@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from router.readers import Group, Reader
+from router.retained import Retained
+from router.subscription import Form
 
 
 @dataclass(slots=True, eq=False)
@@ -31,13 +33,11 @@ class Deliver:
 
 @dataclass(slots=True, eq=False)
 class DeliverRetained:
-    """Give retained messages to one reader before anything else it gets. MQTT 5.0, 3.3.1.3.
-
-    messages: for each, (partition, lsn, base_ts, row, frame, form number)
-    """
+    """Give retained messages to one reader before anything else it gets. MQTT 5.0, 3.3.1.3."""
 
     reader: Reader
-    messages: list[tuple[int, int, int, bytes, bytes, int]]
+    messages: list[Retained]
+    form: Form
 
 
 @dataclass(slots=True, eq=False)

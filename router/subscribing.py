@@ -11,7 +11,7 @@ from router.readers import Group, Groups, Reader, Wants
 from router.retained import RetainedView
 from router.share import Share
 from router.subscriber import Subscriber
-from router.subscription import Subscription
+from router.subscription import Subscription, merge
 
 
 class Subscribing:
@@ -100,9 +100,7 @@ class Subscribing:
     def _send_retained(self, reader: Reader, subscription: Subscription) -> None:
         found = self.retained.find(subscription.topic_filter)
         if found and reader.sink is not None:
-            form = reader.group.form_number([subscription.topic_filter])
-            messages = [(m.partition, m.lsn, m.base_ts, m.row, m.frame, form) for m in found]
-            self.delivery.effects.append(DeliverRetained(reader, messages))
+            self.delivery.effects.append(DeliverRetained(reader, found, merge([subscription])))
 
     def replay(
         self, subscriber: Subscriber, asked: str, subscription: Subscription, start: str | tuple[str, int]

@@ -20,7 +20,7 @@ class Connection:
 
     __slots__ = (
         "blocked", "bytes_in", "bytes_out", "closing", "dirty", "fd", "link", "outbox_bytes_max", "peer",
-        "pump", "queue", "reading", "room", "sock", "tail",
+        "pump", "queue", "reading", "refused", "room", "sock", "tail",
     )  # fmt: skip
 
     def __init__(self, pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
@@ -34,6 +34,7 @@ class Connection:
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
         self.blocked = False  # the socket is full; an edge of writability will come
+        self.refused = False  # somebody found no room and waits for it
         self.dirty = False
         self.closing = False
         self.reading = True
@@ -81,6 +82,8 @@ class Connection:
             if sent == waiting:
                 queue.clear()
                 self.room = self.outbox_bytes_max
+                if self.refused:
+                    self.pump.drained(self)
             else:
                 self.blocked = True
                 self._keep_unsent(sent)

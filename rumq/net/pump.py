@@ -6,6 +6,7 @@ edge triggered, so a turn costs no epoll_ctl. Knows no packet and no log: bytes 
 from __future__ import annotations
 
 import select
+import socket
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -26,6 +27,7 @@ class Turns(Protocol):
     def begin_turn(self) -> None: ...
     def end_turn(self) -> None: ...
     def drained(self, connection: Connection) -> None: ...
+    def crashed(self, connection: Connection) -> None: ...
     def seconds_to_next_deadline(self) -> float: ...
 
 
@@ -60,13 +62,14 @@ class Pump:
 
     def drop(self, connection: Connection) -> None:
         """Close a socket; its link has ended already."""
-        if self.connections.pop(connection.fd, None) is None:
-            return
+        if self.connections.get(connection.fd) is not connection:
+            return  # dropped before; its descriptor may already be another's
+        del self.connections[connection.fd]
         connection.closing = True
         connection.queue.clear()
         connection.tail = None
         self._epoll.unregister(connection.fd)
-        connection.sock.close()
+        hang_up(connection.sock)
 
     def lost(self, connection: Connection, why: str) -> None:
         """The network ended a connection."""
@@ -74,6 +77,7 @@ class Pump:
         self.drop(connection)
 
     def drained(self, connection: Connection) -> None:
+        connection.refused = False
         if not connection.reading:
             connection.reading = True
             self._again.append(connection)
@@ -138,8 +142,16 @@ class Pump:
             self.lost(connection, "closed without DISCONNECT")
             return
         connection.bytes_in += n
+        try:
+            self._receive(connection, tail, kept, inline, n)
+        except Exception:  # ours: the one broad except of a turn, so that it ends one client and no other
+            self._turns.crashed(connection)
+            self.drop(connection)
+            return
         if ended or n == READ_BYTES - at:
             self._again.append(connection)
+
+    def _receive(self, connection: Connection, tail: bytearray | None, kept: int, inline: bool, n: int) -> None:
         if tail is None:
             taken = connection.link.receive(self._buffer, 0, n)
             if taken < n:
@@ -155,3 +167,17 @@ class Pump:
                 connection.tail = None
             elif taken:
                 connection.tail = tail[taken:]
+
+
+def hang_up(sock: socket.socket) -> None:
+    """Close a socket so that the last packet sent still arrives.
+
+    Closing with bytes unread makes the kernel send a reset, which can overtake a DISCONNECT at the client."""
+    try:
+        sock.shutdown(socket.SHUT_WR)
+        for _ in range(16):
+            if not sock.recv(1 << 16):
+                break
+    except OSError:
+        pass
+    sock.close()

@@ -51,6 +51,10 @@ def accept(link: Link, connect: p.Connect) -> None:
     window = min(limits.inflight_max, given.get("receive_maximum", 65535))
     link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
     answer(link, p.Connack(present, Reason.SUCCESS, properties))
+    if link.closed:
+        return
+    if link.keep_alive:
+        house.watch.add(link, house.monotonic + 1.5 * link.keep_alive)
     house.event(
         "client.connected", link, version=connect.version, resumed=present, keep_alive_seconds=connect.keep_alive
     )
@@ -120,4 +124,8 @@ def answer(link: Link, connack: p.Connack) -> None:
         bare: Properties = {**connack.properties}
         bare.pop("user_properties", None)
         connack = p.Connack(connack.session_present, connack.reason, bare)
+        if len(encode(connack, link.version)) > link.client_max_packet:
+            link.house.event("client.refused", link, reason=0x95, fault="its maximum packet size holds no CONNACK")
+            link.end(with_will=False)
+            return
     link.send(connack)

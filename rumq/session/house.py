@@ -24,6 +24,7 @@ class House(Protocol):
     batches: list[Batch]
     topics: dict[bytes, int]
     commands: list[Any]
+    watch: Any
     now_us: int
     monotonic: float
 
@@ -42,8 +43,9 @@ class House(Protocol):
     def refresh(self, link: Any) -> None:
         """Have the link's readers go on at the end of the turn: there is room or credit again."""
 
-    def send_again(self, link: Any, wanted: list[tuple[int, int, int]]) -> None:
-        """Read messages from the log and send them with DUP; then attach the link's readers."""
+    def send_again(self, link: Any) -> None:
+        """Read the link's `unsent` messages from the log and send them with DUP, as far as its receive maximum
+        goes; after the last one attach its readers."""
 
     def assigned_client_id(self) -> str:
         """A client id that nobody uses."""

@@ -6,10 +6,12 @@ Knows no socket, no thread, no file; the time is the house's."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Protocol
 
 from router.commands import Attach
 from rumq.mqtt import packets as p
+from rumq.mqtt.connect import version_of_connect
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, ProtocolViolation, UnsupportedVersion
@@ -28,6 +30,9 @@ from rumq.session.resend import resend
 from rumq.session.session import Session
 
 
+PINGRESP = encode(p.Pingresp(), 4)
+
+
 class Transport(Outbox, Protocol):
     """The outbox of a connection, and its end."""
 
@@ -42,7 +47,7 @@ class Link:
 
     __slots__ = (
         "client_max_packet", "closed", "connected_at", "flow", "heard_at", "holds", "house", "keep_alive",
-        "session", "transport", "version", "wants_problem_information", "wire",
+        "session", "transport", "unsent", "version", "wants_problem_information", "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport) -> None:
@@ -53,6 +58,7 @@ class Link:
         self.flow: Outflow | None = None
         self.version = 0
         self.closed = False
+        self.unsent: deque[tuple[int, int, int]] | None = None  # in flight when the client left, not sent again yet
         self.keep_alive = 0.0
         self.holds: Any = None  # acknowledgements that wait for the log, oldest first
         self.client_max_packet = 0
@@ -86,11 +92,23 @@ class Link:
             raise MqttFault(f"a CONNECT of {head + body} bytes", Reason.PACKET_TOO_LARGE)
         if stop > end:
             return pos
-        packet = decode(data[pos], bytes(data[pos + head : stop]), 0)
+        content = bytes(data[pos + head : stop])
+        if data[pos] == 0x10:
+            self.version = self._spoken(content)
+        packet = decode(data[pos], content, self.version)
         assert isinstance(packet, p.Connect)
-        self.version = packet.version
         accept(self, packet)
         return stop
+
+    @staticmethod
+    def _spoken(content: bytes) -> int:
+        try:
+            return version_of_connect(content)
+        except UnsupportedVersion as fault:
+            if content[2:6] == b"MQTT" and content[:2] == b"\x00\x04":
+                raise
+            # Another protocol's name: who speaks it would not understand a CONNACK. MQTT 3.1.1, 3.1.2.1.
+            raise ProtocolViolation(fault.message) from None
 
     def _packets(self, wire: Wire, data: Any, pos: int, end: int) -> int:
         house = self.house
@@ -119,17 +137,20 @@ class Link:
                 pos = after
                 if self.closed:
                     return end
-        if wire.replies:
-            self.transport.write(bytes(wire.replies))
-            wire.replies.clear()
         if wire.acks:
-            house.hold(self)
+            if wire.ack_parts or self.holds:
+                house.hold(self)
+            else:  # answers that promise nothing about the log
+                self.transport.write(bytes(wire.acks))
+                wire.acks.clear()
         self._credit()
         return pos
 
     def _credit(self) -> None:
         """Go on with delivery once enough of the window is free again."""
         flow = self.flow
+        if self.unsent:
+            self.house.send_again(self)
         if flow is not None and flow.starved and flow.window is not None:
             # Waiting for a part of the window keeps deliveries in batches; the rest is still in flight.
             window = flow.window
@@ -149,7 +170,7 @@ class Link:
     def _packet(self, packet: p.Packet) -> None:
         """One packet that is not on the hot path."""
         if isinstance(packet, p.Pingreq):
-            self.send(p.Pingresp())
+            self._answer_ping()
         elif isinstance(packet, p.Subscribe):
             requests.subscribe(self, packet)
         elif isinstance(packet, p.Unsubscribe):
@@ -165,9 +186,16 @@ class Link:
         else:
             raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")
 
+    def _answer_ping(self) -> None:
+        """Answer behind the acknowledgements that are on their way, so that an answer says: all before is dealt with."""
+        assert self.wire is not None
+        self.wire.acks += PINGRESP
+
     def _disconnect(self, packet: p.Disconnect) -> None:
         session = self.session
         assert session is not None
+        if "server_reference" in packet.properties:
+            raise ProtocolViolation("a DISCONNECT from a client names another server")
         interval = packet.properties.get("session_expiry_interval")
         if interval is not None:
             if session.expiry_seconds == 0 and interval:
@@ -202,7 +230,9 @@ class Link:
             if self.version == 5:
                 self.send_explained(p.Disconnect(fault.reason), fault.message)
         elif self.version == 5:
-            self.send_explained(p.Connack(False, fault.reason), fault.message)
+            refusal = p.Connack(False, fault.reason)
+            if not self.client_max_packet or len(encode(refusal, 5)) <= self.client_max_packet:
+                self.send_explained(refusal, fault.message)
         elif isinstance(fault, UnsupportedVersion):
             self.version = fault.answer_version
             self.send(p.Connack(False, fault.reason))
@@ -275,9 +305,9 @@ class Link:
     def attach(self) -> None:
         """Start delivery: after CONNACK, and after what was in flight."""
         assert self.session is not None
-        wanted = resend(self)
-        if wanted:
-            self.house.send_again(self, wanted)  # attaches when that is done
+        self.unsent = resend(self)
+        if self.unsent:
+            self.house.send_again(self)  # attaches when that is done
         else:
             self.house.commands.append(Attach(self.session.subscriber, self.flow))
 

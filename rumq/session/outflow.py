@@ -25,9 +25,11 @@ Build = Callable[[], fanout.Blob]
 
 
 class Outbox(Protocol):
-    """Bytes that wait for a socket. `room`: how many more bytes it wants; 0 while the socket is full."""
+    """Bytes that wait for a socket. room: how many more bytes it wants; refused: set it when that was too few,
+    and the owner will be told when there is room again."""
 
     room: int
+    refused: bool
 
     def write(self, data: object, owner: object | None = None) -> None: ...
 
@@ -60,6 +62,7 @@ class Outflow:
         partition = effect.partition
         base = blob.base_lsn
         if self.retained or self.outbox.room <= 0:
+            self.outbox.refused = True
             self._commands.append(Blocked(reader, partition, base + effect.first))
             return
         first = blob.first_at_or_after(base + effect.first) if effect.first else 0
@@ -82,6 +85,7 @@ class Outflow:
             window = self.window = self._make_window()
         while first < count:
             if self.outbox.room <= 0:
+                self.outbox.refused = True
                 return first
             data, after = fanout.number(window, blob, first, count, code, PIECE_BYTES)
             if after == first:
@@ -120,7 +124,10 @@ class Outflow:
         self.go_on_with_retained()
 
     def go_on_with_retained(self) -> None:
-        while self.retained and self.is_open and self.outbox.room > 0:
+        while self.retained and self.is_open:
+            if self.outbox.room <= 0:
+                self.outbox.refused = True
+                return
             build, code = self.retained[0]
             blob = build()
             if blob.qos_count:

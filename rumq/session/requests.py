@@ -27,7 +27,7 @@ def subscribe(link: Link, packet: p.Subscribe) -> None:
     commands: list[c.Command] = []
     reasons: list[Reason] = []
     why: str | None = None
-    known = set(link.session.subscriber.filters())
+    known = link.session.asked
     for asked in packet.filters:
         try:
             command = one(link, asked, identifier, start, known)
@@ -100,7 +100,7 @@ def unsubscribe(link: Link, packet: p.Unsubscribe) -> None:
     assert link.session is not None
     subscriber = link.session.subscriber
     reasons = []
-    known = set(subscriber.filters())
+    known = link.session.asked
     link.house.settle()
     for asked in packet.filters:
         reasons.append(Reason.SUCCESS if asked in known else Reason.NO_SUBSCRIPTION_EXISTED)

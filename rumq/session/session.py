@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 class Session:
     __slots__ = (
-        "client_id", "counts", "ended", "expires_at", "expiry_seconds", "link", "publishers", "qos2_open",
+        "asked", "client_id", "counts", "ended", "expires_at", "expiry_seconds", "link", "publishers", "qos2_open",
         "subscriber", "version", "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(self, client_id: str, shape: Hashable, *, personal: bool) -> None:
         self.client_id = client_id
         self.subscriber = Subscriber(client_id, shape, personal=personal)
+        self.asked: set[str] = set()  # every filter it is subscribed to, as the client wrote it
         self.window: Window | None = None
         self.qos2_open: bytearray | None = None
         self.publishers: list[int] | None = None  # number of this client in each partition, 0: none yet

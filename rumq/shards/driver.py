@@ -14,6 +14,7 @@ from typing import Any
 from router import commands as c
 from router.effects import Deliver, DeliverRetained, FindStart, Gone, ReadCold
 from router.readers import Reader
+from router.retained import Retained
 from router.shard import Shard
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import fanout, ingest
@@ -92,8 +93,8 @@ class Driver:
     def refresh(self, link: Link) -> None:
         self._refresh[link] = None
 
-    def send_again(self, link: Link, wanted: list[tuple[int, int, int]]) -> None:
-        self.repeat.start(link, wanted)
+    def send_again(self, link: Link) -> None:
+        self.repeat.go_on(link)
 
     def assigned_client_id(self) -> str:
         return f"rumq-{uuid.uuid4().hex[:20]}"
@@ -164,6 +165,12 @@ class Driver:
     def drained(self, connection: Any) -> None:
         self._refresh[connection.link] = None
 
+    def crashed(self, connection: Any) -> None:
+        """A fault of ours while serving one client; it loses its connection, the others go on."""
+        link = connection.link
+        self._event("client.crashed", peer=link.transport.peer, exc_info=True)
+        link.end(with_will=True)
+
     def seconds_to_next_deadline(self) -> float:
         now = self._clock()[1]
         if self._refresh or self.commands:
@@ -227,6 +234,7 @@ class Driver:
             if credit == 0:
                 flow.starved = True
             if credit == 0 or flow.retained or flow.outbox.room <= 0:
+                flow.outbox.refused = True
                 self.commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
                 return
             blob, after = fanout.build(
@@ -259,25 +267,26 @@ class Driver:
         if not isinstance(flow, Outflow):
             return
         (version, packet_max, _), _ = reader.group.wants.shape  # type: ignore[misc]
+        form = wire_form(effect.form, version == 5, b"", always_retain=True)
         by_partition: dict[int, list[Any]] = {}
         for message in effect.messages:
-            by_partition.setdefault(message[0], []).append(message)
-        for index, messages in by_partition.items():
-            builds = [
-                partial(self._retained_blob, m, reader.group.forms[m[5]], version == 5, packet_max, reader.key)
-                for m in messages
-            ]
+            build = partial(self._retained_blob, message, form, version == 5, packet_max, reader.key)
+            by_partition.setdefault(message.partition, []).append(build)
+        for index, builds in by_partition.items():
             flow.offer_retained(builds, reader.number << 6 | index)
 
-    def _retained_blob(self, message: Any, form: Any, v5: bool, packet_max: int, key: str) -> fanout.Blob:
-        _, lsn, base_ts, row, frame, _ = message
-        row = row[:4] + bytes(4) + row[8:]
+    def _retained_blob(
+        self, message: Retained, form: fanout.Form, v5: bool, packet_max: int, key: str
+    ) -> fanout.Blob:
+        row = message.row[:4] + bytes(4) + message.row[8:]
         blob, _ = fanout.build(
-            row, frame, 0, 1, lsn, base_ts, [wire_form(form, v5, b"", always_retain=True)], None, None,
+            row, message.frame, 0, 1, message.lsn, message.base_ts, [form], None, None,
             v5, packet_max, 0, self.now_us, None, 0, 1 << 40,
         )  # fmt: skip
+        if blob.expired:
+            self.shard.retained.drop(message.topic)
         if blob.too_large:
-            self.ledger.count("over_limit", key, "#")
+            self.ledger.count("over_limit", key, message.topic)
         return blob
 
     def _read_cold(self, effect: ReadCold) -> None:

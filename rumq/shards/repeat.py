@@ -17,46 +17,47 @@ from rumq.shards.blobs import wire_form
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
 
-Wanted = tuple[int, int, int]  # packet id, code of the window slot, lsn
-
-
 class Repeat:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self._reading: set[Link] = set()
 
-    def start(self, link: Link, wanted: list[Wanted]) -> None:
-        """Send every wanted message again, in order, then attach the link's readers."""
-        feeds = self._driver.shard.feeds
-        for at, (packet_id, code, lsn) in enumerate(wanted):
-            feed = feeds[code & 63]
+    def go_on(self, link: Link) -> None:
+        """Send what the client's receive maximum allows, in order; after the last one attach its readers."""
+        unsent, session, flow = link.unsent, link.session, link.flow
+        if link in self._reading or not unsent or link.closed or session is None or flow is None:
+            return
+        window = session.window
+        assert window is not None
+        while unsent and window.in_flight - len(unsent) < window.limit:
+            packet_id, code, lsn = unsent[0]
+            feed = self._driver.shard.feeds[code & 63]
             chunk = None
             if lsn >= feed.partition.first_lsn:
                 chunk = feed.maybe_chunk(lsn)
                 if chunk is None:
-                    self._read(link, wanted[at:])
+                    self._read(link, code & 63, lsn)
                     return
+            unsent.popleft()
             if chunk is None or not hasattr(chunk, "rows"):
                 self._give_up(link, packet_id, "gone")
             else:
                 self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
-        session = link.session
-        if session is not None and not link.closed:
-            self._driver.commands.append(Attach(session.subscriber, link.flow))
+        if not unsent:
+            self._driver.commands.append(Attach(session.subscriber, flow))
 
-    def _read(self, link: Link, wanted: list[Wanted]) -> None:
-        _, code, lsn = wanted[0]
-        feed = self._driver.shard.feeds[code & 63]
+    def _read(self, link: Link, index: int, lsn: int) -> None:
+        feed = self._driver.shard.feeds[index]
         read = feed.partition.cold_read(lsn, 1 << 20)
+        self._reading.add(link)
 
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
+            self._reading.discard(link)
             feed.keep_cold(chunks or [])
-            if link.closed:
-                return
             if not chunks or not chunks[0].base_lsn <= lsn < chunks[0].next_lsn:
-                self._give_up(link, wanted[0][0], "damaged")
-                self.start(link, wanted[1:])
-            else:
-                self.start(link, wanted)
+                if link.unsent and not link.closed:
+                    self._give_up(link, link.unsent.popleft()[0], "damaged")
+            self.go_on(link)
 
         self._driver.reader.submit(read.run, done)
 

@@ -64,6 +64,7 @@ class Writing:
                     self._release(index)
             parts >>= 1
             index += 1
+        self._send_ready(link)
 
     def start(self, monotonic: float) -> None:
         """Hand to the worker what is due."""
@@ -106,15 +107,17 @@ class Writing:
         while waiting and waiting[0][0] <= committed:
             held = waiting.popleft()[1]
             held.parts -= 1
-            if held.parts:
-                continue
-            link = held.link
-            holds = link.holds
-            while holds and not holds[0].parts:
-                ready = holds.popleft()
-                if not link.closed:
-                    link.wire.unacknowledged -= ready.pubacks
-                    link.transport.write(ready.acks)
+            if not held.parts:
+                self._send_ready(held.link)
+
+    @staticmethod
+    def _send_ready(link: Any) -> None:
+        holds = link.holds
+        while holds and not holds[0].parts:
+            ready = holds.popleft()
+            if not link.closed:
+                link.wire.unacknowledged -= ready.pubacks
+                link.transport.write(ready.acks)
 
     @property
     def behind(self) -> bool:

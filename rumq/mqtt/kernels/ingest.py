@@ -99,7 +99,6 @@ class Wire:
     acks = cython.declare(object, visibility="public")
     ack_parts = cython.declare(cython.ulonglong, visibility="public")
     pubacks = cython.declare(cython.Py_ssize_t, visibility="public")
-    replies = cython.declare(object, visibility="public")
     window = cython.declare(Window, visibility="public")
     published = cython.declare(cython.ulonglong, visibility="public")
     stop = cython.declare(cython.int, visibility="readonly")
@@ -125,7 +124,6 @@ class Wire:
         self.acks = bytearray()
         self.ack_parts = 0
         self.pubacks = 0
-        self.replies = bytearray()
         self.window = None
         self.published = 0
         self.stop = MORE
@@ -377,7 +375,7 @@ def cut(
 ) -> int:
     """Walk whole packets of `data[pos:end]`; returns the position of the first one not taken.
 
-    wire:    the connection; its `stop` says why the walk ended, its `acks` and `replies` grow
+    wire:    the connection; its `stop` says why the walk ended, its `acks` grow
     batches: a Batch a partition, which grow
     topics:  topic as bytes -> partition << 32 | topic id
     """
@@ -414,6 +412,7 @@ def cut(
     publisher: cython.uint = 0
     publisher_of: cython.Py_ssize_t = -1
     verbatim: cython.bint
+    minimal: cython.bint
     code: cython.int
     i: cython.Py_ssize_t
     body: cython.Py_ssize_t
@@ -497,10 +496,14 @@ def cut(
             if pid == 0:
                 wire.refuse(0x82, "a PUBLISH with packet id 0")
                 break
+        minimal = at - pos - 1 == varint_size(rem)
         verbatim = True
         row_flags = qos
         chunk_flags = 0
         if wire.v5:
+            if not minimal:
+                wire.refuse(0x81, "a remaining length in more bytes than it needs")
+                break
             row_flags |= ROW_V5
             chunk_flags |= CHUNK_V5
             props_at = payload_at
@@ -517,6 +520,9 @@ def cut(
                     break
                 shift += 7
             if wire.stop == FAULT:
+                break
+            if props_at - payload_at != varint_size(props_len):
+                wire.refuse(0x81, "a property length in more bytes than it needs")
                 break
             props_end = props_at + props_len
             if props_end > stop:
@@ -645,7 +651,7 @@ def cut(
                 put_tag(batch.tags, batch.count, pid)
             wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
         put_u32(rows, row_at, value & 0xFFFFFFFF)
-        if verbatim and not head & 9:
+        if verbatim and minimal and not head & 9:
             if run_at < 0:
                 run_at = pos
             put_u32(rows, row_at + 4, out + (pos - run_at))
@@ -656,7 +662,13 @@ def cut(
                 out += pos - run_at
                 run_at = -1
             put_u32(rows, row_at + 4, out)
-            if verbatim:  # only DUP or RETAIN has to go
+            if not minimal:  # allowed before MQTT 5, but not what a subscriber should get
+                frames[out] = head & 0xF6
+                i = put_varint(frames, out + 1, rem)
+                copy(frames, i, buf, at, rem)
+                put_u32(rows, row_at + 20, i + payload_at - at - out)
+                out = i + rem
+            elif verbatim:  # only DUP or RETAIN has to go
                 frame_len = stop - pos
                 copy(frames, out, buf, pos, frame_len)
                 frames[out] = head & 0xF6
@@ -793,11 +805,11 @@ def short_ack(
         return 1
     if head == 0x62:  # PUBREL
         if wire.release(pid):
-            put_ack(wire.replies, 0x70, pid)
+            put_ack(wire.acks, 0x70, pid)
         elif wire.v5:
-            wire.replies.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
+            wire.acks.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
         else:
-            put_ack(wire.replies, 0x70, pid)
+            put_ack(wire.acks, 0x70, pid)
         return 0
     if head != 0x40 and head != 0x50 and head != 0x70:
         return 1
@@ -807,9 +819,9 @@ def short_ack(
         code = wire.window.acknowledge(head, pid)
     if head == 0x50:
         if code >= 0:
-            wire.replies.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
         elif wire.v5:
-            wire.replies.extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
+            wire.acks.extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
         else:
-            wire.replies.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
     return 0
