@@ -1,0 +1,1 @@
+"""The generator's two inner loops. They compile like rumq's own kernels and also run as they are."""

@@ -1,0 +1,125 @@
+"""What a scenario asks of a broker, and the messages between the bench and its workers. Pure data."""
+
+from typing import Literal
+
+import msgspec
+
+PAYLOAD_BYTES = 64
+# publisher u32, sequence u64, send time u64: kernels/offer.py.
+STAMP_BYTES = 20
+FILLER = bytes(range(64, 64 + PAYLOAD_BYTES - STAMP_BYTES))
+TOPIC_BYTES = 7
+# The round's number rides in the publisher field, so that a straggler of an earlier round is seen as one.
+ROUND_PUBLISHERS = 1 << 24
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """Who publishes what to whom.
+
+    topics: of each publisher; message `s` goes to topic `s mod topics`
+    spread: "pairs": subscriber i gets publisher i; "all": every subscriber gets everything
+    window: QoS 1 and 2: messages a publisher has in flight at most
+    rate: messages a second of all publishers together; 0: as fast as the broker takes them
+    lead: publishers wait while more than this many messages are sent beyond what the subscribers have got
+    """
+
+    publishers: int
+    subscribers: int
+    qos: int = 0
+    topics: int = 1
+    spread: Literal["pairs", "all"] = "all"
+    window: int = 0
+    rate: int = 0
+    latency: bool = False
+    lead: int = 20_000
+
+    @property
+    def deliveries_per_message(self) -> int:
+        return self.subscribers if self.spread == "all" else 1
+
+    def heard(self, subscriber: int) -> range:
+        """The publishers that `subscriber` gets messages of."""
+        return range(subscriber, subscriber + 1) if self.spread == "pairs" else range(self.publishers)
+
+    def topic_filter(self, subscriber: int) -> str:
+        heard = self.heard(subscriber)
+        if len(heard) * self.topics == 1:
+            return topic_name(heard.start * self.topics)
+        return "b/#"
+
+    def topic_names(self, publishers: range) -> bytes:
+        """The topics of `publishers`, one after the other, `TOPIC_BYTES` each."""
+        numbers = range(publishers.start * self.topics, publishers.stop * self.topics)
+        return "".join(map(topic_name, numbers)).encode()
+
+
+def topic_name(number: int) -> str:
+    return f"b/{number:05d}"
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What one worker is for: its share of a load's connections.
+
+    first, count: its publishers or subscribers; slot: its place among the workers of its role
+    progress: path of the shared counters; workers: how many publish, how many subscribe
+    """
+
+    role: Literal["publish", "subscribe", "idle"]
+    address: tuple[str, int]
+    load: Load
+    first: int
+    count: int
+    slot: int = 0
+    workers: tuple[int, int] = (1, 1)
+    progress: str = ""
+    name: str = ""
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One stretch of traffic. messages: of each publisher; seconds_max: publishers stop then anyway."""
+
+    number: int
+    messages: int
+    seconds_max: float
+    lead: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The worker is connected, or has begun to listen for a round."""
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    why: str
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What a publishing worker did in a round. Times are CLOCK_MONOTONIC, in ns."""
+
+    started_ns: int
+    ended_ns: int
+    sent: int
+    unacknowledged: int
+    disordered: int
+    late_ns_max: int
+    cpu_s: float
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What a subscribing worker got in a round, all its connections together.
+
+    missing: sent and not received; late: received after a later one, or twice; stray: of no publisher of this round
+    latencies_ns: samples, where the load asks for them, as packed u64
+    """
+
+    ended_ns: int
+    received: int
+    missing: int
+    late: int
+    corrupt: int
+    stray: int
+    redelivered: int
+    cpu_s: float
+    latencies_ns: bytes
+
+
+Report = Ready | Failed | Published | Heard

@@ -1,0 +1,126 @@
+"""One run of one scenario against one broker: figures. Knows no peer, no median, no table."""
+
+import time
+from array import array
+from collections.abc import Iterable
+
+from bench import process
+from bench.connections import BenchFault
+from bench.generator import Generator, idle_connections
+from bench.load import Heard, Load, Published
+from bench.peers.peer import Broker
+from bench.scenarios import Scenario
+
+Figures = dict[str, float]
+
+# A first look with few messages in flight, so that a slow broker is not buried; then the real thing.
+FIRST_LOOK_S, FIRST_LOOK_LEAD = 0.3, 1_000
+SECOND_LOOK_S, FAST_PER_S = 0.4, 50_000
+ROUND_FACTOR_MAX = 4
+SETTLE_S = 0.5
+
+
+def measure(
+    scenario: Scenario, broker: Broker, seconds: float, messages: int = 0, workers: tuple[int, int] = (1, 1)
+) -> Figures:
+    """Run `scenario` once. raises: BenchFault
+
+    messages: of each publisher; 0: as many as a short calibration says go into `seconds`
+    """
+    if scenario.kind == "start":
+        return {"start_s": broker.start_s, "rss_bytes": memory(broker)}
+    if scenario.kind == "idle":
+        return idle(scenario.load, broker)
+    with Generator(scenario.load, broker.address, workers) as generator:
+        wanted = calibrate(generator, seconds)
+        messages = messages or wanted
+        cpu_before_s, rss_before = cpu(broker), memory(broker)
+        published, heard = generator.run(messages, seconds * ROUND_FACTOR_MAX)
+        cpu_s = cpu(broker) - cpu_before_s
+        figures = traffic(published, heard)
+        figures["rss_bytes"], figures["rss_growth_bytes"] = memory(broker), memory(broker) - rss_before
+    if broker.pid is not None:
+        figures["cpu_us_per_message"] = 1e6 * cpu_s / max(1, figures["sent"])
+        figures["cpu_us_per_delivery"] = 1e6 * cpu_s / max(1, figures["delivered"])
+        figures["broker_cores"] = cpu_s / figures["elapsed_s"]
+    figures["messages_per_publisher"] = messages
+    return figures
+
+
+def calibrate(generator: Generator, seconds: float) -> int:
+    """How many messages of each publisher go into `seconds`; warms the broker up by the way."""
+    load = generator.load
+    if load.rate:
+        generator.run(max(1, round(load.rate * FIRST_LOOK_S / load.publishers)), FIRST_LOOK_S * 2)
+        return max(1, round(load.rate * seconds / load.publishers))
+    lead = min(FIRST_LOOK_LEAD, load.lead)
+    rate = messages_per_s(*generator.run(2**40, min(seconds, FIRST_LOOK_S), lead))
+    if rate > FAST_PER_S:
+        rate = messages_per_s(*generator.run(2**40, min(seconds, SECOND_LOOK_S)))
+    return max(1, round(rate * seconds / load.publishers))
+
+
+def messages_per_s(published: list[Published], heard: list[Heard]) -> float:
+    figures = traffic(published, heard)
+    return figures["sent"] / figures["elapsed_s"]
+
+
+def traffic(published: list[Published], heard: list[Heard]) -> Figures:
+    """From the first message sent to the last one received, or acknowledged if that is later."""
+    started_ns = min(one.started_ns for one in published)
+    ended_ns = max([one.ended_ns for one in heard if one.received] or [one.ended_ns for one in published])
+    sent = sum(one.sent for one in published)
+    delivered = sum(one.received - one.late for one in heard)
+    unacknowledged = sum(one.unacknowledged for one in published)
+    elapsed_s = max(1, ended_ns - started_ns) / 1e9
+    if not sent:
+        raise BenchFault("not one message could be sent")
+    figures = {
+        "elapsed_s": elapsed_s,
+        "sent": sent,
+        "delivered": delivered,
+        "published_per_s": sent / elapsed_s,
+        "delivered_per_s": delivered / elapsed_s,
+        "lost": sum(one.missing for one in heard),
+        "out_of_order_or_twice": sum(one.late for one in heard),
+        "corrupt": sum(one.corrupt for one in heard),
+        "stray": sum(one.stray for one in heard),
+        "redelivered": sum(one.redelivered for one in heard),
+        "unacknowledged": unacknowledged,
+        "acknowledged_out_of_order": sum(one.disordered for one in published),
+        "generator_late_ms_max": max(one.late_ns_max for one in published) / 1e6,
+        "publishing_cores": sum(one.cpu_s for one in published) / elapsed_s,
+        "subscribing_cores": sum(one.cpu_s for one in heard) / elapsed_s,
+    }
+    return figures | latencies(one.latencies_ns for one in heard)
+
+
+def latencies(parts: Iterable[bytes]) -> Figures:
+    """Percentiles of the samples, exact, in µs; none where nothing was sampled."""
+    samples = array("Q", b"".join(parts))
+    if not samples:
+        return {}
+    ordered = sorted(samples)
+    return {
+        f"latency_p{name}_us": ordered[min(len(ordered) - 1, int(len(ordered) * share))] / 1e3
+        for name, share in (("50", 0.5), ("99", 0.99), ("999", 0.999), ("100", 1.0))
+    }
+
+
+def idle(load: Load, broker: Broker) -> Figures:
+    # The first connections make what all share.
+    with idle_connections(10, broker.address):
+        time.sleep(SETTLE_S)
+    before = memory(broker)
+    with idle_connections(load.publishers, broker.address):
+        time.sleep(SETTLE_S)
+        growth = memory(broker) - before
+    return {"bytes_per_connection": growth / load.publishers, "rss_bytes": before + growth}
+
+
+def cpu(broker: Broker) -> float:
+    return process.cpu_s(broker.pid) if broker.pid is not None else 0.0
+
+
+def memory(broker: Broker) -> float:
+    return process.resident_bytes(broker.pid) if broker.pid is not None else float("nan")

@@ -1,0 +1,28 @@
+"""Eclipse Mosquitto with Debian's settings, and without the limits at which it drops. mosquitto.conf(5)."""
+
+from pathlib import Path
+
+from bench.load import Load
+
+
+class Mosquitto:
+    name = "mosquitto"
+
+    def why_not(self, load: Load) -> str:
+        return ""
+
+    def command(self, load: Load, folder: Path, port: int) -> list[str]:
+        settings = folder / "mosquitto.conf"
+        settings.write_text(
+            # As in Debian's /etc/mosquitto/mosquitto.conf, in a folder of its own.
+            f"persistence true\npersistence_location {folder}/\nlog_dest file {folder}/mosquitto.log\n"
+            f"listener {port} 127.0.0.1\nallow_anonymous true\n"
+            # It drops root's rights for those of a user who may not write to `folder`.
+            "user root\n"
+            # By default it drops what is more than 1,000 messages behind and has 20 in flight.
+            "max_queued_messages 0\nmax_inflight_messages 0\n"
+        )
+        return ["mosquitto", "-c", str(settings)]
+
+    def version_command(self) -> list[str]:
+        return ["mosquitto", "-h"]

@@ -1,0 +1,130 @@
+"""What the bench needs to know of a broker, and how one is started, waited for and ended."""
+
+import contextlib
+import dataclasses
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from bench.connections import Address, BenchFault, connect_packet
+from bench.load import Load
+
+HOST = "127.0.0.1"
+START_S = 30.0
+STOP_S = 15.0
+# Debian keeps daemons here, and an ordinary user's PATH does not.
+DAEMONS = ":/usr/sbin:/usr/local/sbin"
+
+
+class Peer(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def why_not(self, load: Load) -> str:
+        """Why this broker cannot take part with `load`; empty when it can."""
+
+    def command(self, load: Load, folder: Path, port: int) -> list[str]:
+        """How to run it on `port` with everything it keeps in `folder`; may write settings there."""
+
+    def version_command(self) -> list[str]:
+        """What prints its version on the first line."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Broker:
+    """One that accepts. pid: None when it is somebody else's; start_s: from its start to its first CONNACK."""
+
+    address: Address
+    pid: int | None
+    start_s: float
+
+
+@contextlib.contextmanager
+def running(peer: Peer, load: Load) -> Iterator[Broker]:
+    """Run `peer` with a data directory of its own, which is removed afterwards. raises: BenchFault"""
+    folder = Path(tempfile.mkdtemp(prefix=f"bench-{peer.name}-"))
+    words = folder / "output"
+    try:
+        port = free_port()
+        command = peer.command(load, folder, port)
+        with words.open("wb") as sink:
+            started = time.monotonic()
+            process = start(command, folder, sink.fileno())
+        try:
+            address = (HOST, port)
+            while not accepts(address):
+                if process.poll() is not None or time.monotonic() - started > START_S:
+                    raise BenchFault(f"{peer.name} does not accept on {port}: {last_words(words)}")
+                time.sleep(0.002)
+            yield Broker(address, process.pid, time.monotonic() - started)
+            if process.poll() is not None:
+                raise BenchFault(f"{peer.name} ended with {process.returncode}: {last_words(words)}")
+        finally:
+            stop(process)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(command: list[str], folder: Path, sink: int) -> subprocess.Popen[bytes]:
+    path = os.environ.get("PATH", "") + DAEMONS
+    if (program := shutil.which(command[0], path=path)) is None:
+        raise BenchFault(f"{command[0]} is not installed")
+    return subprocess.Popen(
+        [program, *command[1:]],
+        stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
+        env=environment() | {"PATH": path, "TMPDIR": str(folder)},
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def environment() -> dict[str, str]:
+    """With this checkout's `bench` importable, wherever the bench was started from."""
+    root = str(Path(__file__).parents[2])
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        # The session it leads holds its shards too.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def accepts(address: Address) -> bool:
+    """Whether a CONNECT is answered by a CONNACK: a listening socket alone is not a broker yet."""
+    with contextlib.suppress(OSError), socket.create_connection(address, timeout=1.0) as connection:
+        connection.sendall(connect_packet("bench-start"))
+        return connection.recv(4)[:1] == b"\x20"
+    return False
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def last_words(path: Path) -> str:
+    return path.read_text(errors="replace")[-2000:].strip() or "it said nothing"
+
+
+def version(peer: Peer) -> str:
+    """The first line of what the broker says of its version, or why there is none."""
+    path = os.environ.get("PATH", "") + DAEMONS
+    command = peer.version_command()
+    if (program := shutil.which(command[0], path=path)) is None:
+        return "not installed"
+    said = subprocess.run([program, *command[1:]], capture_output=True, text=True, timeout=30, check=False)
+    lines = (said.stdout + said.stderr).strip().splitlines()
+    return lines[0] if lines else "says nothing"

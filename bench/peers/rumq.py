@@ -1,0 +1,25 @@
+"""rumq itself, from this environment. QoS 0 is measured with durability `process`, QoS 1 and 2 with `disk`."""
+
+import sys
+from pathlib import Path
+
+from bench.load import Load
+
+
+class Rumq:
+    name = "rumq"
+
+    def why_not(self, load: Load) -> str:
+        return ""
+
+    def command(self, load: Load, folder: Path, port: int) -> list[str]:
+        durability = "disk" if load.qos else "process"
+        settings = ["--port", str(port), "--data", str(folder / "data")]
+        return [*rumqd(), "run", *settings, "--set", f"log.durability={durability}"]
+
+    def version_command(self) -> list[str]:
+        return [*rumqd(), "--version"]
+
+
+def rumqd() -> list[str]:
+    return [sys.executable, "-m", "rumq"]

@@ -1,0 +1,61 @@
+"""The scenarios, as a table. `bench/README.md` says what each is for."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.load import Load
+
+TRAFFIC_FIGURES = ("delivered_per_s", "lost", "cpu_us_per_delivery", "rss_bytes")
+PACED_FIGURES = ("cpu_us_per_message", "lost", "rss_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """kind: "traffic" sends `load`; "idle" only connects its publishers; "start" only starts the broker.
+
+    figures: what the table shows, the one that matters first; all figures are in the JSON.
+    """
+
+    key: str
+    title: str
+    load: Load
+    figures: tuple[str, ...] = TRAFFIC_FIGURES
+    kind: Literal["traffic", "idle", "start"] = "traffic"
+
+
+SCENARIOS: dict[str, Scenario] = {
+    scenario.key: scenario
+    for scenario in (
+        Scenario("one-to-one-qos0", "1:1 QoS 0", Load(publishers=1, subscribers=1)),
+        Scenario(
+            "ten-to-ten-qos0", "10:10 QoS 0, 10 topics",
+            Load(publishers=10, subscribers=10, spread="pairs"),
+        ),
+        Scenario("fan-out-qos0", "fan-out 1:50 QoS 0", Load(publishers=1, subscribers=50, lead=5_000)),
+        Scenario("thousand-topics-qos0", "1,000 topics on one connection", Load(publishers=1, subscribers=1, topics=1000)),
+        Scenario(
+            "ten-to-ten-qos1", "10:10 QoS 1, window 100",
+            Load(publishers=10, subscribers=10, spread="pairs", qos=1, window=100),
+        ),
+        Scenario("fan-out-qos1", "fan-out 1:50 QoS 1, window 100", Load(publishers=1, subscribers=50, qos=1, window=100, lead=5_000)),
+        Scenario("one-to-one-qos1", "1:1 QoS 1, window 200", Load(publishers=1, subscribers=1, qos=1, window=200)),
+        Scenario(
+            "ten-to-ten-qos2", "10:10 QoS 2, window 100",
+            Load(publishers=10, subscribers=10, spread="pairs", qos=2, window=100),
+        ),
+        Scenario(
+            "many-publishers", "10,000 connections, 20,000 msg/s",
+            Load(publishers=10_000, subscribers=1, rate=20_000), PACED_FIGURES,
+        ),
+        Scenario(
+            "fifty-to-fifty", "50 to 50 at 10,000 msg/s",
+            Load(publishers=50, subscribers=50, spread="pairs", rate=10_000, latency=True),
+            ("cpu_us_per_message", "latency_p50_us", "latency_p99_us", "lost"),
+        ),
+        Scenario(
+            "idle-connections", "10,000 idle connections",
+            Load(publishers=10_000, subscribers=0), ("bytes_per_connection",), "idle",
+        ),
+        Scenario("start", "start to accepting", Load(publishers=0, subscribers=0), ("start_s", "rss_bytes"), "start"),
+    )
+}  # fmt: skip

@@ -1,0 +1,99 @@
+"""One generator process: `python -m bench.worker`. Takes a `Task` and then `Round`s as JSON lines on standard
+input, and answers each with one JSON line; ends when its input does.
+"""
+
+import gc
+import select
+import socket
+import sys
+from array import array
+from pathlib import Path
+
+import msgspec
+
+from bench import publish, subscribe
+from bench.connections import BenchFault, allow_files, open_connections
+from bench.connections import subscribe as subscribe_to
+from bench.load import Failed, Heard, Published, Ready, Report, Round, Task
+from bench.progress import Progress
+from bench.publisher import BATCH_BYTES, Publisher
+
+# A paced publisher has a message or two waiting, never a batch; ten thousand batch buffers would be 1.3 GB.
+PACED_OUT_BYTES = 1024
+SAMPLES_MAX = 2_000_000
+
+
+def main() -> None:
+    allow_files()
+    task = msgspec.json.decode(sys.stdin.readline(), type=Task)
+    try:
+        run_task(task)
+    except (BenchFault, OSError, ValueError) as fault:
+        say(Failed(why=f"{task.role}: {fault}"))
+        sys.exit(1)
+
+
+def run_task(task: Task) -> None:
+    # Before the sockets, so that its descriptor is below what select() can wait for.
+    epoll = select.epoll()
+    own = range(task.first, task.first + task.count)
+    connections = open_connections(task.address, [f"{task.name}-{task.role[0]}{number}" for number in own])
+    if task.role == "publish":
+        publishing(task, own, connections, epoll)
+    elif task.role == "subscribe":
+        subscribing(task, own, connections, epoll)
+    else:
+        say(Ready())
+        sys.stdin.readline()
+
+
+def publishing(task: Task, own: range, connections: list[socket.socket], epoll: select.epoll) -> None:
+    load, progress = task.load, Progress(Path(task.progress), task.load.publishers, task.workers)
+    out_bytes = PACED_OUT_BYTES if load.rate else BATCH_BYTES
+    publishers = [Publisher(*of, out_bytes) for of in zip(connections, [load] * len(own), own, strict=True)]
+    watch(connections, epoll)
+    gc.disable()
+    say(Ready())
+    while (now := next_round()) is not None:
+        say(publish.run_round(publishers, epoll, load, now, progress, task.slot))
+
+
+def subscribing(task: Task, own: range, connections: list[socket.socket], epoll: select.epoll) -> None:
+    load, progress = task.load, Progress(Path(task.progress), task.load.publishers, task.workers)
+    samples = SAMPLES_MAX // len(own) if load.latency else 0
+    latencies = [array("Q", bytes(8 * samples)) for _ in own]
+    subscribers = [
+        subscribe.Subscriber(*of) for of in zip(connections, [load] * len(own), own, latencies, strict=True)
+    ]
+    for connection, number in zip(connections, own, strict=True):
+        subscribe_to(connection, load.topic_filter(number), load.qos)
+    watch(connections, epoll)
+    gc.disable()
+    say(Ready())
+    while (now := next_round()) is not None:
+        for subscriber in subscribers:
+            subscriber.begin(now.number)
+        say(Ready())
+        heard = subscribe.run_round(subscribers, epoll, load, now, progress, task.slot)
+        taken = [times[: of.check.samples] for of, times in zip(subscribers, latencies, strict=True)]
+        say(msgspec.structs.replace(heard, latencies_ns=b"".join(times.tobytes() for times in taken)))
+
+
+def watch(connections: list[socket.socket], epoll: select.epoll) -> None:
+    for connection in connections:
+        connection.setblocking(False)
+        epoll.register(connection, select.EPOLLIN)
+
+
+def next_round() -> Round | None:
+    line = sys.stdin.readline()
+    return msgspec.json.decode(line, type=Round) if line else None
+
+
+def say(report: Report | Published | Heard) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
