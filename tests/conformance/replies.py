@@ -1,7 +1,7 @@
 """Take a broker's packet apart and refuse a wrong form. MQTT 5.0 and 3.1.1, chapters 2 and 3.
 
-Every test reads through here, so every reply of every test is checked: reserved flags, shortest lengths, reason
-codes of that packet, properties of that packet, well-formed strings, nothing left over. Knows no socket."""
+Every test reads through here, so every reply of every test is checked: reserved flags, shortest lengths, the
+reason codes and properties of that packet, well-formed strings, nothing left over. Knows no socket."""
 
 from tests.conformance.wire import BLOBS, BYTES, TEXTS, Kind, Packet, Value
 
@@ -121,7 +121,9 @@ def decode(first_byte: int, body: bytes, version: int) -> Packet:
     packet = Packet(Kind(first_byte >> 4), first_byte & 15)
     kind, reader = packet.kind, Reader(body)
     require(kind in FROM_BROKER, f"{kind.name} from a broker")
-    require(kind == Kind.PUBLISH or packet.flags == FLAGS.get(kind, 0), f"flags {packet.flags} in {kind.name}")
+    require(
+        kind == Kind.PUBLISH or packet.flags == FLAGS.get(kind, 0), f"flags {packet.flags} in {kind.name}"
+    )
     if kind == Kind.PUBLISH:
         read_publish(packet, reader, version)
     elif kind == Kind.CONNACK:

@@ -112,14 +112,13 @@ def test_a_field_that_no_flag_announces_must_not_be_there(
     dial: Dial, version: int, name: str, topic: str, field: str
 ) -> None:
     """What is left over in the payload is no part of the packet, so the packet is malformed."""
-    peer, extra = dial(version), {}
-    if field == "user name":
-        extra = {"username": "u"}
-    elif field == "password":
-        extra = {"username": "u", "password": b"p", "flags": 0x82}
-    else:
-        extra = {"will": Will(topic)}
-    peer.send(wire.connect(name, version, **({"flags": 0x02} | extra)))
+    announced = {
+        "user name": wire.connect(name, version, username="u", flags=0x02),
+        "password": wire.connect(name, version, username="u", password=b"p", flags=0x82),
+        "will": wire.connect(name, version, will=Will(topic), flags=0x02),
+    }
+    peer = dial(version)
+    peer.send(announced[field])
     expect_connect_refused(peer, 0x81, 0x82)
 
 

@@ -60,9 +60,7 @@ BAD_WILLS: dict[str, Properties] = {
 
 
 @pytest.mark.parametrize("properties", BAD_VALUES.values(), ids=BAD_VALUES.keys())
-def test_a_bad_value_or_a_repeated_property_is_refused(
-    dial: Dial, name: str, properties: Properties
-) -> None:
+def test_a_bad_value_or_a_repeated_property_is_refused(dial: Dial, name: str, properties: Properties) -> None:
     peer = dial()
     peer.send(wire.connect(name, properties=properties))
     assert all(answer.code in (0x81, 0x82, 0x8C) for answer in peer.rest_until_end())
@@ -82,7 +80,9 @@ def test_a_bad_will_property_is_refused(dial: Dial, name: str, topic: str, prope
     assert all(answer.code in (0x81, 0x82, 0x99) for answer in peer.rest_until_end())
 
 
-@pytest.mark.parametrize("unknown", [b"\x00\x00", b"\x04\x00", b"\x7f\x00", b"\x80\x01\x00", b"\xff\xff\x7f\x01"])
+@pytest.mark.parametrize(
+    "unknown", [b"\x00\x00", b"\x04\x00", b"\x7f\x00", b"\x80\x01\x00", b"\xff\xff\x7f\x01"]
+)
 def test_an_unknown_property_is_malformed(dial: Dial, unknown: bytes) -> None:
     peer = dial()
     head = wire.text("MQTT") + bytes([5, 2, 0, 60]) + bytes([len(unknown)]) + unknown

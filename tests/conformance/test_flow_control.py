@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance import wire
 from tests.conformance.conftest import Dial
-from tests.conformance.wire import PINGREQ, Kind, Prop
+from tests.conformance.wire import PINGREQ, Kind, Packet, Prop
 
 TESTED_AT_MOST = 5_000  # messages; a broker that allows more is not filled up here
 
@@ -19,7 +19,7 @@ def test_the_broker_keeps_to_the_client_s_receive_maximum(
     peer.subscribe(topic, qos=qos)
     payloads = [b"%d" % number for number in range(8)]
     join().publish_all(topic, payloads, qos)
-    found = []
+    found: list[Packet] = []
     while len(found) < len(payloads):
         window = peer.messages(min(limit, len(payloads) - len(found)), ack=False)
         peer.expect_silence()

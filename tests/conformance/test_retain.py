@@ -9,9 +9,7 @@ RETAIN_AS_PUBLISHED = 0x08
 ONLY_WHEN_NEW, NEVER = 0x10, 0x20
 
 
-def test_a_retained_message_greets_a_new_subscriber(
-    join: Dial, version: int, topic: str, qos: int
-) -> None:
+def test_a_retained_message_greets_a_new_subscriber(join: Dial, version: int, topic: str, qos: int) -> None:
     join(version=version).publish(topic, b"kept", 2, retain=True)
     peer = join(version=version)
     peer.subscribe(topic, qos=qos)
@@ -21,9 +19,7 @@ def test_a_retained_message_greets_a_new_subscriber(
     peer.expect_silence()
 
 
-def test_a_retained_message_comes_with_the_lesser_qos(
-    join: Dial, version: int, topic: str, qos: int
-) -> None:
+def test_a_retained_message_comes_with_the_lesser_qos(join: Dial, version: int, topic: str, qos: int) -> None:
     join(version=version).publish(topic, b"kept", qos, retain=True)
     peer = join(version=version)
     peer.subscribe(topic, qos=2)

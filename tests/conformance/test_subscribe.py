@@ -1,15 +1,13 @@
-"""SUBSCRIBE, SUBACK and what a subscription delivers. MQTT 5.0, 3.3.4, 3.8 and 3.9; MQTT 3.1.1, 3.3.5, 3.8, 3.9."""
+"""SUBSCRIBE, SUBACK and what a subscription delivers. MQTT 5.0, 3.3.4, 3.8, 3.9; MQTT 3.1.1, 3.3.5, 3.8, 3.9."""
 
 import pytest
 
 from tests.conformance import wire
 from tests.conformance.conftest import Dial
-from tests.conformance.wire import Kind
+from tests.conformance.wire import Kind, Packet
 
 
-def test_every_subscribe_is_answered_with_its_packet_identifier(
-    join: Dial, version: int, topic: str
-) -> None:
+def test_every_subscribe_is_answered_with_its_packet_identifier(join: Dial, version: int, topic: str) -> None:
     peer = join(version=version)
     for packet_id in (1, 77, 65_535, 256):
         peer.send(wire.subscribe(packet_id, [(topic, 0)], version=version))
@@ -70,23 +68,21 @@ def test_replacing_a_subscription_loses_no_message(join: Dial, version: int, top
         packet_id = number + 100
         peer.send(wire.subscribe(packet_id, [(topic, 1)], version=version))
     publisher.publish(topic, b"end", 1)
-    found = []
+    found: list[Packet] = []
     while not found or found[-1].payload != b"end":
         packet = peer.receive()
         found += [packet] if packet.kind == Kind.PUBLISH else []
     assert [one.payload for one in found[:-1]] == [b"%d" % number for number in range(30)]
 
 
-def test_overlapping_subscriptions_deliver_at_the_greatest_qos(
-    join: Dial, version: int, topic: str
-) -> None:
+def test_overlapping_subscriptions_deliver_at_the_greatest_qos(join: Dial, version: int, topic: str) -> None:
     """MQTT-3.3.4-2 (5), 3.3.5-1 (3.1.1): one copy at the greatest QoS; more copies may come at their own."""
     peer = join(version=version)
     peer.subscribe((f"{topic}/#", 2), (f"{topic}/+", 1), (f"{topic}/a", 0))
     publisher = join(version=version)
     publisher.publish(f"{topic}/a", b"x", 2)
     publisher.publish(f"{topic}/b/end", b"end", 1)
-    found = []
+    found: list[Packet] = []
     while not found or found[-1].payload != b"end":
         found.append(peer.message())
     assert 1 <= len(found) - 1 <= 3

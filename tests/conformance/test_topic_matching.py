@@ -139,9 +139,7 @@ def test_topics_are_not_normalised(join: Dial, version: int, topic: str) -> None
 
 
 @pytest.mark.parametrize("bad", ["", "a/+", "#", "a/#/b", "+", "a+b"])
-def test_a_topic_name_has_no_wildcards_and_a_character_at_least(
-    join: Dial, version: int, bad: str
-) -> None:
+def test_a_topic_name_has_no_wildcards_and_a_character_at_least(join: Dial, version: int, bad: str) -> None:
     """MQTT-3.3.2-2, 4.7.0-1 and 4.7.3-1 (5); 3.3.2-2, 4.7.1-1 and 4.7.3-1 (3.1.1)."""
     peer = join(version=version)
     peer.send(wire.publish(bad, b"x", version=version))

@@ -103,9 +103,7 @@ def test_a_delivery_begun_before_unsubscribe_is_completed(
     assert (again.packet_id, again.payload, again.dup) == (first.packet_id, b"begun", True)
 
 
-def test_subscribing_after_unsubscribing_is_a_new_subscription(
-    join: Dial, version: int, topic: str
-) -> None:
+def test_subscribing_after_unsubscribing_is_a_new_subscription(join: Dial, version: int, topic: str) -> None:
     peer = join(version=version)
     join(version=version).publish(topic, b"kept", 1, retain=True)
     for _ in range(2):

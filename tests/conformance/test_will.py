@@ -1,4 +1,4 @@
-"""Will messages. MQTT 5.0, 3.1.2.5 and 3.1.3.2; MQTT 3.1.1, 3.1.2.5. Delays that need seconds: test_waiting.py."""
+"""Will messages. MQTT 5.0, 3.1.2.5 and 3.1.3.2; MQTT 3.1.1, 3.1.2.5. Delays over seconds: test_waiting.py."""
 
 import pytest
 
@@ -28,9 +28,7 @@ def test_a_lost_network_publishes_the_will(
     assert watcher.message().payload == b"lost"
 
 
-def test_a_reset_publishes_the_will(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_a_reset_publishes_the_will(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     join(name, version, will=Will(topic, b"lost")).reset()
     assert watcher.message().payload == b"lost"
 
@@ -148,8 +146,6 @@ def test_a_large_will_is_published_whole(
     assert watcher.message().payload == payload
 
 
-def test_an_empty_will_is_published(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_an_empty_will_is_published(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     join(name, version, will=Will(topic, b"")).close()
     assert watcher.message().payload == b""

@@ -30,9 +30,7 @@ def test_disconnect_by_an_error_publishes_the_will(
     assert watcher.message().payload == b"error"
 
 
-def test_the_will_s_properties_reach_the_subscriber(
-    join: Dial, watcher: Peer, name: str, topic: str
-) -> None:
+def test_the_will_s_properties_reach_the_subscriber(join: Dial, watcher: Peer, name: str, topic: str) -> None:
     properties: Properties = [
         (Prop.PAYLOAD_FORMAT, 1),
         (Prop.MESSAGE_EXPIRY, 100),
