@@ -1,6 +1,6 @@
 """Open a worker's connections: CONNECT, CONNACK, SUBSCRIBE, SUBACK. MQTT 3.1.1, 3.1, 3.2, 3.8 and 3.9.
 
-Encodes by itself what little it needs: a fault in rumq's own packets must not be mirrored by what measures it.
+Encodes by itself what little it needs: a fault in rumq's own packets must not be mirrored here.
 """
 
 import resource
@@ -39,7 +39,7 @@ def open_wave(address: Address, client_ids: Iterable[str]) -> list[socket.socket
     for client_id in client_ids:
         connection = socket.create_connection(address, timeout=ANSWER_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A reset at close leaves no TIME_WAIT behind: ten thousand of them would starve the next run of ports.
+        # A reset at close leaves no TIME_WAIT behind: ten thousand would starve the next run of ports.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.sendall(connect_packet(client_id))
         opened.append(connection)
@@ -78,7 +78,8 @@ def subscribe_packet(topic_filter: str, qos: int) -> bytes:
 
 def publish_packet(topic: bytes, qos: int, payload: bytes) -> bytes:
     """With packet id 0 where QoS asks for one: the kernel writes the real one."""
-    return packet(0x30 | qos << 1, len(topic).to_bytes(2, "big") + topic + (b"\0\0" if qos else b"") + payload)
+    packet_id = b"\0\0" if qos else b""
+    return packet(0x30 | qos << 1, len(topic).to_bytes(2, "big") + topic + packet_id + payload)
 
 
 def packet(first_byte: int, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The worker processes of one run, seen from the bench: start them, give them rounds, collect what they say."""
+"""The worker processes of one run, seen from the bench: start, give rounds, collect reports."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ class Worker:
         line = self.process.stdout.readline()
         if not line:
             raise BenchFault(f"{self.role}: the worker ended with {self.process.wait()}")
-        report = msgspec.json.decode(line, type=Report)
+        report: Report = msgspec.json.decode(line, type=Report)
         if isinstance(report, Failed):
             raise BenchFault(report.why)
         return report
@@ -112,7 +112,9 @@ class Generator:
             worker.hear(CONNECT_S)
         return started
 
-    def run(self, messages: int, seconds_max: float, lead: int | None = None) -> tuple[list[Published], list[Heard]]:
+    def run(
+        self, messages: int, seconds_max: float, lead: int | None = None
+    ) -> tuple[list[Published], list[Heard]]:
         """One round: `messages` of each publisher, or as many as go into `seconds_max`."""
         self.rounds += 1
         now = Round(
@@ -136,7 +138,8 @@ class Generator:
 def idle_connections(count: int, address: Address) -> Iterator[None]:
     """`count` connections that only connect."""
     load = Load(publishers=count, subscribers=0)
-    worker = Worker(Task(role="idle", address=address, load=load, first=0, count=count, name=f"bench-{os.getpid()}"))
+    name = f"bench-{os.getpid()}"
+    worker = Worker(Task(role="idle", address=address, load=load, first=0, count=count, name=name))
     try:
         if not isinstance(worker.hear(CONNECT_S), Ready):
             raise BenchFault("idle: an answer out of turn")

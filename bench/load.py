@@ -107,7 +107,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class Heard(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What a subscribing worker got in a round, all its connections together.
 
-    missing: sent and not received; late: received after a later one, or twice; stray: of no publisher of this round
+    missing: sent and not received; late: received after a later one, or twice; stray: of another round
     latencies_ns: samples, where the load asks for them, as packed u64
     """
 

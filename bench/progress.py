@@ -47,6 +47,8 @@ class Lead:
         self._position, self._moved_at, self._written_off = 0, time.monotonic(), 0
 
     def room(self) -> int:
+        if not self._deliveries:
+            return self._lead  # nobody listens, so nobody can be behind
         position = sum(self._progress.position) // self._deliveries
         ahead = sum(self._progress.offered) - position
         # What was written off and came after all is no longer written off.

@@ -1,4 +1,4 @@
-"""The publishing worker's loops: `Flood`, as fast as broker, window and lead allow, and `pace`, at a fixed rate.
+"""The publishing worker's loops: `Flood`, as fast as broker, window and lead allow; `pace`, at a rate.
 
 No task library in here: an epoll set, batches, and one Python turn for each batch.
 """
@@ -13,7 +13,7 @@ from bench.progress import Lead, Progress
 from bench.publisher import RECEIVE_BYTES, Publisher
 
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
-# How long a publisher that is too far ahead sleeps: shorter costs the broker's core, longer starves a fast one.
+# How long one that is too far ahead sleeps: shorter costs the broker's core, longer starves a fast broker.
 AHEAD_S = 0.0001
 IDLE_S = 0.05
 # After a round's time is over: for the last acknowledgements.
@@ -21,7 +21,12 @@ GRACE_S = 10.0
 
 
 def run_round(
-    publishers: Sequence[Publisher], epoll: select.epoll, load: Load, now: Round, progress: Progress, slot: int
+    publishers: Sequence[Publisher],
+    epoll: select.epoll,
+    load: Load,
+    now: Round,
+    progress: Progress,
+    slot: int,
 ) -> Published:
     """Publish one round; the shared counters say what was sent once it returns."""
     for publisher in publishers:

@@ -31,12 +31,14 @@ class Publisher:
         "number",
         "offer",
         "queued",
-        "start",
         "stamp",
+        "start",
         "window",
     )
 
-    def __init__(self, connection: socket.socket, load: Load, number: int, out_bytes: int = BATCH_BYTES) -> None:
+    def __init__(
+        self, connection: socket.socket, load: Load, number: int, out_bytes: int = BATCH_BYTES
+    ) -> None:
         own = range(number, number + 1)
         names = load.topic_names(own)
         topics = [names[at : at + TOPIC_BYTES] for at in range(0, len(names), TOPIC_BYTES)]

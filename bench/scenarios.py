@@ -32,13 +32,22 @@ SCENARIOS: dict[str, Scenario] = {
             Load(publishers=10, subscribers=10, spread="pairs"),
         ),
         Scenario("fan-out-qos0", "fan-out 1:50 QoS 0", Load(publishers=1, subscribers=50, lead=5_000)),
-        Scenario("thousand-topics-qos0", "1,000 topics on one connection", Load(publishers=1, subscribers=1, topics=1000)),
+        Scenario(
+            "thousand-topics-qos0", "1,000 topics on one connection",
+            Load(publishers=1, subscribers=1, topics=1000),
+        ),
         Scenario(
             "ten-to-ten-qos1", "10:10 QoS 1, window 100",
             Load(publishers=10, subscribers=10, spread="pairs", qos=1, window=100),
         ),
-        Scenario("fan-out-qos1", "fan-out 1:50 QoS 1, window 100", Load(publishers=1, subscribers=50, qos=1, window=100, lead=5_000)),
-        Scenario("one-to-one-qos1", "1:1 QoS 1, window 200", Load(publishers=1, subscribers=1, qos=1, window=200)),
+        Scenario(
+            "fan-out-qos1", "fan-out 1:50 QoS 1, window 100",
+            Load(publishers=1, subscribers=50, qos=1, window=100, lead=5_000),
+        ),
+        Scenario(
+            "one-to-one-qos1", "1:1 QoS 1, window 200",
+            Load(publishers=1, subscribers=1, qos=1, window=200),
+        ),
         Scenario(
             "ten-to-ten-qos2", "10:10 QoS 2, window 100",
             Load(publishers=10, subscribers=10, spread="pairs", qos=2, window=100),
@@ -56,6 +65,9 @@ SCENARIOS: dict[str, Scenario] = {
             "idle-connections", "10,000 idle connections",
             Load(publishers=10_000, subscribers=0), ("bytes_per_connection",), "idle",
         ),
-        Scenario("start", "start to accepting", Load(publishers=0, subscribers=0), ("start_s", "rss_bytes"), "start"),
+        Scenario(
+            "start", "start to accepting",
+            Load(publishers=0, subscribers=0), ("start_s", "rss_bytes"), "start",
+        ),
     )
 }  # fmt: skip

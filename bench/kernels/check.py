@@ -46,7 +46,13 @@ class Check:
     latencies: cython.ulonglong[::1]
 
     def __init__(
-        self, next_sequence: object, names: bytes, name_bytes: int, topics: int, filler: bytes, latencies: object
+        self,
+        next_sequence: object,
+        names: bytes,
+        name_bytes: int,
+        topics: int,
+        filler: bytes,
+        latencies: object,
     ) -> None:
         """next_sequence: array("Q"), one item for each publisher this connection gets messages of
         names: those publishers' topics one after the other, `topics` each, `name_bytes` each
@@ -55,7 +61,7 @@ class Check:
         self.next_sequence = next_sequence
         self.publishers = len(next_sequence)
         if topics < 1 or name_bytes < 1 or len(names) != self.publishers * topics * name_bytes:
-            raise ValueError(f"names: expected {self.publishers} * {topics} * {name_bytes} bytes, got {len(names)}")
+            raise ValueError(f"names: expected {self.publishers} * {topics} topics of {name_bytes} bytes")
         if not filler:
             raise ValueError("filler: expected a byte or more")
         self.names = names
@@ -77,7 +83,7 @@ class Check:
 
     @property
     def position(self) -> int:
-        """How far the publishers' sequences have come here, with what was skipped: the sum over publishers."""
+        """How far the sequences have come here, what was skipped included: the sum over publishers."""
         return self.received - self.late + self.skipped
 
     def take(
@@ -227,7 +233,12 @@ class Check:
     @cython.cfunc
     @cython.inline
     def take_reply(
-        self, kind: cython.uint, high: cython.uint, low: cython.uint, out: cython.uchar[::1], out_end: cython.Py_ssize_t
+        self,
+        kind: cython.uint,
+        high: cython.uint,
+        low: cython.uint,
+        out: cython.uchar[::1],
+        out_end: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
         """PUBACK and PUBCOMP end a message of ours; PUBREC and PUBREL ask for the next step."""
         if kind == 4 or kind == 7:

@@ -14,7 +14,7 @@ class Nats:
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         settings = folder / "nats.conf"
         settings.write_text(
-            'server_name: bench\nhost: 127.0.0.1\nport: -1\n'
+            "server_name: bench\nhost: 127.0.0.1\nport: -1\n"
             f'jetstream {{ store_dir: "{folder}" }}\n'
             # By default a subscription has 100 messages in flight at most.
             f"mqtt {{ host: 127.0.0.1, port: {port}, max_ack_pending: 65535 }}\n"

@@ -39,7 +39,7 @@ class Peer(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Broker:
-    """One that accepts. pid: None when it is somebody else's; start_s: from its start to its first CONNACK."""
+    """One that accepts. pid: None when unknown; start_s: from its start to its first CONNACK."""
 
     address: Address
     pid: int | None

@@ -1,4 +1,4 @@
-"""rumq itself, from this environment. QoS 0 is measured with durability `process`, QoS 1 and 2 with `disk`."""
+"""rumq itself, from this environment. Durability is `process` for QoS 0, `disk` for QoS 1 and 2."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Not a broker: copies bytes from publishers to subscribers without looking at them, to show the bench's own limit.
+"""Not a broker: copies bytes from publishers to subscribers unseen, to show the bench's own limit.
 
 It answers CONNECT and SUBSCRIBE and knows from a client's id ("...-p3", "...-s3") who it is. With no
 subscriber a publisher's bytes are thrown away. QoS 0 only: nobody here would acknowledge. One process, one

@@ -1,0 +1,152 @@
+"""`python -m bench`: arguments and wiring."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import limit, report, targets
+from bench.connections import Address, BenchFault, allow_files
+from bench.peers import DEFAULT, PEERS
+from bench.peers.peer import version
+from bench.scenarios import SCENARIOS
+from bench.series import Attached, run_series
+
+OK, FAILED, REFUSED, MISSED = 0, 1, 2, 4
+QUICK_RUNS, QUICK_S = 1, 1.0
+
+EXAMPLES = """\
+examples:
+  python -m bench --quick                                 everything once, a second each: is anything broken?
+  python -m bench                                         everything five times, three seconds each: figures
+  python -m bench --scenario one-to-one-qos0 --peers rumq,nats --runs 3
+  python -m bench --broker-address localhost:1883 --pid 4711
+  python -m bench list                                    the scenarios and the peers
+  python -m bench limit                                   what the generator itself can do
+
+exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
+How to read a number: bench/README.md
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = parser().parse_args(argv)
+    allow_files()
+    seconds = args.seconds or (QUICK_S if args.quick else 3.0)
+    if args.what == "list":
+        print(listing())
+        return OK
+    if args.what == "limit":
+        try:
+            limit.run_limit(seconds)
+        except (BenchFault, OSError) as fault:
+            print(f"bench: {fault}", file=sys.stderr)
+            return FAILED
+        return OK
+    return compare(args, seconds)
+
+
+def compare(args: argparse.Namespace, seconds: float) -> int:
+    if not limit.compiled():
+        print("bench: the kernels are not compiled, the generator will be the limit", file=sys.stderr)
+    attached = Attached(args.broker_address, args.pid) if args.broker_address else None
+    peers = [PEERS[name] for name in (args.peers[:1] if attached else args.peers)]
+    scenarios = [SCENARIOS[key] for key in args.scenario or SCENARIOS]
+    runs = args.runs or (QUICK_RUNS if args.quick else 5)
+    versions = {} if attached else {peer.name: version(peer) for peer in peers}
+    for name, line in versions.items():
+        print(f"{name}: {line}")
+    series = run_series(
+        scenarios, peers, runs=runs, seconds=seconds, workers=args.workers, attached=attached,
+        tell=lambda line: print(line, file=sys.stderr, flush=True),
+    )  # fmt: skip
+    judged = [
+        targets.judge(target, series.median)
+        for target in targets.load()
+        if target.scenario in {scenario.key for scenario in scenarios} and "rumq" in series.peers
+    ]
+    print(f"\n{report.table(series)}\n")
+    if judged:
+        print(report.targets_table(judged))
+    settings: dict[str, object] = {
+        "runs": runs, "seconds": seconds, "versions": versions, "workers": args.workers,
+        "loads": {scenario.key: scenario.load for scenario in scenarios},
+    }  # fmt: skip
+    report.write_json(args.json, series, judged, settings)
+    print(f"all figures: {args.json}")
+    if any(cell.faults for cell in series.cells.values()):
+        return FAILED
+    return MISSED if args.judge and any(one.verdict == "missed" for one in judged) else OK
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure MQTT brokers side by side.", epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    add = made.add_argument
+    add("what", nargs="?", choices=["run", "list", "limit"], default="run", help="[run]")
+    add("--quick", action="store_true", help="one run of a second each")
+    add("--scenario", action="append", choices=list(SCENARIOS), metavar="NAME", help="may be repeated [all]")
+    add("--peers", type=peer_names, default=list(DEFAULT), metavar="A,B", help=f"[{','.join(DEFAULT)}]")
+    add("--runs", type=at_least_one, metavar="N", help="of each scenario against each peer [5]")
+    add("--seconds", type=positive, metavar="S", help="how long a measured run takes about [3]")
+    add("--workers", type=worker_counts, default=(1, 1), metavar="P,S", help="processes of each role [1,1]")
+    add(
+        "--broker-address", type=address, metavar="HOST:PORT", help="one that runs already, as the first peer"
+    )
+    add("--pid", type=at_least_one, help="its process, for CPU time and memory")
+    add("--judge", action="store_true", help="exit with 4 when a target is missed")
+    add("--json", type=Path, metavar="FILE", default=default_json(), help="[bench-results/<time>.json]")
+    return made
+
+
+def default_json() -> Path:
+    return Path("bench-results") / time.strftime("%Y%m%d-%H%M%S.json")
+
+
+def listing() -> str:
+    lines = [f"{scenario.key:24}{scenario.title}" for scenario in SCENARIOS.values()]
+    return "\n".join([*lines, "", f"peers: {', '.join(PEERS)}"])
+
+
+def peer_names(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := [name for name in names if name not in PEERS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]}: expected of {', '.join(PEERS)}")
+    return names
+
+
+def address(text: str) -> Address:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text}: expected host:port")
+    return host, int(port)
+
+
+def worker_counts(text: str) -> tuple[int, int]:
+    counts = [at_least_one(part) for part in text.split(",")]
+    if len(counts) != 2:
+        raise argparse.ArgumentTypeError(f"{text}: expected two numbers, such as 1,2")
+    return counts[0], counts[1]
+
+
+def at_least_one(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number from 1 on")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 3600:
+        raise argparse.ArgumentTypeError(f"{text}: expected seconds")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())
