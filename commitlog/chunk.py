@@ -1,0 +1,179 @@
+"""A chunk: consecutive records of one partition, in memory as on disk. docs/log-format.md, "Chunk".
+
+Knows no file. The bytes of a header are drawn in the document; `HEADER` is the same, for `struct`."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from typing import Any, NamedTuple
+from zlib import crc32
+
+if sys.byteorder != "little":
+    raise ImportError("rumq's log is little-endian, as its rows are read in place: this machine is big-endian")
+
+MAGIC = int.from_bytes(b"RQC1", "little")
+VERSION = 1
+DATA, MARK, SEAL, CTRL = 1, 2, 3, 4
+ROW_BYTES = 32
+HEADER_BYTES = 128
+ALIGN = 64
+SYNC_ALIGN = 4096
+HEADER = struct.Struct("<IBBHQQIIIIQQIIIIIIIIHBBI28s")
+FLAG_QOS, FLAG_V5, FLAG_EXPIRY, FLAG_RETAIN, FLAG_TOPICS, FLAG_UNIFORM = 1, 2, 4, 8, 16, 32
+TOPICS, PUBLISHERS, TAGS = 1, 2, 3
+
+
+class Chunk:
+    """Records base_lsn..next_lsn of a partition. rows: 32 bytes each; frames: the packets, one behind the other.
+
+    routes, blobs: free for the reader that holds the chunk
+    """
+
+    __slots__ = ("base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "routes", "rows", "tags")
+
+    def __init__(
+        self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Any, frames: Any, tags: bytes = b""
+    ) -> None:
+        self.base_lsn = base_lsn
+        self.count = count
+        self.next_lsn = base_lsn + count
+        self.base_ts = base_ts
+        self.flags = flags
+        self.rows = rows
+        self.frames = frames
+        self.tags = tags
+        self.routes: Any = None
+        self.blobs: Any = None
+
+
+class Gap(NamedTuple):
+    """Records that should be there and cannot be read: damage, reported with its exact range."""
+
+    base_lsn: int
+    next_lsn: int
+    why: str
+
+
+class Header(NamedTuple):
+    """A chunk's header as it stands on disk."""
+
+    kind: int
+    flags: int
+    salt: int
+    base_lsn: int
+    count: int
+    frames_len: int
+    aux_len: int
+    total_len: int
+    base_ts: int
+    durable_lsn: int
+    max_ts_delta: int
+    epoch: int
+    chain: int
+    rows_crc: int
+    frames_crc: int
+    aux_crc: int
+    crc: int
+
+    @property
+    def next_lsn(self) -> int:
+        return self.base_lsn + self.count
+
+    @property
+    def body_len(self) -> int:
+        return ROW_BYTES * self.count + self.frames_len + self.aux_len
+
+
+def padded(size: int, align: int) -> int:
+    return (size + align - 1) // align * align
+
+
+def encode_header(
+    kind: int, flags: int, salt: int, base_lsn: int, count: int, rows: Any, frames: Any, aux: bytes, total_len: int,
+    base_ts: int, durable_lsn: int, max_ts_delta: int, epoch: int, chain: int, topic_low: int, topic_high: int,
+    generation: int,
+) -> tuple[bytes, int]:  # fmt: skip
+    """The 128 bytes of a header, and its own CRC, which the next chunk's header repeats."""
+    raw = HEADER.pack(
+        MAGIC, VERSION, kind, flags, salt, base_lsn, count, len(frames), len(aux), total_len, base_ts, durable_lsn,
+        max_ts_delta, epoch, chain, crc32(rows), crc32(frames), crc32(aux), topic_low, topic_high, ROW_BYTES, 1, 6,
+        generation, bytes(28),
+    )  # fmt: skip
+    crc = crc32(raw)
+    return raw + crc.to_bytes(4, "little"), crc
+
+
+def maybe_header(raw: bytes, salt: int) -> Header | None:
+    """The header in these 128 bytes; None when it is none of this segment, or not what was written."""
+    if len(raw) < HEADER_BYTES or raw[:4] != b"RQC1":
+        return None
+    crc = int.from_bytes(raw[124:128], "little")
+    if crc32(raw[:124]) != crc:
+        return None
+    f = HEADER.unpack_from(raw)
+    if f[1] != VERSION or f[4] != salt or f[20] != ROW_BYTES:
+        return None
+    header = Header(
+        f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], f[12], f[13], f[14], f[15], f[16], f[17], crc
+    )  # fmt: skip
+    if header.total_len < HEADER_BYTES + header.body_len or header.total_len % ALIGN:
+        return None
+    return header
+
+
+def split_body(header: Header, body: bytes | memoryview) -> tuple[memoryview, memoryview, memoryview]:
+    """Rows, frames and aux of a chunk's body."""
+    view = memoryview(body)
+    rows_end = ROW_BYTES * header.count
+    frames_end = rows_end + header.frames_len
+    return view[:rows_end], view[rows_end:frames_end], view[frames_end : frames_end + header.aux_len]
+
+
+def encode_aux(topics: list[tuple[int, int, bytes]], publishers: list[tuple[int, bytes]], tags: bytes) -> bytes:
+    """topics: (topic id, first offset, name); publishers: (number, client id); tags: 8 bytes each."""
+    out = bytearray()
+    if topics:
+        items = b"".join(struct.pack("<IQH", i, offset, len(name)) + name for i, offset, name in topics)
+        out += entry_head(TOPICS, len(topics), items) + items
+    if publishers:
+        items = b"".join(struct.pack("<IH", number, len(name)) + name for number, name in publishers)
+        out += entry_head(PUBLISHERS, len(publishers), items) + items
+    if tags:
+        out += entry_head(TAGS, len(tags) // 8, tags) + tags
+    return bytes(out)
+
+
+def entry_head(kind: int, count: int, items: bytes) -> bytes:
+    return struct.pack("<BBHI", kind, 0, count & 0xFFFF, len(items))
+
+
+class Aux(NamedTuple):
+    topics: list[tuple[int, int, bytes]]
+    publishers: list[tuple[int, bytes]]
+    tags: bytes
+
+
+def decode_aux(aux: bytes | memoryview) -> Aux:
+    """What `encode_aux` wrote; the CRC has been checked. Unknown kinds are left out."""
+    found = Aux([], [], b"")
+    tags = b""
+    at = 0
+    while at < len(aux):
+        kind, _, _, size = struct.unpack_from("<BBHI", aux, at)
+        at += 8
+        end = at + size
+        if kind == TAGS:
+            tags += bytes(aux[at:end])
+        while at < end and kind in (TOPICS, PUBLISHERS):
+            if kind == TOPICS:
+                number, offset, length = struct.unpack_from("<IQH", aux, at)
+                at += 14
+                found.topics.append((number, offset, bytes(aux[at : at + length])))
+            else:
+                number, length = struct.unpack_from("<IH", aux, at)
+                at += 6
+                found.publishers.append((number, bytes(aux[at : at + length])))
+            at += length
+        at = end
+    return found._replace(tags=tags)

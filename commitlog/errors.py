@@ -1,0 +1,77 @@
+"""What the log cannot do, whose fault it is, and the way out. The tree:
+
+    LogError
+    ├── StoreError                 the data directory cannot be used: says what to do
+    │   ├── DirectoryInUse         another broker holds it
+    │   ├── FormatTooNew           a later rumq wrote it
+    │   └── NotWritable            read-only, full, or not ours
+    ├── OffsetTrimmed              retention has taken what was asked for
+    ├── NotInMemory                it has to be read from disk: not a fault, `cold_read` does it
+    ├── Damaged                    bytes on disk are not what was written
+    └── LogFailure                 a write or a sync failed: nothing of that group is acknowledged
+"""
+
+
+class LogError(Exception):
+    """The root of what the log raises."""
+
+
+class StoreError(LogError):
+    """The data directory cannot be used. path: as it was given; problem: what was seen and what to do."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def __str__(self) -> str:
+        return f"data directory {self.path}: {self.problem}"
+
+
+class DirectoryInUse(StoreError):
+    pass
+
+
+class FormatTooNew(StoreError):
+    pass
+
+
+class NotWritable(StoreError):
+    pass
+
+
+class OffsetTrimmed(LogError):
+    def __init__(self, lsn: int, first_lsn: int) -> None:
+        super().__init__(lsn, first_lsn)
+        self.lsn, self.first_lsn = lsn, first_lsn
+
+    def __str__(self) -> str:
+        return (
+            f"lsn {self.lsn} is gone, the log starts at {self.first_lsn}: resume there "
+            f"({self.first_lsn - self.lsn} records lost) or keep records longer"
+        )
+
+
+class NotInMemory(LogError):
+    """Read it with `Partition.cold_read`, on a thread that may wait."""
+
+
+class Damaged(LogError):
+    """Bytes of a file are not what was written. where: file and position; what: which check failed."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(where, what)
+        self.where, self.what = where, what
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+class LogFailure(LogError):
+    """A write or sync of a group failed. retried: whether its records now are in another segment."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"

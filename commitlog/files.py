@@ -1,0 +1,140 @@
+"""The few file-system calls that the log uses, behind one interface, so that a simulated disk can stand in.
+
+Every byte that the log reads or writes goes through here. Errors are the operating system's own `OSError`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from typing import Protocol
+
+IOV_MAX = 1024
+
+
+class Files(Protocol):
+    """A file system. Handles are ints; paths are text, joined with "/"."""
+
+    def create(self, path: str) -> int:
+        """Create a file that must not exist, for reading and writing."""
+
+    def open(self, path: str, *, write: bool = False) -> int: ...
+
+    def close(self, handle: int) -> None: ...
+
+    def write(self, handle: int, position: int, buffers: Sequence[bytes | bytearray | memoryview]) -> None:
+        """Write all buffers, one behind the other, at `position`."""
+
+    def read(self, handle: int, position: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer at the end of the file."""
+
+    def sync(self, handle: int) -> None:
+        """fdatasync: the data, and what is needed to find it, survive a power loss."""
+
+    def sync_directory(self, path: str) -> None:
+        """The directory's entries survive a power loss."""
+
+    def size(self, path: str) -> int: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def names(self, path: str) -> list[str]:
+        """The entries of a directory, sorted."""
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; no fault if it is there."""
+
+    def rename(self, old: str, new: str) -> None: ...
+
+    def remove(self, path: str) -> None: ...
+
+    def lock(self, path: str, text: str) -> int:
+        """Hold a file for this process alone, with `text` in it; BlockingIOError when another holds it."""
+
+
+class RealFiles:
+    """The machine's file system."""
+
+    def create(self, path: str) -> int:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
+
+    def open(self, path: str, *, write: bool = False) -> int:
+        return os.open(path, (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC)
+
+    def close(self, handle: int) -> None:
+        os.close(handle)
+
+    def write(self, handle: int, position: int, buffers: Sequence[bytes | bytearray | memoryview]) -> None:
+        waiting = [memoryview(b).cast("B") for b in buffers if len(b)]
+        while waiting:
+            written = os.pwritev(handle, waiting[:IOV_MAX], position)
+            position += written
+            while waiting and written >= len(waiting[0]):
+                written -= len(waiting[0])
+                del waiting[0]
+            if written:
+                waiting[0] = waiting[0][written:]
+
+    def read(self, handle: int, position: int, size: int) -> bytes:
+        first = os.pread(handle, size, position)
+        if len(first) == size or not first:
+            return first
+        pieces, got = [first], len(first)
+        while got < size and (piece := os.pread(handle, size - got, position + got)):
+            pieces.append(piece)
+            got += len(piece)
+        return b"".join(pieces)
+
+    def sync(self, handle: int) -> None:
+        os.fdatasync(handle)
+
+    def sync_directory(self, path: str) -> None:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def names(self, path: str) -> list[str]:
+        return sorted(os.listdir(path))
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, mode=0o750, exist_ok=True)
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(old, new)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def lock(self, path: str, text: str) -> int:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, text.encode(), 0)
+        return handle
+
+
+def replace_file(files: Files, path: str, content: bytes) -> None:
+    """Put a whole small file in place, so that a crash leaves the old one or the new one."""
+    temporary = path + ".new"
+    if files.exists(temporary):
+        files.remove(temporary)
+    handle = files.create(temporary)
+    try:
+        files.write(handle, 0, [content])
+        files.sync(handle)
+    finally:
+        files.close(handle)
+    files.rename(temporary, path)
+    files.sync_directory(path.rpartition("/")[0])

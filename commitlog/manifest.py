@@ -1,0 +1,83 @@
+"""What is known of a partition's segments: an append-only list of edits, each checked. docs/log-format.md.
+
+It only adds knowledge. Lost or damaged, it is made again from the segments themselves; an unknown segment is
+adopted, never removed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from zlib import crc32
+
+from commitlog.files import Files, replace_file
+
+NAME = "MANIFEST"
+
+
+def encode_edit(edit: dict[str, Any]) -> bytes:
+    text = json.dumps(edit, separators=(",", ":"), sort_keys=True).encode()
+    return b"%08x %s\n" % (crc32(text), text)
+
+
+def decode_edits(raw: bytes) -> list[dict[str, Any]]:
+    """Every edit up to the first that does not check: a torn last line is none."""
+    edits = []
+    for line in raw.split(b"\n")[:-1]:
+        crc, _, text = line.partition(b" ")
+        try:
+            if len(crc) != 8 or int(crc, 16) != crc32(text):
+                break
+            edits.append(json.loads(text))
+        except ValueError:
+            break
+    return edits
+
+
+class Manifest:
+    """The edits of one partition's directory.
+
+    An edit has "edit": "open" (segment), "end" (segment, position, end_lsn: what of an unclean segment counts),
+    "seal" (segment, end_lsn), "gap" (base_lsn, next_lsn, why), "first" (lsn: retention took all below),
+    "clean" (end_lsn: closed in order).
+    """
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._path = f"{directory}/{NAME}"
+        self._handle: int | None = None
+        self._position = 0
+        self.edits: list[dict[str, Any]] = []
+
+    def load(self) -> list[dict[str, Any]]:
+        """Read what is there; does not write."""
+        if self._files.exists(self._path):
+            handle = self._files.open(self._path)
+            try:
+                raw = self._files.read(handle, 0, self._files.size(self._path))
+            finally:
+                self._files.close(handle)
+            self.edits = decode_edits(raw)
+        return self.edits
+
+    def rewrite(self, edits: list[dict[str, Any]]) -> None:
+        """Put a whole new list in place."""
+        self.close()
+        self.edits = edits
+        content = b"".join(map(encode_edit, edits))
+        replace_file(self._files, self._path, content)
+        self._handle = self._files.open(self._path, write=True)
+        self._position = len(content)
+
+    def add(self, edit: dict[str, Any]) -> None:
+        """Append one edit and sync it. After `rewrite`."""
+        assert self._handle is not None
+        raw = encode_edit(edit)
+        self._files.write(self._handle, self._position, [raw])
+        self._files.sync(self._handle)
+        self._position += len(raw)
+        self.edits.append(edit)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._files.close(self._handle)
+            self._handle = None

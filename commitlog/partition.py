@@ -1,0 +1,206 @@
+"""One partition of a stream as its owner sees it: append, read, and which lsn is how safe.
+
+Appending and reading what is recent are calls that cannot wait. What may wait for a disk is an object with a `run`
+for another thread: `WriteGroup`, `ColdRead`, `Lookup`, `SealJob`. Knows no thread and no clock."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from typing import Any
+
+from commitlog.chunk import Chunk, Gap
+from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
+from commitlog.files import Files
+from commitlog.kernels import rows as kernel
+from commitlog.lookup import ColdRead, FindOffset, FindTime
+from commitlog.retention import Retention, SealJob, encode_snapshot, segments_to_drop
+from commitlog.segments import SegmentFile, SegmentList
+from commitlog.streams import StreamSpec
+from commitlog.writing import Names, Opened, Sealed, SegmentWriter, WriteGroup
+
+HOT_TRIM = 64
+
+
+class Partition:
+    """A dense sequence of records. `index` is its place among all partitions of the store."""
+
+    def __init__(
+        self, files: Files, directory: str, spec: StreamSpec, index: int, number: int, generation: int,
+        writer: SegmentWriter, names: Names, segments: SegmentList, next_lsn: int, next_offsets: array[int],
+        last_ts: int, hot_bytes_max: int,
+    ) -> None:  # fmt: skip
+        self.files, self.directory, self.spec = files, directory, spec
+        self.index, self.number, self.generation, self.stream = index, number, generation, spec.name
+        self.writer = writer
+        self.topic_names = names.topics
+        self.topic_ids = {name: topic_id for topic_id, name in enumerate(names.topics)}
+        self.publisher_names = names.publishers
+        self.segments = segments
+        self.next_offsets = next_offsets
+        self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = next_lsn
+        self.offline: LogFailure | None = None
+        self.pending_bytes = 0
+        self._last_ts = last_ts
+        self._pending: list[Chunk] = []
+        self._in_flight: WriteGroup | None = None
+        self._hot: list[Chunk] = []
+        self._hot_lsns: list[int] = []
+        self._hot_bytes = 0
+        self._hot_bytes_max = hot_bytes_max
+
+    # Numbers
+
+    @property
+    def first_lsn(self) -> int:
+        return self.segments.first_lsn
+
+    @property
+    def committed_lsn(self) -> int:
+        """Everything below is as safe as the stream promises."""
+        return self.durable_lsn if self.writer.sync_groups else self.written_lsn
+
+    def add_topic(self, name: bytes) -> int:
+        """Number a topic that is new here."""
+        topic_id = self.topic_ids[name] = len(self.topic_names)
+        self.topic_names.append(name)
+        self.next_offsets.append(0)
+        return topic_id
+
+    def add_publisher(self, client_id: str) -> int:
+        """Number a publisher, from 1."""
+        self.publisher_names.append(client_id.encode())
+        return len(self.publisher_names) - 1
+
+    # Writing
+
+    def append(self, rows: bytearray, frames: Any, count: int, flags: int, now_us: int, tags: bytes = b"") -> Chunk:
+        """Add records, whose rows have topic_id, frame_pos, payload_pos, pub_no and flags; takes the buffers over.
+
+        Gives lsn, topic offset and time to each; in memory only, until a group takes it. Cost: one pass over the rows.
+        """
+        unknown = kernel.number_rows(rows, count, self.next_offsets)
+        if unknown >= 0:
+            raise LogError(f"row {unknown} has a topic id that was never added")
+        if now_us < self._last_ts:
+            now_us = self._last_ts  # time never runs backwards in a partition
+        else:
+            self._last_ts = now_us
+        chunk = Chunk(self.next_lsn, count, now_us, flags, rows, frames, tags)
+        self.next_lsn = chunk.next_lsn
+        size = len(rows) + len(frames)
+        self.pending_bytes += size
+        self._pending.append(chunk)
+        self._hot.append(chunk)
+        self._hot_lsns.append(chunk.base_lsn)
+        self._hot_bytes += size
+        return chunk
+
+    def take_group(self) -> WriteGroup | None:
+        """What to write next; None while a group is under way, or when there is nothing."""
+        if self._in_flight is not None or not self._pending:
+            return None
+        chunks, self._pending = self._pending, []
+        self._in_flight = WriteGroup(self.writer, chunks, self.committed_lsn, self.next_lsn, 0)
+        return self._in_flight
+
+    def take_mark(self, now_us: int) -> WriteGroup | None:
+        """Write down the committed lsn, if that was not done since it moved; for when nothing else is to write."""
+        if self._in_flight is not None or self._pending or self.marked_lsn >= self.committed_lsn or self.offline:
+            return None
+        self._in_flight = WriteGroup(self.writer, [], self.committed_lsn, self.next_lsn, max(now_us, self._last_ts))
+        return self._in_flight
+
+    def complete(self, group: WriteGroup) -> LogFailure | None:
+        """Take in what a group's run brought; returns the failure that it met, if any.
+
+        After a failure that another segment could take, the group is as safe as any. If none could, the partition is
+        `offline`: nothing is acknowledged, and the next group tries again with all that waits."""
+        self._in_flight = None
+        for news in group.news:
+            if isinstance(news, Opened):
+                self.segments.opened(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
+            elif isinstance(news, Sealed):
+                self.segments.sealed(news.end_lsn, news.size)
+            else:
+                self.segments.active.places.append(news)
+        if group.offline is not None:
+            self._pending[:0] = group.chunks
+            self.offline = LogFailure(self.directory, f"{group.offline}; nothing is acknowledged until a write succeeds")
+            return self.offline
+        self.marked_lsn = group.durable_lsn
+        if group.chunks:
+            self.offline = None
+            self.pending_bytes -= group.bytes
+            self.written_lsn = group.end_lsn
+            if self.writer.sync_groups:
+                self.durable_lsn = group.end_lsn
+            self._trim()
+        return LogFailure(self.directory, f"{group.fault}; went on in a new segment") if group.fault else None
+
+    def _trim(self) -> None:
+        """Let go of the oldest chunks in memory that are on disk."""
+        gone = 0
+        size = self._hot_bytes
+        for chunk in self._hot:
+            if size <= self._hot_bytes_max or chunk.next_lsn > self.written_lsn:
+                break
+            size -= len(chunk.rows) + len(chunk.frames)
+            gone += 1
+        if gone >= HOT_TRIM or (gone and size < self._hot_bytes - (1 << 22)):
+            self._hot_bytes = size
+            del self._hot[:gone], self._hot_lsns[:gone]
+
+    # Reading
+
+    def read(self, lsn: int, bytes_max: int = 1) -> list[Chunk | Gap]:
+        """Chunks from the one that holds `lsn` on, as long as they are in memory; at least one, or [] at the end.
+
+        raises: OffsetTrimmed; NotInMemory when `cold_read` must fetch it
+        """
+        if lsn >= self.next_lsn:
+            return []
+        if lsn < self.first_lsn:
+            raise OffsetTrimmed(lsn, self.first_lsn)
+        at = bisect_right(self._hot_lsns, lsn) - 1
+        if at < 0 or self._hot[at].next_lsn <= lsn:
+            raise NotInMemory(lsn)
+        found: list[Chunk | Gap] = [self._hot[at]]
+        size = len(self._hot[at].frames)
+        while size < bytes_max and at + 1 < len(self._hot):
+            at += 1
+            found.append(self._hot[at])
+            size += len(self._hot[at].frames)
+        return found
+
+    def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> ColdRead:
+        """A read of what is on disk, for another thread."""
+        return ColdRead(self.files, self.segments.snapshot(), lsn, self.written_lsn, bytes_max)
+
+    def find_time(self, ts_us: int) -> FindTime:
+        """A search, for another thread, for the first lsn with that time or a later one."""
+        return FindTime(self.files, self.segments.snapshot(), list(self._hot), ts_us, self.written_lsn, self.next_lsn)
+
+    def find_offset(self, topic: bytes, offset: int) -> FindOffset:
+        """A search, for another thread, for the lsn of a topic's offset, or of the next one that is kept."""
+        topic_id = self.topic_ids.get(topic)
+        return FindOffset(
+            self.files, self.segments.snapshot(), list(self._hot), topic_id, offset, self.written_lsn, self.next_lsn
+        )
+
+    # Housekeeping
+
+    def take_seal_job(self) -> SealJob | None:
+        """The indexing of a segment that was sealed since, for another thread."""
+        return self.segments.take_seal_job(self.files)
+
+    def take_retention(self, now_us: int) -> Retention | None:
+        """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run."""
+        count = segments_to_drop(self.segments.files, self.spec, now_us, self.files)
+        if self.segments.removing or not count:
+            return None
+        self.segments.removing = True
+        snapshot = encode_snapshot(self.topic_names, self.next_offsets, self.next_lsn)
+        paths = [segment.path for segment in self.segments.files[:count]]
+        first_lsn = self.segments.files[count].base_lsn
+        return Retention(self.files, self.directory, self.writer, paths, first_lsn, snapshot)

@@ -1,0 +1,43 @@
+"""Streams: which topics are kept together, and how. The first stream whose filters match a topic has it.
+
+Knows no MQTT: how a filter matches is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+from zlib import crc32
+
+MIB = 2**20
+Matches = Callable[[str, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """durability: what an acknowledgement promises, to survive the process's death or a power loss as well.
+    retention: None keeps everything; sizes in bytes, ages in seconds."""
+
+    name: str
+    filters: tuple[str, ...]
+    partitions: int = 1
+    durability: Literal["process", "disk"] = "disk"
+    segment_bytes_max: int = 64 * MIB
+    segment_seconds_max: int = 3600
+    retention_bytes_max: int | None = None
+    retention_seconds_max: int | None = None
+
+
+def stream_of(topic: str, streams: list[StreamSpec], matches: Matches) -> int:
+    """Index of the stream that keeps the topic; a catch-all must be among them."""
+    for index, stream in enumerate(streams):
+        for topic_filter in stream.filters:
+            # `$` topics match no filter that begins with a wildcard, but they must be kept as well.
+            if topic_filter == "#" or matches(topic_filter, topic):
+                return index
+    raise ValueError(f"no stream keeps {topic!r}: add one with the filter '#'")
+
+
+def partition_of(topic: str, partitions: int) -> int:
+    """A stable hash: the same after a restart, in every language."""
+    return crc32(topic.encode()) % partitions

@@ -1,0 +1,303 @@
+"""The write side of a partition: groups of chunks to a segment file, rolls, seals. docs/log-format.md.
+
+Everything here runs on the I/O thread. There is one function that writes and one that syncs; a failed write or sync
+is never tried again on the same file: the file is fenced, and the group goes to a new segment. Takes the time from
+the records; touches no state that the loop thread uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from commitlog.chunk import ALIGN, DATA, FLAG_TOPICS, FLAG_UNIFORM, HEADER_BYTES, MARK, SEAL, SYNC_ALIGN, Chunk
+from commitlog.chunk import encode_aux, encode_header, padded
+from commitlog.files import Files
+from commitlog.kernels import rows as kernel
+from commitlog.manifest import Manifest
+from commitlog.segment import SEGMENT_HEADER_BYTES, Place, SegmentHeader, encode_segment_header
+
+MERGED_BYTES_MAX = 1 << 20
+
+
+class Names(NamedTuple):
+    """The partition's dictionaries, which only grow: number -> name."""
+
+    topics: list[bytes]
+    publishers: list[bytes]
+
+
+class Opened(NamedTuple):
+    """A segment that now exists."""
+
+    path: str
+    header: SegmentHeader
+
+
+class Sealed(NamedTuple):
+    """A segment that is complete and synced."""
+
+    path: str
+    end_lsn: int
+    size: int
+
+
+class SegmentWriter:
+    """The active segment of one partition."""
+
+    def __init__(
+        self, files: Files, directory: str, *, stream: str, generation: int, number: int, epoch: int, boot_id: bytes,
+        sync_groups: bool, segment_bytes_max: int, segment_us_max: int, names: Names, manifest: Manifest,
+        random: Callable[[int], bytes],
+    ) -> None:  # fmt: skip
+        self._files = files
+        self._directory = directory
+        self._stream, self._generation, self._number = stream, generation, number
+        self._epoch, self._boot_id = epoch, boot_id
+        self.sync_groups = sync_groups
+        self._bytes_max, self._us_max = segment_bytes_max, segment_us_max
+        self._names = names
+        self._manifest = manifest
+        self._random = random
+        self._handle: int | None = None
+        self.path = ""
+        self._salt = 0
+        self._opened_us = 0
+        self.position = 0
+        self._chain = 0
+        self._seen_topics = bytearray()
+        self._seen_publishers = bytearray()
+
+    # One function writes, one syncs
+
+    def _write(self, buffers: list[Any]) -> None:
+        assert self._handle is not None
+        self._files.write(self._handle, self.position, buffers)
+        self.position += sum(map(len, buffers))
+
+    def sync(self) -> None:
+        if self._handle is not None:
+            self._files.sync(self._handle)
+
+    # Segments
+
+    def open_segment(self, base_lsn: int, now_us: int) -> Opened:
+        """Begin a new segment; it is known and on disk before anything is written to it."""
+        uuid = self._random(16)
+        salt = int.from_bytes(self._random(8), "little") | 1
+        header = SegmentHeader(
+            self._generation, self._number, self._stream, uuid, salt, base_lsn, now_us, self._epoch, self._boot_id
+        )
+        name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
+        self.path = f"{self._directory}/{name}"
+        self._handle = self._files.create(self.path)
+        self.position = 0
+        self._write([encode_segment_header(header)])
+        self.sync()
+        self._files.sync_directory(self._directory)
+        self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
+        self._salt, self._opened_us, self._chain = salt, now_us, 0
+        self._seen_topics = bytearray(len(self._names.topics) + 1024)
+        self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
+        return Opened(self.path, header)
+
+    def must_roll(self, size: int, now_us: int) -> bool:
+        if self._handle is None:
+            return True
+        if self.position <= SEGMENT_HEADER_BYTES:
+            return False
+        return self.position + size > self._bytes_max or now_us - self._opened_us > self._us_max
+
+    def seal(self, next_lsn: int, now_us: int) -> Sealed | None:
+        """End the active segment: what it holds is on disk before it is called sealed."""
+        if self._handle is None:
+            return None
+        self._append_bare(SEAL, next_lsn, now_us, next_lsn)
+        self.sync()
+        self._files.close(self._handle)
+        self._handle = None
+        self._manifest.add({"edit": "seal", "segment": self.path.rpartition("/")[2], "end_lsn": next_lsn})
+        return Sealed(self.path, next_lsn, self.position)
+
+    def fence(self, end_lsn: int, position: int) -> None:
+        """Give up the active segment at `position`; what is behind does not count."""
+        if self._handle is None:
+            return
+        handle, self._handle = self._handle, None
+        try:
+            self._files.close(handle)
+        except OSError:
+            pass
+        name = self.path.rpartition("/")[2]
+        self._manifest.add({"edit": "end", "segment": name, "position": position, "end_lsn": end_lsn})
+
+    def raise_first(self, first_lsn: int) -> None:
+        """Write down that retention takes everything below; before it does."""
+        self._manifest.add({"edit": "first", "lsn": first_lsn})
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._files.close(self._handle)
+            self._handle = None
+
+    # Chunks
+
+    def mark(self, next_lsn: int, now_us: int, durable_lsn: int) -> None:
+        """Write down what is durable, so that the last group is covered too."""
+        if self._handle is not None:
+            self._append_bare(MARK, next_lsn, now_us, durable_lsn)
+
+    def _append_bare(self, kind: int, lsn: int, now_us: int, durable_lsn: int) -> None:
+        total = padded(HEADER_BYTES, SYNC_ALIGN if self.sync_groups else ALIGN)
+        raw, crc = encode_header(
+            kind, 0, self._salt, lsn, 0, b"", b"", b"", total, now_us, durable_lsn, 0, self._epoch, self._chain,
+            0, 0, self._generation,
+        )  # fmt: skip
+        self._write([raw, bytes(total - HEADER_BYTES)])
+        self._chain = crc
+
+    def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> Place:
+        """Write memory chunks as one. last: of its sync group, so the next one begins on a page of its own."""
+        first = chunks[0]
+        flags = first.flags
+        if len(chunks) == 1:
+            rows, frames, tags = first.rows, [first.frames], first.tags
+        else:
+            rows, frames, tags, flags = merge(chunks)
+        low, high, late = kernel.bounds(rows)
+        topics = self._new_topics(rows)
+        publishers = self._new_publishers(rows)
+        aux = encode_aux(topics, publishers, tags)
+        if topics:
+            flags |= FLAG_TOPICS
+        body = frames[0] if len(frames) == 1 else b"".join(frames)
+        count = len(rows) // 32
+        size = HEADER_BYTES + len(rows) + len(body) + len(aux)
+        total = padded(size, SYNC_ALIGN if last and self.sync_groups else ALIGN)
+        position = self.position
+        raw, crc = encode_header(
+            DATA, flags, self._salt, first.base_lsn, count, rows, body, aux, total, first.base_ts, durable_lsn, late,
+            self._epoch, self._chain, low, high, self._generation,
+        )  # fmt: skip
+        self._write([raw, rows, body, aux, bytes(total - size)])
+        self._chain = crc
+        return Place(first.base_lsn, position, first.base_ts, count, total)
+
+    def _new_topics(self, rows: Any) -> list[tuple[int, int, bytes]]:
+        names = self._names.topics
+        grow(self._seen_topics, len(names))
+        return [(number, offset, names[number]) for number, offset in kernel.first_seen(rows, 0, self._seen_topics)]
+
+    def _new_publishers(self, rows: Any) -> list[tuple[int, bytes]]:
+        names = self._names.publishers
+        grow(self._seen_publishers, len(names))
+        found = kernel.first_seen(rows, 6, self._seen_publishers)
+        return [(number, names[number]) for number, _ in found if number]
+
+
+def grow(seen: bytearray, wanted: int) -> None:
+    if len(seen) < wanted:
+        seen.extend(bytes(wanted - len(seen) + 1024))
+
+
+def merge(chunks: list[Chunk]) -> tuple[bytearray, list[Any], bytes, int]:
+    """Rows, frames, tags and flags of consecutive chunks as one."""
+    rows = bytearray()
+    tags = bytearray()
+    frames: list[Any] = []
+    at = 0
+    base_ts = chunks[0].base_ts
+    flags = chunks[0].flags
+    uniform = chunks[0].flags & FLAG_UNIFORM
+    form = chunks[0].rows[28] & 19  # QoS and version
+    for chunk in chunks:
+        count = len(rows) // 32
+        rows += chunk.rows
+        kernel.shift_rows(rows, count, at, chunk.base_ts - base_ts)
+        for where in range(0, len(chunk.tags), 8):
+            row = int.from_bytes(chunk.tags[where : where + 4], "little") + count
+            tags += row.to_bytes(4, "little") + chunk.tags[where + 4 : where + 8]
+        frames.append(chunk.frames)
+        at += len(chunk.frames)
+        flags |= chunk.flags
+        if not chunk.flags & FLAG_UNIFORM or chunk.rows[28] & 19 != form:
+            uniform = 0
+    return rows, frames, bytes(tags), (flags & ~FLAG_UNIFORM) | uniform
+
+
+class WriteGroup:
+    """What one visit of the I/O thread writes. `run` there; then `Partition.complete` on the loop thread."""
+
+    __slots__ = (
+        "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault", "mark_us", "news", "offline", "places",
+    )  # fmt: skip
+
+    def __init__(self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int) -> None:
+        self._writer = writer
+        self.chunks = chunks
+        self.durable_lsn = durable_lsn  # as it was when the group was taken
+        self.end_lsn = end_lsn
+        self.mark_us = mark_us  # when not 0: only write down what is durable
+        self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
+        self.places: list[Place] = []
+        self.news: list[Opened | Sealed | Place] = []  # in order, for the loop thread
+        self.fault: OSError | None = None  # a write or sync failed, and the group went elsewhere
+        self.offline: OSError | None = None  # it could not be written anywhere
+
+    def run(self) -> None:
+        writer = self._writer
+        if self.mark_us:
+            try:
+                writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
+            except OSError as fault:
+                self._fence(fault, self.end_lsn, writer.position)
+            return
+        start_lsn, position = self.chunks[0].base_lsn, writer.position
+        try:
+            self._write()
+        except OSError as fault:
+            if not self._fence(fault, start_lsn, position):
+                return
+            self.news = [n for n in self.news if not isinstance(n, Place)]
+            try:
+                self._write()
+            except OSError as second:
+                self._fence(second, start_lsn, SEGMENT_HEADER_BYTES)
+                self.offline = second
+
+    def _fence(self, fault: OSError, end_lsn: int, position: int) -> bool:
+        self.fault = fault
+        try:
+            self._writer.fence(end_lsn, position)
+        except OSError as second:
+            self.offline = second
+            return False
+        return True
+
+    def _write(self) -> None:
+        writer = self._writer
+        pieces = pieced(self.chunks)
+        for index, piece in enumerate(pieces):
+            size = sum(len(c.rows) + len(c.frames) for c in piece) + 2 * HEADER_BYTES
+            if writer.must_roll(size, piece[0].base_ts):
+                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts)
+                if sealed is not None:
+                    self.news.append(sealed)
+                self.news.append(writer.open_segment(piece[0].base_lsn, piece[0].base_ts))
+            self.news.append(writer.append(piece, self.durable_lsn, last=index == len(pieces) - 1))
+        if writer.sync_groups:
+            writer.sync()
+
+
+def pieced(chunks: list[Chunk]) -> list[list[Chunk]]:
+    """Consecutive chunks in pieces that become one chunk each."""
+    pieces: list[list[Chunk]] = []
+    size = MERGED_BYTES_MAX
+    for chunk in chunks:
+        more = len(chunk.frames)
+        # A ts_delta is a u32 of µs: what is over an hour apart is not merged.
+        if size + more > MERGED_BYTES_MAX or chunk.base_ts - pieces[-1][0].base_ts > 3_000_000_000:
+            pieces.append([])
+            size = 0
+        pieces[-1].append(chunk)
+        size += more
+    return pieces
