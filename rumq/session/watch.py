@@ -31,7 +31,6 @@ class Watch:
         while heap and heap[0][0] <= now:
             _, _, link = heapq.heappop(heap)
             if link.closed:
-                house.links.discard(link)
                 continue
             if link.session is None:
                 house.event("client.refused", link, reason=0x8D, fault="no CONNECT in time")

@@ -5,6 +5,7 @@ build, and no socket."""
 
 from __future__ import annotations
 
+import heapq
 import time
 import uuid
 from collections.abc import Callable
@@ -68,12 +69,14 @@ class Driver:
         self.writer = Worker("rumq-write")
         self.reader = Worker("rumq-read")
         self.writing = Writing(
-            store.partitions, self.writer, self.commands, linger_seconds=linger_seconds,
-            pending_bytes_max=pending_bytes_max, event=event,
+            store.partitions, self.writer, self.reader, self.commands, linger_seconds=linger_seconds,
+            pending_bytes_max=pending_bytes_max, event=event, monotonic=lambda: self.monotonic,
         )  # fmt: skip
         self.watch = Watch()
         self.repeat = Repeat(self)
-        self.links: set[Link] = set()
+        self.pump: Any = None
+        self.drain = False  # write what waits without lingering: the broker stops
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
         self._refresh: dict[Link, None] = {}
         self._own = Wire(True, 1 << 28, 65535, 0)
@@ -111,9 +114,12 @@ class Driver:
 
     # A turn
 
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call back in a turn after so many seconds."""
+        heapq.heappush(self._later, (self.monotonic + seconds, id(call), call))
+
     def welcome(self, transport: Any) -> Link:
         link = Link(self, transport)
-        self.links.add(link)
         self.watch.add(link, self.monotonic + self.limits.connect_seconds_max)
         return link
 
@@ -129,7 +135,18 @@ class Driver:
             for session in self.registry.expire(self.monotonic):
                 self._event("session.expired", client_id=session.client_id)
             self._run()
-        self.writing.start(self.monotonic)
+        while self._later and self._later[0][0] <= self.monotonic:
+            heapq.heappop(self._later)[2]()
+        self.writing.start(self.now_us, self.monotonic, self.drain)
+        if self.pump is not None:
+            self._slow_publishers()
+
+    def _slow_publishers(self) -> None:
+        """Stop reading clients while the disk is behind; tell when that begins and ends."""
+        behind = self.writing.behind
+        if behind is not self.pump.paused:
+            self.pump.paused = behind
+            self._event("publish.slowed" if behind else "publish.resumed", pending_bytes=self.writing.pending_bytes)
 
     def _run(self) -> None:
         """Step the router until nothing is left to do."""
@@ -175,7 +192,12 @@ class Driver:
         now = self._clock()[1]
         if self._refresh or self.commands:
             return 0.0
-        candidates = (self.writing.next_deadline(), self.registry.next_deadline(), self.watch.next_look)
+        candidates = (
+            self.writing.next_deadline(self.monotonic),
+            self.registry.next_deadline(),
+            self.watch.next_look,
+            self._later[0][0] if self._later else None,
+        )
         return max(0.0, min(d for d in candidates if d is not None) - now)
 
     # Effects

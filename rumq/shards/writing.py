@@ -13,6 +13,8 @@ from router.commands import Committed
 from rumq.shards.worker import Worker
 
 WRITE_BYTES = 1 << 18  # as much is written at once, whoever waits for it
+MARK_SECONDS = 0.05  # after the last group, what is durable is written down
+RETRY_SECONDS = 1.0  # an offline partition tries again
 
 
 class Hold:
@@ -28,11 +30,12 @@ class Writing:
     """The write side of every partition of a shard."""
 
     def __init__(
-        self, partitions: list[Any], worker: Worker, commands: list[Any], *, linger_seconds: float,
-        pending_bytes_max: int, event: Callable[..., None],
+        self, partitions: list[Any], worker: Worker, indexer: Worker, commands: list[Any], *, linger_seconds: float,
+        pending_bytes_max: int, event: Callable[..., None], monotonic: Callable[[], float],
     ) -> None:  # fmt: skip
         self._partitions = partitions
-        self._worker = worker
+        self._worker, self._indexer = worker, indexer
+        self._monotonic = monotonic
         self._commands = commands
         self._linger = linger_seconds
         self._pending_bytes_max = pending_bytes_max
@@ -41,6 +44,8 @@ class Writing:
         self._urgent = [False] * len(partitions)
         self._in_flight = [False] * len(partitions)
         self._due: list[float | None] = [None] * len(partitions)
+        self._mark_due: list[float | None] = [None] * len(partitions)
+        self._retry = [0.0] * len(partitions)
 
     def hold(self, link: Any) -> None:
         """Keep the acknowledgements that the link's last packets ask for, until they are true."""
@@ -66,18 +71,27 @@ class Writing:
             index += 1
         self._send_ready(link)
 
-    def start(self, monotonic: float) -> None:
-        """Hand to the worker what is due."""
+    def start(self, now_us: int, monotonic: float, drain: bool) -> None:
+        """Hand to the worker what is due. drain: everything is."""
         for index, partition in enumerate(self._partitions):
             if self._in_flight[index]:
                 continue
             pending = partition.pending_bytes
             if not pending:
+                # When nothing follows, the last group's mark is still to be written: readers of the files wait for it.
+                mark = self._mark_due[index]
+                if mark is not None and mark <= monotonic:
+                    self._mark_due[index] = None
+                    group = partition.take_mark(now_us)
+                    if group is not None:
+                        self._submit(index, group)
                 continue
             due = self._due[index]
             if due is None:
                 due = self._due[index] = monotonic + self._linger
-            if self._urgent[index] or pending >= WRITE_BYTES or due <= monotonic:
+            if self._retry[index] > monotonic:
+                continue
+            if drain or self._urgent[index] or pending >= WRITE_BYTES or due <= monotonic:
                 self._take(index)
 
     def _take(self, index: int) -> None:
@@ -85,6 +99,9 @@ class Writing:
         if group is None:
             return
         self._urgent[index] = False
+        self._submit(index, group)
+
+    def _submit(self, index: int, group: Any) -> None:
         self._due[index] = None
         self._in_flight[index] = True
         self._worker.submit(group.run, lambda _, fault: self._written(index, group, fault))
@@ -96,9 +113,20 @@ class Writing:
             raise fault
         failure = partition.complete(group)
         if failure is not None:
-            self._event("log.failed", stream=partition.stream, partition=partition.number, fault=str(failure))
+            self._event("log.failed", stream=partition.stream, partition=partition.number, error=str(failure))
+            if partition.offline is not None:
+                self._retry[index] = self._monotonic() + RETRY_SECONDS
+                return
+        if group.chunks:
+            self._mark_due[index] = self._monotonic() + MARK_SECONDS
+        while (job := partition.take_seal_job()) is not None:
+            self._indexer.submit(job.run, self._indexed)
         self._commands.append(Committed(index, partition.committed_lsn))
         self._release(index)
+
+    def _indexed(self, _: Any, fault: BaseException | None) -> None:
+        if fault is not None:  # the segment itself is whole: its index is made again when it is asked for
+            self._event("log.failed", error=f"a segment could not be indexed: {fault}")
 
     def _release(self, index: int) -> None:
         """Send the acknowledgements that have become true, each connection's in their order."""
@@ -120,14 +148,28 @@ class Writing:
                 link.transport.write(ready.acks)
 
     @property
+    def pending_bytes(self) -> int:
+        return sum(partition.pending_bytes for partition in self._partitions)
+
+    @property
     def behind(self) -> bool:
         """Whether so much waits to be written that publishers must wait too."""
-        return sum(p.pending_bytes for p in self._partitions) > self._pending_bytes_max
+        return self.pending_bytes > self._pending_bytes_max
 
-    def next_deadline(self) -> float | None:
-        """When lingering records are due, in monotonic seconds."""
-        due = [d for d, busy in zip(self._due, self._in_flight, strict=True) if d is not None and not busy]
-        return min(due) if due else None
+    def next_deadline(self, monotonic: float) -> float | None:
+        """When something is due that no worker is busy with, in monotonic seconds."""
+        due = None
+        for index, at in enumerate(self._due):
+            if self._in_flight[index]:
+                continue
+            if at is None:
+                at = self._mark_due[index]
+            if at is None:
+                continue
+            at = max(at, self._retry[index])
+            if due is None or at < due:
+                due = at
+        return due
 
     def idle(self) -> bool:
         return not any(self._in_flight) and not any(p.pending_bytes for p in self._partitions)

@@ -1,0 +1,183 @@
+"""Build the broker from its settings, run it, and stop it in order. The one place that wires everything.
+
+Knows no rule of its own: what a setting means is the part's that takes it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import time
+
+from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from rumq.cli.version import VERSION, kernels
+from rumq.config import Settings
+from rumq.errors import DataDirectoryError, RumqError
+from rumq.events import setup_events
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.topics import matches
+from rumq.net.listener import Listener, open_sockets
+from rumq.net.pump import Pump
+from rumq.session.limits import Limits
+from rumq.shards.driver import Driver
+from rumq.shards.loop import Loop
+from rumq.shards.telling import tell
+
+STOP_SECONDS_MAX = 30.0
+CHUNK_RETAIN = 8
+
+
+def run(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status.
+
+    raises: DataDirectoryError when the data directory cannot be used, RumqError when no address can be bound
+    """
+    started = time.monotonic()
+    setup_events(settings.events.format, settings.events.level)
+    data = os.path.abspath(settings.data.dir)
+    tell("broker.starting", version=VERSION, kernels=kernels(), pid=os.getpid(), data=data)
+    store = opened(settings, data)
+    driver = Driver(
+        store, limits(settings), event=tell, linger_seconds=settings.log.linger_ms / 1000,
+        pending_bytes_max=settings.log.pending_bytes_max,
+    )  # fmt: skip
+    pump = Pump(driver)
+    driver.pump = pump
+    for worker in (driver.writer, driver.reader):
+        pump.watch(worker.fd, worker.finish)
+    restore_retained(store, driver)
+    listeners = bound(settings, pump, driver)
+    # What is here now stays: the collector need not look at it again, and cycles are rare on the hot path.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    loop = Loop(pump, driver.seconds_to_next_deadline)
+
+    async def main() -> None:
+        import trio
+
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            host, port = listeners[0].address
+            tell("broker.ready", host=host, port=port, seconds=round(time.monotonic() - started, 3))
+            async for number in signals:
+                tell("broker.stopping", signal=signal.Signals(number).name, connections=len(pump.connections))
+                break
+            await stop(driver, pump, listeners)
+
+    loop.run(main)
+    driver.writer.stop()
+    driver.reader.stop()
+    pump.close()
+    store.close()
+    tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=0)
+    return 0
+
+
+def opened(settings: Settings, data: str) -> Store:
+    """The store, recovered; what was found is told."""
+    try:
+        store = open_store(
+            RealFiles(), data, streams(settings), matches=matches, now_us=time.time_ns() // 1000,
+            hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), holder=f"pid {os.getpid()}\n",
+        )  # fmt: skip
+    except StoreError as fault:
+        raise DataDirectoryError(settings.data.dir, fault.problem) from fault
+    for partition, found in zip(store.partitions, store.recovered, strict=True):
+        where = {"stream": partition.stream, "partition": partition.number}
+        if not found.clean:
+            tell("log.recovered", **where, next_lsn=partition.next_lsn, torn_bytes=found.torn_bytes)
+        for gap in found.gaps:
+            tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, error=gap.why)
+        for path in found.unreadable:
+            tell("log.gap", **where, error=path)
+    return store
+
+
+def streams(settings: Settings) -> list[StreamSpec]:
+    """The streams as the log takes them; the last one catches all."""
+    return [
+        StreamSpec(
+            s.name, s.filters, s.partitions, s.durability, s.segment_bytes_max, s.segment_seconds_max,
+            s.retention_bytes_max or None, s.retention_seconds_max or None,
+        )
+        for s in settings.stream
+    ]  # fmt: skip
+
+
+def limits(settings: Settings) -> Limits:
+    m = settings.mqtt
+    return Limits(
+        packet_bytes_max=m.packet_bytes_max,
+        topic_bytes_max=m.topic_bytes_max,
+        topic_levels_max=m.topic_levels_max,
+        receive_maximum=m.receive_maximum,
+        inflight_max=m.inflight_max,
+        keep_alive_seconds_max=m.keep_alive_seconds_max,
+        topic_alias_maximum=m.topic_alias_maximum,
+        topic_alias_out_maximum=m.topic_alias_out_maximum,
+        session_expiry_seconds_max=m.session_expiry_seconds_max,
+        subscriptions_max=m.subscriptions_max,
+        retain_available=m.retain_available,
+        wildcard_available=m.wildcard_available,
+        shared_available=m.shared_available,
+        subscription_identifiers_available=m.subscription_identifiers_available,
+        maximum_qos=m.maximum_qos,
+        client_id_bytes_max=m.client_id_bytes_max,
+        connect_seconds_max=settings.listener.connect_seconds_max,
+        outbox_bytes_max=m.outbox_bytes_max,
+        durability=tuple((s.name, s.durability) for s in settings.stream),
+    )
+
+
+def bound(settings: Settings, pump: Pump, driver: Driver) -> list[Listener]:
+    where = settings.listener
+    try:
+        sockets = open_sockets(where.host, where.port, where.backlog)
+    except OSError as fault:
+        raise RumqError(
+            f"cannot listen on {where.host}:{where.port}: {fault.strerror or fault}; "
+            "give another --port or --host, or stop what uses it"
+        ) from fault
+    listeners = []
+    for sock in sockets:
+        listener = Listener(
+            pump, sock, connections_max=where.connections_max, outbox_bytes_max=settings.mqtt.outbox_bytes_max,
+            welcome=driver.welcome, event=tell, later=driver.later,
+        )  # fmt: skip
+        host, port = listener.address
+        tell("listener.bound", host=host, port=port)
+        listeners.append(listener)
+    return listeners
+
+
+def restore_retained(store: Store, driver: Driver) -> None:
+    """Make the view of retained messages again from the log."""
+    for partition in store.partitions:
+        for chunk in store.chunks_with(partition, CHUNK_RETAIN):
+            if hasattr(chunk, "rows"):
+                driver.shard.retained.take(partition.index, chunk, partition.topic_names)
+
+
+def boot_id() -> bytes:
+    """Which run of the machine this is: what a kill survives, a power loss may not."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return bytes.fromhex(file.read().strip().replace("-", ""))
+    except OSError:
+        return bytes(16)
+
+
+async def stop(driver: Driver, pump: Pump, listeners: list[Listener]) -> None:
+    """No new connections; every client is told; what they sent is written."""
+    import trio
+
+    for listener in listeners:
+        listener.close()
+    for connection in list(pump.connections.values()):
+        connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
+    with trio.move_on_after(STOP_SECONDS_MAX):
+        driver.drain = True
+        while pump.connections or not driver.writing.idle():
+            await trio.sleep(0.005)
+
+

@@ -1,0 +1,28 @@
+"""Tell the operator: every event of the broker's own thread goes through here, with its level.
+
+The list of events is docs/events.md. Knows no client, no log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rumq.events import get_logger
+
+LEVELS = {
+    "broker.failed": "error",
+    "broker.turn_slow": "warning",
+    "client.crashed": "error",
+    "client.refused": "warning",
+    "listener.accept_failed": "warning",
+    "listener.overloaded": "warning",
+    "log.failed": "error",
+    "log.gap": "error",
+    "log.recovered": "warning",
+    "publish.slowed": "warning",
+}
+
+
+def tell(event: str, /, **fields: Any) -> None:
+    """Write one event. An `exc_info` field adds the exception that is being handled."""
+    floor = event.partition(".")[0]
+    getattr(get_logger(f"rumq.{floor}"), LEVELS.get(event, "info"))(event, **fields)
