@@ -1,19 +1,22 @@
 """`python -m bench`: arguments and wiring."""
 
 import argparse
+import dataclasses
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from bench import limit, report, targets
 from bench.connections import Address, BenchFault, allow_files
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
-from bench.scenarios import SCENARIOS
+from bench.scenarios import SCENARIOS, Scenario
 from bench.series import Attached, run_series
 
-OK, FAILED, REFUSED, MISSED = 0, 1, 2, 4
+OK, FAILED, REFUSED, MISSED, INTERRUPTED = 0, 1, 2, 4, 130
 QUICK_RUNS, QUICK_S = 1, 1.0
 
 EXAMPLES = """\
@@ -44,7 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"bench: {fault}", file=sys.stderr)
             return FAILED
         return OK
-    return compare(args, seconds)
+    try:
+        return compare(args, seconds)
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def compare(args: argparse.Namespace, seconds: float) -> int:
@@ -52,7 +58,7 @@ def compare(args: argparse.Namespace, seconds: float) -> int:
         print("bench: the kernels are not compiled, the generator will be the limit", file=sys.stderr)
     attached = Attached(args.broker_address, args.pid) if args.broker_address else None
     peers = [PEERS[name] for name in (args.peers[:1] if attached else args.peers)]
-    scenarios = [SCENARIOS[key] for key in args.scenario or SCENARIOS]
+    scenarios = [with_lead(SCENARIOS[key], args.lead) for key in args.scenario or SCENARIOS]
     runs = args.runs or (QUICK_RUNS if args.quick else 5)
     versions = {} if attached else {peer.name: version(peer) for peer in peers}
     for name, line in versions.items():
@@ -96,10 +102,17 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--broker-address", type=address, metavar="HOST:PORT", help="one that runs already, as the first peer"
     )
+    add("--lead", type=at_least_one, metavar="N", help="messages in flight at most [as `list` shows]")
     add("--pid", type=at_least_one, help="its process, for CPU time and memory")
     add("--judge", action="store_true", help="exit with 4 when a target is missed")
     add("--json", type=Path, metavar="FILE", default=default_json(), help="[bench-results/<time>.json]")
     return made
+
+
+def with_lead(scenario: Scenario, lead: int | None) -> Scenario:
+    if lead is None:
+        return scenario
+    return dataclasses.replace(scenario, load=msgspec.structs.replace(scenario.load, lead=lead))
 
 
 def default_json() -> Path:
@@ -107,7 +120,11 @@ def default_json() -> Path:
 
 
 def listing() -> str:
-    lines = [f"{scenario.key:24}{scenario.title}" for scenario in SCENARIOS.values()]
+    lines = [
+        f"{scenario.key:24}{scenario.title:36}"
+        + (f"lead {scenario.load.lead:,}" if scenario.kind == "traffic" and not scenario.load.rate else "")
+        for scenario in SCENARIOS.values()
+    ]
     return "\n".join([*lines, "", f"peers: {', '.join(PEERS)}"])
 
 

@@ -33,6 +33,7 @@ FAULT_FIGURES = (
 UNRATED = {"lost"}
 WIDTH = 16
 BUSY_CORES = 0.9
+LATE_MS = 50.0
 
 
 def table(series: Series) -> str:
@@ -79,14 +80,22 @@ def notes(series: Series) -> Iterator[str]:
 def cell_notes(cell: Cell) -> Iterator[str]:
     if cell.why_not:
         yield f"not measured: {cell.why_not}"
-    for fault in cell.faults:
-        yield f"a run failed: {fault}"
+    for fault in dict.fromkeys(map(in_one_line, cell.faults)):
+        yield f"failed: {fault}"
     for figure in FAULT_FIGURES:
         if any(values := cell.values(figure)):
             yield f"{figure.replace('_', ' ')}: {max(values):,.0f} in the worst run"
+    if (late_ms := cell.median("generator_late_ms_max")) > LATE_MS:
+        yield f"messages were sent up to {late_ms:,.0f} ms behind their time: the rate was not held"
     for figure in ("publishing_cores", "subscribing_cores"):
         if cell.median(figure) > BUSY_CORES:
             yield f"{figure.replace('_', ' ')} {cell.median(figure):.2f}: the generator may be the limit"
+
+
+def in_one_line(fault: str) -> str:
+    """Its beginning and its end: what went wrong stands first, what a broker said last."""
+    lines = fault.splitlines()
+    return lines[0] if len(lines) < 2 else f"{lines[0]} ... {lines[-1]}"
 
 
 def targets_table(judged: Sequence[Judged]) -> str:

@@ -31,6 +31,8 @@ def main() -> None:
     except (BenchFault, OSError, ValueError) as fault:
         say(Failed(why=f"{task.role}: {fault}"))
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def run_task(task: Task) -> None:

@@ -63,9 +63,14 @@ def running(peer: Peer, load: Load) -> Iterator[Broker]:
                 if process.poll() is not None or time.monotonic() - started > START_S:
                     raise BenchFault(f"{peer.name} does not accept on {port}: {last_words(words)}")
                 time.sleep(0.002)
-            yield Broker(address, process.pid, time.monotonic() - started)
-            if process.poll() is not None:
-                raise BenchFault(f"{peer.name} ended with {process.returncode}: {last_words(words)}")
+            broker = Broker(address, process.pid, time.monotonic() - started)
+            try:
+                yield broker
+            except BenchFault as fault:
+                if process.poll() is None:
+                    raise
+                ended = f"{peer.name} ended with {process.returncode}: {last_words(words)}"
+                raise BenchFault(f"{fault}; {ended}") from fault
         finally:
             stop(process)
     finally:

@@ -31,9 +31,9 @@ class Wire:
 
 
 class Copier:
-    def __init__(self, port: int, spread: str) -> None:
+    def __init__(self, listener: socket.socket, spread: str) -> None:
         self.spread = spread
-        self.listener = socket.create_server(("127.0.0.1", port), backlog=1024)
+        self.listener = listener
         self.epoll = select.epoll()
         self.epoll.register(self.listener, select.EPOLLIN)
         self.sources: dict[int, tuple[socket.socket, int]] = {}
@@ -69,9 +69,7 @@ class Copier:
                 connection.sendall(b"\x90\x03\x00\x01\x00")
                 return
             got = connection.recv_into(self.buffer)
-            data = self.buffer[:got]
-            for sink in self.sinks.values() if self.spread == "all" else [self.sinks[number]]:
-                sink.sendall(data)
+            self.pass_on(self.buffer[:got], number)
         except (OSError, KeyError, BenchFault):
             got = 0
         if not got:
@@ -79,6 +77,10 @@ class Copier:
             del self.sources[descriptor]
             self.sinks = {number: sink for number, sink in self.sinks.items() if sink is not connection}
             connection.close()
+
+    def pass_on(self, data: memoryview, publisher: int) -> None:
+        for sink in self.sinks.values() if self.spread == "all" else [self.sinks[publisher]]:
+            sink.sendall(data)
 
 
 def read_packet(connection: socket.socket) -> bytes:
@@ -92,7 +94,7 @@ def main() -> None:
     parser.add_argument("--spread", choices=["pairs", "all"], default="all")
     args = parser.parse_args()
     allow_files()
-    Copier(args.port, args.spread).run()
+    Copier(socket.create_server(("127.0.0.1", args.port), backlog=1024), args.spread).run()
 
 
 if __name__ == "__main__":
