@@ -2,7 +2,7 @@
 
 Each key is how the test's name begins. Only looked at where mosquitto is the broker under test.
 
-It also ends some MQTT 5 connections without the DISCONNECT that 4.13.1 says it should send: SILENT_REFUSALS."""
+It also ends some MQTT 5 connections without the DISCONNECT that 4.13.1 asks for: SILENT_REFUSALS."""
 
 SILENT_REFUSALS = {"mosquitto"}
 

@@ -1,4 +1,4 @@
-"""One test client: a plain blocking socket that speaks by `wire` and hears by `replies`, with short deadlines.
+"""One test client: a plain blocking socket that speaks by `wire`, hears by `replies`, and waits only briefly.
 
 Does only what a test tells it to: it acknowledges, pings and disconnects on request. Knows no broker."""
 
@@ -140,7 +140,7 @@ class Peer:
         return found
 
     def expect_refusal(self, *codes: int, silent: bool = False) -> None:
-        """The broker ends the connection: before MQTT 5 without a word, else by DISCONNECT with one of `codes`.
+        """The broker ends the connection: before MQTT 5 without a word, else by a DISCONNECT of `codes`.
 
         silent: MQTT 5 may also close without a word, as when bytes follow that it will never read."""
         found = [packet for packet in self.rest_until_end() if packet.kind != Kind.PUBLISH]

@@ -1,4 +1,4 @@
-"""SUBSCRIBE, SUBACK and what a subscription delivers. MQTT 5.0, 3.3.4, 3.8, 3.9; MQTT 3.1.1, 3.3.5, 3.8, 3.9."""
+"""SUBSCRIBE, SUBACK and what a subscription delivers. MQTT 5.0, 3.3.4, 3.8, 3.9; 3.1.1, 3.3.5, 3.8, 3.9."""
 
 import pytest
 
