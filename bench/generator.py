@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +39,10 @@ class Worker:
         except BrokenPipeError:
             pass  # it has said why it ended, and hear() reads that
 
+    def descriptor(self) -> int:
+        assert self.process.stdout is not None
+        return self.process.stdout.fileno()
+
     def hear(self, seconds_max: float) -> Report:
         """Its next report. raises: BenchFault when it failed, ended, or said nothing in time"""
         assert self.process.stdout is not None
@@ -51,9 +56,11 @@ class Worker:
             raise BenchFault(report.why)
         return report
 
-    def end(self) -> None:
-        """Let it close its connections; it ends with its input."""
+    def end(self, at_once: bool = False) -> None:
+        """Close its input, at which it closes its connections; or stop it in the middle of a round."""
         assert self.process.stdin is not None and self.process.stdout is not None
+        if at_once:
+            self.process.kill()
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         try:
@@ -84,18 +91,18 @@ class Generator:
             self.subscribing = self.start("subscribe", self.load.subscribers, self.counts[1])
             self.publishing = self.start("publish", self.load.publishers, self.counts[0])
         except BaseException:
-            self.close()
+            self.close(at_once=True)
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(at_once=fault is not None)
 
-    def close(self) -> None:
+    def close(self, at_once: bool) -> None:
         for worker in self.workers:
-            worker.end()
+            worker.end(at_once)
         self.path.unlink(missing_ok=True)
 
     def start(self, role: str, connections: int, count: int) -> list[Worker]:
@@ -127,11 +134,23 @@ class Generator:
             worker.hear(CONNECT_S)
         for worker in self.publishing:
             worker.say(now)
-        reports = [worker.hear(seconds_max + ROUND_EXTRA_S) for worker in self.workers]
+        reports = hear_all(self.workers, seconds_max + ROUND_EXTRA_S)
         return (
             [report for report in reports if isinstance(report, Published)],
             [report for report in reports if isinstance(report, Heard)],
         )
+
+
+def hear_all(workers: Sequence[Worker], seconds_max: float) -> list[Report]:
+    """One report of each, in whatever order they come: where one fails, the others would wait for nothing."""
+    waiting = {worker.descriptor(): worker for worker in workers}
+    until = time.monotonic() + seconds_max
+    reports = []
+    while waiting:
+        ready = select.select(list(waiting), [], [], max(0.0, until - time.monotonic()))[0]
+        for descriptor in ready or list(waiting):
+            reports.append(waiting.pop(descriptor).hear(seconds_max if ready else 0.0))
+    return reports
 
 
 @contextlib.contextmanager

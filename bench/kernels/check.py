@@ -105,9 +105,9 @@ class Check:
         size: cython.Py_ssize_t
         first: cython.uint
         kind: cython.uint
-        if end > data.shape[0] or out_end < 0:
+        if end > len(data) or out_end < 0:
             raise IndexError(end)
-        while at + 2 <= end and out_end + 4 <= out.shape[0]:
+        while at + 2 <= end and out_end + 4 <= len(out):
             first = data[at]
             size = data[at + 1]
             body = at + 2
@@ -172,7 +172,7 @@ class Check:
         same: cython.bint
         if qos:
             payload += 2
-        if end - payload != 20 + self.filler.shape[0]:
+        if end - payload != 20 + len(self.filler):
             self.corrupt += 1
             return out_end
         if qos:
@@ -204,7 +204,7 @@ class Check:
             same = (
                 memcmp(cython.address(data[name]), cython.address(self.names[topic]), self.name_bytes) == 0
                 and memcmp(
-                    cython.address(data[payload + 20]), cython.address(self.filler[0]), self.filler.shape[0]
+                    cython.address(data[payload + 20]), cython.address(self.filler[0]), len(self.filler)
                 )
                 == 0
             )
@@ -225,7 +225,7 @@ class Check:
             self.next_sequence[publisher] = sequence + 1
         else:
             self.late += 1
-        if sent_ns and now_ns and self.samples < self.latencies.shape[0]:
+        if sent_ns and now_ns and self.samples < len(self.latencies):
             self.latencies[self.samples] = now_ns - sent_ns if now_ns > sent_ns else 0
             self.samples += 1
         return out_end

@@ -60,7 +60,7 @@ class Offer:
         sequence: cython.ulonglong = self.sequence
         if at < 0:
             raise IndexError(at)
-        while count > 0 and at + size <= out.shape[0]:
+        while count > 0 and at + size <= len(out):
             payload = at + self.payload_at
             if cython.compiled:
                 memcpy(cython.address(out[at]), cython.address(self.templates[self.template_at]), size)

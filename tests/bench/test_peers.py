@@ -1,0 +1,72 @@
+"""Each peer is started with everything it keeps in one folder, which is gone afterwards."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from bench.connections import BenchFault
+from bench.generator import Generator
+from bench.load import Load
+from bench.measure import traffic
+from bench.peers import PEERS
+from bench.peers.peer import DAEMONS, running, version
+from bench.peers.wire import Wire
+from bench.scenarios import SCENARIOS
+
+INSTALLED = {
+    "mosquitto": shutil.which("mosquitto", path=os.environ["PATH"] + DAEMONS),
+    "nats": shutil.which("nats-server", path=os.environ["PATH"] + DAEMONS),
+}
+installed = [
+    pytest.param(name, marks=pytest.mark.skipif(not path, reason="not installed"))
+    for name, path in INSTALLED.items()
+]
+
+
+class Broken(Wire):
+    name = "broken"
+
+    def command(self, load: Load, folder: Path, port: int) -> list[str]:
+        return ["sh", "-c", "echo this is why; exit 3"]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_peer_that_does_not_start_says_why_and_leaves_nothing(own_folder: Path) -> None:
+    with pytest.raises(BenchFault, match="this is why"), running(Broken(), Load(publishers=1, subscribers=1)):
+        pass
+    assert list(own_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", installed)
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_a_peer_delivers_all_that_a_small_load_sends(name: str, qos: int, own_folder: Path) -> None:
+    peer = PEERS[name]
+    load = Load(publishers=3, subscribers=3, spread="pairs", qos=qos, window=10 if qos else 0)
+    if peer.why_not(load):
+        pytest.skip(peer.why_not(load))
+    with running(peer, load) as broker, Generator(load, broker.address) as generator:
+        figures = traffic(*generator.run(200, 20.0))
+    assert figures["delivered"] == figures["sent"] == 600
+    assert not any(figures[name] for name in ("unacknowledged", "acknowledged_out_of_order", "redelivered"))
+    assert list(own_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", installed)
+def test_a_peer_says_its_version(name: str) -> None:
+    assert any(digit in version(PEERS[name]) for digit in "0123456789")
+
+
+def test_rumq_is_durable_in_the_process_for_qos0_and_on_disk_above(tmp_path: Path) -> None:
+    settings = {
+        scenario.load.qos: PEERS["rumq"].command(scenario.load, tmp_path, 1)[-1]
+        for scenario in SCENARIOS.values()
+    }
+    assert settings == {0: "log.durability=process", 1: "log.durability=disk", 2: "log.durability=disk"}
