@@ -73,7 +73,7 @@ def segment_flags(files: Files, path: str, position: int) -> int:
 def open_store(
     files: Files, root: str, streams: Sequence[StreamSpec], *, matches: Matches, now_us: int,
     boot_id: bytes = bytes(16), random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 64 << 20,
-    holder: str = "",
+    holder: str = "", direct_bytes_min: int = 1 << 17,
 ) -> Store:  # fmt: skip
     """Open a data directory, or make it, and recover every partition.
 
@@ -85,7 +85,9 @@ def open_store(
         for spec in streams:
             store._first_of.append(len(store.partitions))
             for number in range(spec.partitions):
-                open_partition(store, files, root, spec, number, now_us, boot_id, random, hot_bytes_max)
+                open_partition(
+                    store, files, root, spec, number, now_us, boot_id, random, hot_bytes_max, direct_bytes_min
+                )
     except OSError as fault:
         raise NotWritable(root, reason(fault)) from fault
     return store
@@ -126,7 +128,7 @@ def reason(fault: OSError) -> str:
 
 def open_partition(
     store: Store, files: Files, root: str, spec: StreamSpec, number: int, now_us: int, boot_id: bytes,
-    random: Callable[[int], bytes], hot_bytes_max: int,
+    random: Callable[[int], bytes], hot_bytes_max: int, direct_bytes_min: int,
 ) -> None:  # fmt: skip
     directory = f"{root}/{spec.name}/g{GENERATION}/p{number}"
     made = not files.exists(directory)
@@ -147,6 +149,7 @@ def open_partition(
         files, directory, stream=spec.name, generation=GENERATION, number=number, epoch=epoch, boot_id=boot_id,
         sync_groups=spec.durability == "disk", segment_bytes_max=spec.segment_bytes_max,
         segment_us_max=spec.segment_seconds_max * 1_000_000, names=names, manifest=manifest, random=random,
+        direct_bytes_min=direct_bytes_min,
     )  # fmt: skip
     next_offsets = found.next_offsets if found.next_offsets else array("Q")
     store.partitions.append(

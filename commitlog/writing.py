@@ -7,6 +7,7 @@ the records; touches no state that the loop thread uses."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from mmap import mmap
 from typing import Any, NamedTuple
 
 from commitlog.chunk import ALIGN, DATA, FLAG_TOPICS, FLAG_UNIFORM, HEADER_BYTES, MARK, SEAL, SYNC_ALIGN, Chunk
@@ -17,6 +18,8 @@ from commitlog.manifest import Manifest
 from commitlog.segment import SEGMENT_HEADER_BYTES, Place, SegmentHeader, encode_segment_header
 
 MERGED_BYTES_MAX = 1 << 20
+BUFFER_BYTES = 1 << 21
+BUFFER_KEPT_MAX = 1 << 22
 
 
 class Names(NamedTuple):
@@ -47,8 +50,11 @@ class SegmentWriter:
     def __init__(
         self, files: Files, directory: str, *, stream: str, generation: int, number: int, epoch: int, boot_id: bytes,
         sync_groups: bool, segment_bytes_max: int, segment_us_max: int, names: Names, manifest: Manifest,
-        random: Callable[[int], bytes],
+        random: Callable[[int], bytes], direct_bytes_min: int,
     ) -> None:  # fmt: skip
+        """direct_bytes_min: chunks of at least this size bypass the page cache, where the file system allows it."""
+        self._direct_bytes_min = direct_bytes_min
+        self._buffer = mmap(-1, BUFFER_BYTES)
         self._files = files
         self._directory = directory
         self._stream, self._generation, self._number = stream, generation, number
@@ -69,10 +75,13 @@ class SegmentWriter:
 
     # One function writes, one syncs
 
-    def _write(self, buffers: list[Any]) -> None:
+    def _write(self, data: bytes | memoryview, *, direct: bool = False) -> None:
         assert self._handle is not None
-        self._files.write(self._handle, self.position, buffers)
-        self.position += sum(map(len, buffers))
+        if direct:
+            self._files.write_direct(self._handle, self.path, self.position, data)
+        else:
+            self._files.write(self._handle, self.position, [data])
+        self.position += len(data)
 
     def sync(self) -> None:
         if self._handle is not None:
@@ -91,7 +100,7 @@ class SegmentWriter:
         self.path = f"{self._directory}/{name}"
         self._handle = self._files.create(self.path)
         self.position = 0
-        self._write([encode_segment_header(header)])
+        self._write(encode_segment_header(header))
         self.sync()
         self._files.sync_directory(self._directory)
         self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
@@ -146,41 +155,65 @@ class SegmentWriter:
         if self._handle is not None:
             self._append_bare(MARK, next_lsn, now_us, durable_lsn)
 
-    def _append_bare(self, kind: int, lsn: int, now_us: int, durable_lsn: int) -> None:
-        total = padded(HEADER_BYTES, SYNC_ALIGN if self.sync_groups else ALIGN)
+    def _append_bare(self, kind: int, lsn: int, now_us: int, durable_lsn: int, total: int = 0) -> None:
+        if not total:
+            total = padded(HEADER_BYTES, SYNC_ALIGN if self.sync_groups else ALIGN)
         raw, crc = encode_header(
             kind, 0, self._salt, lsn, 0, b"", b"", b"", total, now_us, durable_lsn, 0, self._epoch, self._chain,
             0, 0, self._generation,
         )  # fmt: skip
-        self._write([raw, bytes(total - HEADER_BYTES)])
+        self._write(raw + bytes(total - HEADER_BYTES))
         self._chain = crc
 
     def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> Place:
         """Write memory chunks as one. last: of its sync group, so the next one begins on a page of its own."""
         first = chunks[0]
-        flags = first.flags
-        if len(chunks) == 1:
-            rows, frames, tags = first.rows, [first.frames], first.tags
-        else:
-            rows, frames, tags, flags = merge(chunks)
+        rows_len = sum(len(chunk.rows) for chunk in chunks)
+        frames_len = sum(len(chunk.frames) for chunk in chunks)
+        direct = rows_len + frames_len >= self._direct_bytes_min
+        if direct and self.position % SYNC_ALIGN:
+            self._fill_page(first.base_lsn, first.base_ts, durable_lsn)
+        buffer = self._room(HEADER_BYTES + rows_len + frames_len)
+        rows_end = HEADER_BYTES + rows_len
+        rows = memoryview(buffer)[HEADER_BYTES:rows_end]
+        flags, tags = lay_out(chunks, buffer, rows, rows_end)
         low, high, late = kernel.bounds(rows)
         topics = self._new_topics(rows)
-        publishers = self._new_publishers(rows)
-        aux = encode_aux(topics, publishers, tags)
+        aux = encode_aux(topics, self._new_publishers(rows), tags)
         if topics:
             flags |= FLAG_TOPICS
-        body = frames[0] if len(frames) == 1 else b"".join(frames)
-        count = len(rows) // 32
-        size = HEADER_BYTES + len(rows) + len(body) + len(aux)
-        total = padded(size, SYNC_ALIGN if last and self.sync_groups else ALIGN)
-        position = self.position
+        count = rows_len // 32
+        size = rows_end + frames_len + len(aux)
+        total = padded(size, SYNC_ALIGN if direct or (last and self.sync_groups) else ALIGN)
         raw, crc = encode_header(
-            DATA, flags, self._salt, first.base_lsn, count, rows, body, aux, total, first.base_ts, durable_lsn, late,
-            self._epoch, self._chain, low, high, self._generation,
+            DATA, flags, self._salt, first.base_lsn, count, rows, memoryview(buffer)[rows_end : rows_end + frames_len],
+            aux, total, first.base_ts, durable_lsn, late, self._epoch, self._chain, low, high, self._generation,
         )  # fmt: skip
-        self._write([raw, rows, body, aux, bytes(total - size)])
+        rows.release()
+        buffer = self._room(total)
+        buffer[:HEADER_BYTES] = raw
+        buffer[size - len(aux) : size] = aux
+        buffer[size:total] = bytes(total - size)
+        place = Place(first.base_lsn, self.position, first.base_ts, count, total)
+        with memoryview(buffer) as view, view[:total] as whole:
+            self._write(whole, direct=direct)
         self._chain = crc
-        return Place(first.base_lsn, position, first.base_ts, count, total)
+        if len(buffer) > BUFFER_KEPT_MAX:
+            self._buffer = mmap(-1, BUFFER_BYTES)
+        return place
+
+    def _fill_page(self, lsn: int, now_us: int, durable_lsn: int) -> None:
+        """End the page with an empty chunk, so that the next one can bypass the page cache."""
+        missing = padded(self.position + HEADER_BYTES, SYNC_ALIGN) - self.position
+        self._append_bare(MARK, lsn, now_us, durable_lsn, missing)
+
+    def _room(self, size: int) -> mmap:
+        """The buffer in which chunks are laid out, page aligned, with at least `size` bytes; keeps what is in it."""
+        if len(self._buffer) < size:
+            larger = mmap(-1, padded(2 * size, SYNC_ALIGN))
+            larger[: len(self._buffer)] = self._buffer[:]
+            self._buffer = larger
+        return self._buffer
 
     def _new_topics(self, rows: Any) -> list[tuple[int, int, bytes]]:
         names = self._names.topics
@@ -199,29 +232,29 @@ def grow(seen: bytearray, wanted: int) -> None:
         seen.extend(bytes(wanted - len(seen) + 1024))
 
 
-def merge(chunks: list[Chunk]) -> tuple[bytearray, list[Any], bytes, int]:
-    """Rows, frames, tags and flags of consecutive chunks as one."""
-    rows = bytearray()
+def lay_out(chunks: list[Chunk], buffer: mmap, rows: memoryview, frames_at: int) -> tuple[int, bytes]:
+    """Put the rows of consecutive chunks into `rows` and their frames behind; returns (flags, tags) of the whole."""
     tags = bytearray()
-    frames: list[Any] = []
-    at = 0
+    row_at, at = 0, 0
     base_ts = chunks[0].base_ts
-    flags = chunks[0].flags
-    uniform = chunks[0].flags & FLAG_UNIFORM
+    flags = 0
+    uniform = FLAG_UNIFORM
     form = chunks[0].rows[28] & 19  # QoS and version
     for chunk in chunks:
-        count = len(rows) // 32
-        rows += chunk.rows
-        kernel.shift_rows(rows, count, at, chunk.base_ts - base_ts)
+        row_end = row_at + len(chunk.rows)
+        rows[row_at:row_end] = chunk.rows
+        if row_at:
+            kernel.shift_rows(rows[row_at:row_end], 0, at, chunk.base_ts - base_ts)
         for where in range(0, len(chunk.tags), 8):
-            row = int.from_bytes(chunk.tags[where : where + 4], "little") + count
+            row = int.from_bytes(chunk.tags[where : where + 4], "little") + row_at // 32
             tags += row.to_bytes(4, "little") + chunk.tags[where + 4 : where + 8]
-        frames.append(chunk.frames)
-        at += len(chunk.frames)
+        end = frames_at + at + len(chunk.frames)
+        buffer[frames_at + at : end] = chunk.frames
+        row_at, at = row_end, at + len(chunk.frames)
         flags |= chunk.flags
         if not chunk.flags & FLAG_UNIFORM or chunk.rows[28] & 19 != form:
             uniform = 0
-    return rows, frames, bytes(tags), (flags & ~FLAG_UNIFORM) | uniform
+    return (flags & ~FLAG_UNIFORM) | uniform, bytes(tags)
 
 
 class WriteGroup:
@@ -293,7 +326,7 @@ def pieced(chunks: list[Chunk]) -> list[list[Chunk]]:
     pieces: list[list[Chunk]] = []
     size = MERGED_BYTES_MAX
     for chunk in chunks:
-        more = len(chunk.frames)
+        more = len(chunk.frames) + len(chunk.rows)
         # A ts_delta is a u32 of µs: what is over an hour apart is not merged.
         if size + more > MERGED_BYTES_MAX or chunk.base_ts - pieces[-1][0].base_ts > 3_000_000_000:
             pieces.append([])
