@@ -54,7 +54,7 @@ def read_segment(files: Files, path: str, stop: int | None = None) -> tuple[Inde
     try:
         head = read_header(files, handle, path)
         end_lsn = head.base_lsn
-        loaded: list[tuple[int, Any]] = []
+        loaded: list[tuple[int, bytes]] = []
         first_offsets: dict[int, int] = {}
         for position, header in walk(files, handle, head.salt, 4096, files.size(path) if stop is None else stop):
             if header.aux_len:
@@ -68,7 +68,7 @@ def read_segment(files: Files, path: str, stop: int | None = None) -> tuple[Inde
                 index.places.append(place)
                 rows = files.read(handle, position + HEADER_BYTES, 32 * header.count)
                 if crc32(rows) == header.rows_crc:
-                    loaded.append((header.base_lsn - head.base_lsn, rows))
+                    loaded.append((header.base_lsn - head.base_lsn, kernel.topic_column(rows)))
                 end_lsn = header.next_lsn
         fill_topics(index, loaded, first_offsets)
     finally:
@@ -80,8 +80,8 @@ def fill_topics(index: Index, loaded: list[tuple[int, Any]], first_offsets: dict
     """Sort the rows by topic: count, then place."""
     size = max(index.names, default=-1) + 1
     counts = array("I", bytes(4 * size))
-    for _, rows in loaded:
-        kernel.count_topics(rows, counts)
+    for _, column in loaded:
+        kernel.count_topics(column, counts)
     starts = array("I", bytes(4 * size))
     total = 0
     for topic_id in range(size):
@@ -91,8 +91,8 @@ def fill_topics(index: Index, loaded: list[tuple[int, Any]], first_offsets: dict
         total += counts[topic_id]
     index.rows = array("I", bytes(4 * total))
     if total:
-        for first_row, rows in loaded:
-            kernel.place_rows(rows, first_row, starts, index.rows)
+        for first_row, column in loaded:
+            kernel.place_rows(column, first_row, starts, index.rows)
 
 
 def encode_index(index: Index, end_lsn: int) -> bytes:
@@ -154,11 +154,36 @@ def load_index(files: Files, segment_path: str, stop: int | None = None) -> tupl
     return read_segment(files, segment_path, stop)
 
 
-def write_index(files: Files, segment_path: str) -> Index:
-    """Make the index of a segment that is sealed and synced."""
-    index, end_lsn = read_segment(files, segment_path)
+class Draft:
+    """What the writer of a segment gathers on its way, so that its index needs no second look at the file."""
+
+    __slots__ = ("columns", "first_offsets", "index")
+
+    def __init__(self) -> None:
+        self.index = Index()
+        self.columns: list[tuple[int, bytes]] = []
+        self.first_offsets: dict[int, int] = {}
+
+    def add(
+        self, place: Place, first_row: int, column: bytes, topics: list[tuple[int, int, bytes]],
+        publishers: list[tuple[int, bytes]],
+    ) -> None:  # fmt: skip
+        """Take in a chunk that was written. first_row: counted from the segment's start; column: its topic ids."""
+        self.index.places.append(place)
+        self.columns.append((first_row, column))
+        for number, offset, name in topics:
+            self.index.names[number] = name
+            self.first_offsets[number] = offset
+        self.index.publishers.update(publishers)
+
+    def finished(self) -> Index:
+        fill_topics(self.index, self.columns, self.first_offsets)
+        return self.index
+
+
+def write_index(files: Files, segment_path: str, index: Index, end_lsn: int) -> None:
+    """Put the index of a sealed and synced segment beside it."""
     replace_file(files, index_path(segment_path), encode_index(index, end_lsn))
-    return index
 
 
 def place_at(places: list[Place], lsn: int) -> int:

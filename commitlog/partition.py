@@ -121,7 +121,7 @@ class Partition:
             if isinstance(news, Opened):
                 self.segments.opened(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
             elif isinstance(news, Sealed):
-                self.segments.sealed(news.end_lsn, news.size)
+                self.segments.sealed(news.end_lsn, news.size, news.draft)
             else:
                 self.segments.active.places.append(news)
         if group.offline is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from commitlog.files import Files, replace_file
-from commitlog.index import Index, index_path, write_index
+from commitlog.index import index_path, read_segment, write_index
 from commitlog.streams import StreamSpec
 
 if TYPE_CHECKING:
@@ -22,15 +22,18 @@ SNAP_MAGIC = b"RUMQSNP1"
 
 
 class SealJob:
-    """Index a sealed segment. stop: the byte where what counts ends; such a segment is indexed in memory only."""
+    """Index a sealed segment: from the writer's draft, or from the file."""
 
-    def __init__(self, files: Files, path: str, stop: int | None) -> None:
-        self._files, self.path, self._stop = files, path, stop
-        self.index: Index | None = None
+    def __init__(self, files: Files, segment: SegmentFile) -> None:
+        self._files, self._segment = files, segment
 
     def run(self) -> None:
-        if self._stop is None:
-            self.index = write_index(self._files, self.path)
+        segment = self._segment
+        if segment.stop is not None or segment.end_lsn is None:
+            return  # not sealed in order: indexed in memory only
+        draft, segment.draft = segment.draft, None
+        index = draft.finished() if draft is not None else read_segment(self._files, segment.path)[0]
+        write_index(self._files, segment.path, index, segment.end_lsn)
 
 
 def encode_snapshot(names: list[bytes], offsets: array[int], lsn: int) -> bytes:

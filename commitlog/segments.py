@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from commitlog.files import Files
-from commitlog.index import Index, load_index
+from commitlog.index import Draft, Index, load_index
 from commitlog.retention import Retention, SealJob
 from commitlog.segment import Place
 
@@ -15,7 +15,7 @@ from commitlog.segment import Place
 class SegmentFile:
     """One segment. end_lsn: None while it is written to; stop: the byte where what counts ends, None for all."""
 
-    __slots__ = ("base_lsn", "end_lsn", "index", "indexed", "path", "places", "salt", "size", "stop")
+    __slots__ = ("base_lsn", "draft", "end_lsn", "index", "indexed", "path", "places", "salt", "size", "stop")
 
     def __init__(self, path: str, base_lsn: int, salt: int) -> None:
         self.path = path
@@ -26,6 +26,7 @@ class SegmentFile:
         self.size = 0
         self.places: list[Place] = []
         self.index: Index | None = None
+        self.draft: Draft | None = None  # of a segment sealed in this run, until it is indexed
         self.indexed = False
 
     def load(self, files: Files) -> Index:
@@ -59,9 +60,10 @@ class SegmentList:
             self.files[-1].end_lsn = segment.base_lsn
         self.files.append(segment)
 
-    def sealed(self, end_lsn: int, size: int) -> None:
+    def sealed(self, end_lsn: int, size: int, draft: Draft) -> None:
         self.active.end_lsn = end_lsn
         self.active.size = size
+        self.active.draft = draft
 
     def at(self, lsn: int) -> SegmentFile | None:
         return segment_at(self.files, lsn)
@@ -70,7 +72,7 @@ class SegmentList:
         for segment in self.files:
             if segment.end_lsn is not None and not segment.indexed:
                 segment.indexed = True
-                return SealJob(files, segment.path, segment.stop)
+                return SealJob(files, segment)
         return None
 
     def removed(self, retention: Retention) -> None:

@@ -7,19 +7,20 @@ the records; touches no state that the loop thread uses."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from mmap import mmap
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, NamedTuple
 
 from commitlog.chunk import ALIGN, DATA, FLAG_TOPICS, FLAG_UNIFORM, HEADER_BYTES, MARK, SEAL, SYNC_ALIGN, Chunk
 from commitlog.chunk import encode_aux, encode_header, padded
 from commitlog.files import Files
+from commitlog.index import Draft
 from commitlog.kernels import rows as kernel
 from commitlog.manifest import Manifest
 from commitlog.segment import SEGMENT_HEADER_BYTES, Place, SegmentHeader, encode_segment_header
 
 MERGED_BYTES_MAX = 1 << 20
 BUFFER_BYTES = 1 << 21
-BUFFER_KEPT_MAX = 1 << 22
+BUFFER_KEPT_MAX = 1 << 24
 
 
 class Names(NamedTuple):
@@ -42,6 +43,7 @@ class Sealed(NamedTuple):
     path: str
     end_lsn: int
     size: int
+    draft: Draft
 
 
 class SegmentWriter:
@@ -54,7 +56,7 @@ class SegmentWriter:
     ) -> None:  # fmt: skip
         """direct_bytes_min: chunks of at least this size bypass the page cache, where the file system allows it."""
         self._direct_bytes_min = direct_bytes_min
-        self._buffer = mmap(-1, BUFFER_BYTES)
+        self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
         self._files = files
         self._directory = directory
         self._stream, self._generation, self._number = stream, generation, number
@@ -70,6 +72,8 @@ class SegmentWriter:
         self._opened_us = 0
         self.position = 0
         self._chain = 0
+        self._base_lsn = 0
+        self._draft = Draft()
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
 
@@ -105,6 +109,7 @@ class SegmentWriter:
         self._files.sync_directory(self._directory)
         self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
         self._salt, self._opened_us, self._chain = salt, now_us, 0
+        self._base_lsn, self._draft = base_lsn, Draft()
         self._seen_topics = bytearray(len(self._names.topics) + 1024)
         self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
         return Opened(self.path, header)
@@ -125,7 +130,7 @@ class SegmentWriter:
         self._files.close(self._handle)
         self._handle = None
         self._manifest.add({"edit": "seal", "segment": self.path.rpartition("/")[2], "end_lsn": next_lsn})
-        return Sealed(self.path, next_lsn, self.position)
+        return Sealed(self.path, next_lsn, self.position, self._draft)
 
     def fence(self, end_lsn: int, position: int) -> None:
         """Give up the active segment at `position`; what is behind does not count."""
@@ -179,7 +184,8 @@ class SegmentWriter:
         flags, tags = lay_out(chunks, buffer, rows, rows_end)
         low, high, late = kernel.bounds(rows)
         topics = self._new_topics(rows)
-        aux = encode_aux(topics, self._new_publishers(rows), tags)
+        publishers = self._new_publishers(rows)
+        aux = encode_aux(topics, publishers, tags)
         if topics:
             flags |= FLAG_TOPICS
         count = rows_len // 32
@@ -189,17 +195,19 @@ class SegmentWriter:
             DATA, flags, self._salt, first.base_lsn, count, rows, memoryview(buffer)[rows_end : rows_end + frames_len],
             aux, total, first.base_ts, durable_lsn, late, self._epoch, self._chain, low, high, self._generation,
         )  # fmt: skip
+        place = Place(first.base_lsn, self.position, first.base_ts, count, total)
+        column = kernel.topic_column(rows)
         rows.release()
         buffer = self._room(total)
         buffer[:HEADER_BYTES] = raw
         buffer[size - len(aux) : size] = aux
         buffer[size:total] = bytes(total - size)
-        place = Place(first.base_lsn, self.position, first.base_ts, count, total)
         with memoryview(buffer) as view, view[:total] as whole:
             self._write(whole, direct=direct)
         self._chain = crc
+        self._draft.add(place, first.base_lsn - self._base_lsn, column, topics, publishers)
         if len(buffer) > BUFFER_KEPT_MAX:
-            self._buffer = mmap(-1, BUFFER_BYTES)
+            self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
         return place
 
     def _fill_page(self, lsn: int, now_us: int, durable_lsn: int) -> None:
@@ -210,7 +218,7 @@ class SegmentWriter:
     def _room(self, size: int) -> mmap:
         """The buffer in which chunks are laid out, page aligned, with at least `size` bytes; keeps what is in it."""
         if len(self._buffer) < size:
-            larger = mmap(-1, padded(2 * size, SYNC_ALIGN))
+            larger = mmap(-1, padded(size + size // 4, SYNC_ALIGN), MAP_PRIVATE | MAP_ANONYMOUS)
             larger[: len(self._buffer)] = self._buffer[:]
             self._buffer = larger
         return self._buffer

@@ -103,29 +103,39 @@ def first_of_topic(rows: object, topic_id: cython.uint, offset: cython.ulonglong
     return -1
 
 
-def count_topics(rows: object, counts: object) -> None:
-    """Count the rows of each topic into `counts` (array of u32 by topic id)."""
+def topic_column(rows: object) -> bytes:
+    """The topic ids of some rows, as u32."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    by_topic: cython.uint[::1] = counts
     total: cython.Py_ssize_t = words.shape[0] // 8
-    known: cython.Py_ssize_t = by_topic.shape[0]
+    out: object = bytearray(4 * total + 4)
+    ids: cython.uint[::1] = memoryview(out).cast("I")
     i: cython.Py_ssize_t
     for i in range(total):
-        if words[i * 8] < known:
-            by_topic[words[i * 8]] += 1
+        ids[i] = words[i * 8]
+    return bytes(out[: 4 * total])
 
 
-def place_rows(rows: object, first_row: cython.uint, starts: object, out: object) -> None:
+def count_topics(column: object, counts: object) -> None:
+    """Count each topic of a column into `counts` (array of u32 by topic id)."""
+    ids: cython.const[cython.uint][::1] = memoryview(column).cast("I")
+    by_topic: cython.uint[::1] = counts
+    known: cython.Py_ssize_t = by_topic.shape[0]
+    i: cython.Py_ssize_t
+    for i in range(ids.shape[0]):
+        if ids[i] < known:
+            by_topic[ids[i]] += 1
+
+
+def place_rows(column: object, first_row: cython.uint, starts: object, out: object) -> None:
     """Put the numbers of rows (from `first_row`) behind one another by topic: out[starts[topic]++] = row."""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    ids: cython.const[cython.uint][::1] = memoryview(column).cast("I")
     at: cython.uint[::1] = starts
     numbers: cython.uint[::1] = out
-    total: cython.Py_ssize_t = words.shape[0] // 8
     known: cython.Py_ssize_t = at.shape[0]
     i: cython.Py_ssize_t
     topic: cython.uint
-    for i in range(total):
-        topic = words[i * 8]
+    for i in range(ids.shape[0]):
+        topic = ids[i]
         if topic < known:
             numbers[at[topic]] = first_row + i
             at[topic] += 1

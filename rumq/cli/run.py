@@ -4,6 +4,7 @@ Knows no rule of its own: what a setting means is the part's that takes it."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
@@ -24,6 +25,7 @@ from rumq.shards.loop import Loop
 from rumq.shards.telling import tell
 
 STOP_SECONDS_MAX = 30.0
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 CHUNK_RETAIN = 8
 
 
@@ -33,6 +35,7 @@ def run(settings: Settings) -> int:
     raises: DataDirectoryError when the data directory cannot be used, RumqError when no address can be bound
     """
     started = time.monotonic()
+    keep_memory()
     setup_events(settings.events.format, settings.events.level)
     data = os.path.abspath(settings.data.dir)
     tell("broker.starting", version=VERSION, kernels=kernels(), pid=os.getpid(), data=data)
@@ -71,6 +74,15 @@ def run(settings: Settings) -> int:
     store.close()
     tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=0)
     return 0
+
+
+def keep_memory() -> None:
+    """Have the C library keep what is freed: a batch's buffers come and go with every turn, and each fresh page
+    costs more than the copy into it (mallopt(3)). Other C libraries than glibc are left as they are."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, 1 << 28)
+        mallopt(M_TRIM_THRESHOLD, 1 << 28)
 
 
 def opened(settings: Settings, data: str) -> Store:

@@ -85,7 +85,8 @@ class Blobs:
             if blob.dated or not whole_chunk:
                 return blob
         kept[group] = blob
-        self._keep(chunk, group, len(blob.data) if blob.data.__class__ is bytes else 8 * blob.count)
+        # What is kept keeps its chunk too.
+        self._keep(chunk, group, len(blob.data) + len(chunk.rows))
         return blob
 
     @staticmethod
