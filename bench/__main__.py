@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def compare(args: argparse.Namespace, seconds: float) -> int:
     if not limit.compiled():
         print("bench: the kernels are not compiled, the generator will be the limit", file=sys.stderr)
+    if (kind := report.filesystem(tempfile.gettempdir())) == "tmpfs":
+        print(f"bench: TMPDIR is on {kind}: QoS 1 and 2 are measured without a disk", file=sys.stderr)
     attached = Attached(args.broker_address, args.pid) if args.broker_address else None
     peers = [PEERS[name] for name in (args.peers[:1] if attached else args.peers)]
     scenarios = [with_lead(SCENARIOS[key], args.lead) for key in args.scenario or SCENARIOS]

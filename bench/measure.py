@@ -66,9 +66,12 @@ def messages_per_s(published: list[Published], heard: list[Heard]) -> float:
 
 
 def traffic(published: list[Published], heard: list[Heard]) -> Figures:
-    """From the first message sent to the last one received, or acknowledged if that is later."""
+    """From the first message sent to the last one received, or sent or acknowledged if that is later.
+
+    Later is what matters where a broker stops delivering: its rate must not be that of its good moments.
+    """
     started_ns = min(one.started_ns for one in published)
-    ended_ns = max([one.ended_ns for one in heard if one.received] or [one.ended_ns for one in published])
+    ended_ns = max([one.ended_ns for one in (*published, *heard)])
     sent = sum(one.sent for one in published)
     delivered = sum(one.received - one.late for one in heard)
     unacknowledged = sum(one.unacknowledged for one in published)

@@ -4,7 +4,7 @@ import pytest
 
 from bench.connections import BenchFault
 from bench.generator import Generator, shares
-from bench.load import Load
+from bench.load import Heard, Load, Published
 from bench.measure import Figures, traffic
 from bench.peers.peer import running
 from bench.peers.wire import Wire
@@ -30,6 +30,18 @@ def test_lost_messages_are_counted_and_do_not_stop_the_publisher() -> None:
     assert seen["sent"] == MESSAGES
     assert seen["lost"] > 0
     assert seen["delivered"] + seen["lost"] == 2 * MESSAGES
+
+
+def test_a_rate_counts_the_time_in_which_nothing_was_delivered() -> None:
+    """A broker that stops delivering half-way must not be credited with the rate of its first half."""
+    published = Published(
+        started_ns=0, ended_ns=4 * 10**9, sent=100, unacknowledged=0, disordered=0, late_ns_max=0, cpu_s=0.0
+    )
+    heard = Heard(
+        ended_ns=10**9, received=40, missing=60, late=0, corrupt=0, stray=0, redelivered=0, cpu_s=0.0,
+        latencies_ns=b"",
+    )  # fmt: skip
+    assert traffic([published], [heard])["delivered_per_s"] == 10
 
 
 def test_swapped_messages_are_out_of_order() -> None:
@@ -89,9 +101,12 @@ def test_a_broker_that_hangs_up_is_a_fault_that_says_so() -> None:
     def hang_up(frames: list[bytes]) -> list[bytes]:
         raise OSError
 
-    with pytest.raises(BenchFault, match="publisher 0"), wire(hang_up) as address:
-        with Generator(LOAD, address) as generator:
-            generator.run(MESSAGES, 20.0)
+    with (
+        pytest.raises(BenchFault, match="publisher 0"),
+        wire(hang_up) as address,
+        Generator(LOAD, address) as generator,
+    ):
+        generator.run(MESSAGES, 20.0)
 
 
 def test_shares_cover_all_connections_once() -> None:

@@ -4,7 +4,7 @@ import json
 import math
 from pathlib import Path
 
-from bench.report import table, targets_table, write_json
+from bench.report import filesystem, table, targets_table, write_json
 from bench.scenarios import SCENARIOS
 from bench.series import Series
 from bench.targets import Target, judge
@@ -30,6 +30,11 @@ def test_the_table_shows_medians_ratios_and_what_failed() -> None:
     assert row.split()[2:] == ["5,000,000", "±50%", "225,000", "±11%", "failed", "22.22x", "-"]
     assert "! 1:1 QoS 0, mosquitto: out of order or twice: 3 in the worst run" in lines
     assert "! 1:1 QoS 0, nats: failed: nats does not accept ... the reason" in lines
+
+
+def test_a_mount_is_found_for_every_folder(tmp_path: Path) -> None:
+    assert filesystem("/proc/self") == "proc"
+    assert filesystem(str(tmp_path)) not in ("", "proc")
 
 
 def test_targets_are_listed_with_their_verdict() -> None:
