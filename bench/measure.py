@@ -71,7 +71,7 @@ def traffic(published: list[Published], heard: list[Heard]) -> Figures:
     Later is what matters where a broker stops delivering: its rate must not be that of its good moments.
     """
     started_ns = min(one.started_ns for one in published)
-    ended_ns = max([one.ended_ns for one in (*published, *heard)])
+    ended_ns = max(*(one.ended_ns for one in published), *(one.ended_ns for one in heard), started_ns)
     sent = sum(one.sent for one in published)
     delivered = sum(one.received - one.late for one in heard)
     unacknowledged = sum(one.unacknowledged for one in published)
