@@ -30,30 +30,45 @@ class OptionalBuild(build_ext):
             self.extensions = []
 
 
-def kernels() -> list[Extension]:
+# Whole modules of the hot path, plain Python that Cython translates as it is: at low rates a turn serves one message,
+# and the interpreter is what it costs (docs/decisions/0004-compiled-hot-modules.md).
+HOT = """
+commitlog/partition.py
+router/delivery.py router/feed.py router/routes.py router/shard.py
+rumq/net/connection.py rumq/net/pump.py
+rumq/session/link.py rumq/session/outflow.py
+rumq/shards/blobs.py rumq/shards/driver.py rumq/shards/writing.py
+""".split()
+
+
+def extensions() -> list[Extension]:
     if WISH == "0":
         return []
     from Cython.Build import cythonize
 
     root = Path(__file__).parent
-    paths = sorted(
-        path.relative_to(root)
+    kernels = sorted(
+        str(path.relative_to(root))
         for floor in ("commitlog", "router", "rumq", "bench")
         for path in (root / floor).rglob("kernels/*.py")
         if path.name != "__init__.py"
     )
-    extensions = [
-        Extension(".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=["-O3", "-fno-strict-aliasing"])
-        for path in paths
-    ]
-    return cythonize(  # type: ignore[no-any-return]
-        extensions,
-        build_dir="build/kernels",
-        compiler_directives={
-            "language_level": 3, "boundscheck": False, "wraparound": False,
-            "cdivision": True, "initializedcheck": False, "binding": True, "embedsignature": True,
-        },
+    common = {"language_level": 3, "binding": True, "embedsignature": True}
+    fast = {"boundscheck": False, "wraparound": False, "cdivision": True, "initializedcheck": False}
+    built: list[Extension] = cythonize(
+        [extension(path) for path in kernels], build_dir="build/kernels", compiler_directives={**common, **fast}
     )
+    # Annotations of plain modules are for mypy: taken as C types they would refuse what Python accepts.
+    built += cythonize(
+        [extension(path) for path in HOT], build_dir="build/kernels",
+        compiler_directives={**common, "annotation_typing": False},
+    )  # fmt: skip
+    return built
 
 
-setup(ext_modules=kernels(), cmdclass={"build_ext": OptionalBuild})
+def extension(path: str) -> Extension:
+    name = path.removesuffix(".py").replace("/", ".")
+    return Extension(name, [path], extra_compile_args=["-O3", "-fno-strict-aliasing"])
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuild})

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from router.effects import Deliver, Effect, Gone, ReadCold
+from router.effects import Deliver, Effect, Gone, More, ReadCold
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.readers import Group, Reader
@@ -72,6 +72,7 @@ class Delivery:
             reader.cursors[feed.index] = chunk.base_lsn + stop
             self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers)
             given += len(chunk.frames) * (stop - first) // chunk.count + 1
+        self.effects.append(More(reader))
 
     def _next(self, reader: Reader, feed: Feed) -> tuple[Any, int, int] | None:
         """What the reader reads next: (chunk, first row, row after the last); None: it is live, or must wait."""
@@ -200,3 +201,5 @@ class Delivery:
                 share.reader.cursors[feed.index] = chunk.base_lsn + stop
                 self._give_wanted(feed, chunk, share.reader.group, first, stop, [share.reader], numbers)
                 given += len(chunk.frames) * (stop - first) // chunk.count + 1
+            if given >= CATCH_UP_BYTES:
+                self.effects.append(More(share.reader))

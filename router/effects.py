@@ -67,4 +67,11 @@ class Gone:
     records: int
 
 
-Effect = Deliver | DeliverRetained | ReadCold | FindStart | Gone
+@dataclass(slots=True, eq=False)
+class More:
+    """A reader has had its piece and is still behind: answer with `Ready` once the piece has left."""
+
+    reader: Reader
+
+
+Effect = Deliver | DeliverRetained | ReadCold | FindStart | Gone | More

@@ -45,6 +45,9 @@ class RouteTable:
 
     def routes_of(self, rows: object, first: int, stop: int) -> list[int]:
         """The distinct routes of rows first..stop, every topic of them matched."""
+        found = kernel.routes_in(rows, first, stop, self._of_topic)
+        if found or first >= stop:
+            return found
         for topic_id in kernel.unrouted(rows, first, stop, self._of_topic):
             if topic_id >= len(self._of_topic):
                 wanted = max(len(self._names), topic_id + 1)

@@ -60,6 +60,10 @@ class Listener(Struct, frozen=True, kw_only=True):
     connect_seconds_max: Annotated[
         float, number("time for a new connection to send its CONNECT", "seconds", 0.1, 3600)
     ] = 10.0
+    coalesce_us: Annotated[
+        int,
+        number("when many clients send a little each, wait this long to serve several at once; 0 never", "microseconds", 0, 10_000),
+    ] = 150
 
 
 class Data(Struct, frozen=True, kw_only=True):

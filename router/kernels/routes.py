@@ -25,7 +25,7 @@ def unrouted(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, ro
 
 
 def routes_in(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object) -> list[int]:
-    """The distinct routes of rows first..stop in order of appearance. All topics must be routed."""
+    """The distinct routes of rows first..stop in order of appearance; [] as soon as a topic has none yet."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     route_of: cython.const[cython.uint][::1] = routes
     i: cython.Py_ssize_t
@@ -33,12 +33,19 @@ def routes_in(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, r
     last: cython.uint
     found: list
     seen: set = None
-    if first >= stop:
+    known: cython.Py_ssize_t = route_of.shape[0]
+    if first >= stop or words[first * 8] >= known:
         return []
     last = route_of[words[first * 8]]
+    if last == 0:
+        return []
     found = [last]
     for i in range(first + 1, stop):
+        if words[i * 8] >= known:
+            return []
         route = route_of[words[i * 8]]
+        if route == 0:
+            return []
         if route != last:
             last = route
             if seen is None:

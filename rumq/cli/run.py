@@ -44,7 +44,7 @@ def run(settings: Settings) -> int:
         store, limits(settings), event=tell, linger_seconds=settings.log.linger_ms / 1000,
         pending_bytes_max=settings.log.pending_bytes_max,
     )  # fmt: skip
-    pump = Pump(driver)
+    pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump = pump
     for worker in (driver.writer, driver.reader):
         pump.watch(worker.fd, worker.finish)

@@ -49,6 +49,10 @@ class Connection:
             self.dirty = True
             self.pump.dirty.append(self)
 
+    def waits(self) -> bool:
+        """Whether something is on its way out."""
+        return bool(self.queue)
+
     def close(self) -> None:
         """Send what waits as far as the socket takes it, then end the connection."""
         self.closing = True

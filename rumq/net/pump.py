@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -19,6 +20,10 @@ TAIL_INLINE_MAX = 1 << 15
 INTERESTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 READABLE = select.EPOLLIN | ENDED
+# Coalescing, docs/decisions/0005-coalescing.md.
+STREAK_EVENTS = 128
+STREAK_SECONDS = 0.0005
+CROWD = 96
 
 
 class Turns(Protocol):
@@ -34,8 +39,12 @@ class Turns(Protocol):
 class Pump:
     """One epoll set and everything in it."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, *, coalesce_seconds: float = 0.0) -> None:
+        """coalesce_seconds: how long to gather when many clients send a little each; 0 never"""
         self._turns = turns
+        self._coalesce_seconds = coalesce_seconds
+        self._last_fds: deque[int] = deque(maxlen=STREAK_EVENTS)
+        self._last_turn = 0.0
         self._epoll = select.epoll()
         self.connections: dict[int, Connection] = {}
         self._others: dict[int, Callable[[], None]] = {}
@@ -93,7 +102,18 @@ class Pump:
     def turn(self, timeout: float) -> None:
         """Serve everything that is ready, waiting up to `timeout` seconds for something to be."""
         again = self._again
-        events = self._epoll.poll(0 if (again and not self.paused) else timeout, EVENTS_MAX)
+        if again and not self.paused:
+            timeout = 0.0
+        if timeout > self._coalesce_seconds and self._in_a_crowd():
+            events = self._epoll.poll(0, EVENTS_MAX)
+            if not events:
+                # To be woken for each message costs more than the message: gather a few.
+                time.sleep(self._coalesce_seconds)
+                events = self._epoll.poll(timeout, EVENTS_MAX)
+        else:
+            events = self._epoll.poll(timeout, EVENTS_MAX)
+        if self._coalesce_seconds:
+            self._remember(events)
         self._turns.begin_turn()
         connections = self.connections
         if again and not self.paused:
@@ -120,6 +140,18 @@ class Pump:
             dirty, self.dirty = self.dirty, []
             for connection in dirty:
                 connection.flush()
+
+    def _remember(self, events: list[tuple[int, int]]) -> None:
+        now = time.monotonic()
+        if now - self._last_turn > STREAK_SECONDS:
+            self._last_fds.clear()
+        self._last_turn = now
+        self._last_fds.extend([fd for fd, _ in events[:STREAK_EVENTS]])
+
+    def _in_a_crowd(self) -> bool:
+        """Whether turn follows turn, for many different clients: one that waits for its answer must not be slowed."""
+        fds = self._last_fds
+        return len(fds) == STREAK_EVENTS and len(set(fds)) >= CROWD
 
     def _read(self, connection: Connection, ended: bool) -> None:
         if connection.closing:

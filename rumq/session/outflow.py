@@ -33,6 +33,9 @@ class Outbox(Protocol):
 
     def write(self, data: object, owner: object | None = None) -> None: ...
 
+    def waits(self) -> bool:
+        """Whether something is on its way out."""
+
 
 class Outflow:
     """The sink of one connected session."""
@@ -107,12 +110,12 @@ class Outflow:
 
         The rest will be read from the log again."""
         _, reader, partition, blob, first, count = owned
-        begin = blob.starts[first]
+        begin = blob.start(first)
         frame = min(blob.frame_after(begin + sent), count)
         if frame < count:
             self.delivered -= count - frame
             self._commands.append(Blocked(reader, partition, blob.lsn(frame)))
-        return int(blob.starts[frame]) - begin
+        return blob.start(frame) - begin
 
     def offer_retained(self, builds: list[Build], code: int) -> None:
         """Take retained messages; while some wait for room or credit, nothing else is taken.

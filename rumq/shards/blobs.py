@@ -84,6 +84,8 @@ class Blobs:
             # Times of expiry change by the second, and a part is of no use to others.
             if blob.dated or not whole_chunk:
                 return blob
+        if group.count == len(effect.readers):
+            return blob  # everyone who could want it has it now
         kept[group] = blob
         # What is kept keeps its chunk too.
         self._keep(chunk, group, len(blob.data) + len(chunk.rows))
@@ -97,7 +99,7 @@ class Blobs:
         qos = chunk.rows[28] & ROW_QOS
         if qos > form.qos:
             return None
-        return fanout.whole(chunk.frames, chunk.rows, chunk.count, 0, qos > 0, chunk.base_lsn)
+        return fanout.whole(chunk.frames, chunk.rows, chunk.count, qos > 0, chunk.base_lsn)
 
     def _keep(self, chunk: Any, group: Group, size: int) -> None:
         self._kept.append((chunk, group, size))

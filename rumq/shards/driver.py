@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from router import commands as c
-from router.effects import Deliver, DeliverRetained, FindStart, Gone, ReadCold
+from router.effects import Deliver, DeliverRetained, FindStart, Gone, More, ReadCold
 from router.readers import Reader
 from router.retained import Retained
 from router.shard import Shard
@@ -34,6 +34,7 @@ from rumq.shards.worker import Worker
 from rumq.shards.writing import Writing
 
 COLD_READ_BYTES = 1 << 20
+SLOW_LOOK_BYTES = 1 << 16
 STEPS_A_TURN = 64  # what a step brings about is at most this many steps deep
 
 
@@ -78,6 +79,7 @@ class Driver:
         self.drain = False  # write what waits without lingering: the broker stops
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
+        self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
         self._refresh: dict[Link, None] = {}
         self._own = Wire(True, 1 << 28, 65535, 0)
 
@@ -125,6 +127,10 @@ class Driver:
 
     def begin_turn(self) -> None:
         self.now_us, self.monotonic = self._clock()
+        if self._later_turn:
+            for connection in self._later_turn:
+                self._refresh[connection.link] = None
+            self._later_turn.clear()
 
     def end_turn(self) -> None:
         self._run()
@@ -138,11 +144,13 @@ class Driver:
         while self._later and self._later[0][0] <= self.monotonic:
             heapq.heappop(self._later)[2]()
         self.writing.start(self.now_us, self.monotonic, self.drain)
-        if self.pump is not None:
+        if self.writing.pending_bytes > SLOW_LOOK_BYTES or (self.pump is not None and self.pump.paused):
             self._slow_publishers()
 
     def _slow_publishers(self) -> None:
         """Stop reading clients while the disk is behind; tell when that begins and ends."""
+        if self.pump is None:
+            return
         behind = self.writing.behind
         if behind is not self.pump.paused:
             self.pump.paused = behind
@@ -190,7 +198,7 @@ class Driver:
 
     def seconds_to_next_deadline(self) -> float:
         now = self._clock()[1]
-        if self._refresh or self.commands:
+        if self._refresh or self.commands or self._later_turn:
             return 0.0
         candidates = (
             self.writing.next_deadline(self.monotonic),
@@ -208,6 +216,8 @@ class Driver:
             self._deliver(effect)
         elif kind is DeliverRetained:
             self._deliver_retained(effect)
+        elif kind is More:
+            self._more(effect.reader)
         elif kind is ReadCold:
             self._read_cold(effect)
         elif kind is FindStart:
@@ -215,6 +225,18 @@ class Driver:
         elif kind is Gone:
             self._event("log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records)
             self.ledger.count("gone", effect.reader.key, "#", effect.records)
+
+    def _more(self, reader: Reader) -> None:
+        """Go on with a reader that is behind as soon as its piece has left, others in between."""
+        share = reader.share
+        readers = [reader] if share is None else [member.reader for member in share.members.values()]
+        for each in readers:
+            flow = each.sink
+            if isinstance(flow, Outflow) and flow.is_open:
+                if flow.outbox.waits():
+                    flow.outbox.refused = True
+                else:
+                    self._later_turn.append(flow.outbox)
 
     def _deliver(self, effect: Deliver) -> None:
         group = effect.group

@@ -149,7 +149,10 @@ class Writing:
 
     @property
     def pending_bytes(self) -> int:
-        return sum(partition.pending_bytes for partition in self._partitions)
+        waiting = 0
+        for partition in self._partitions:
+            waiting += partition.pending_bytes
+        return waiting
 
     @property
     def behind(self) -> bool:

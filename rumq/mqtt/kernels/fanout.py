@@ -56,6 +56,7 @@ class Blob:
     starts = cython.declare(object, visibility="readonly")
     rows = cython.declare(object, visibility="readonly")
     base_lsn = cython.declare(cython.ulonglong, visibility="readonly")
+    stored_rows = cython.declare(object, visibility="public")
 
     def __init__(
         self, data: object, count: int, qos_count: int, starts: object, rows: object, base_lsn: int, dated: bool
@@ -69,14 +70,40 @@ class Blob:
         self.expired = ()
         self.too_large = ()
         self.dated = dated
+        self.stored_rows = None
+
+    @cython.ccall
+    def locate(self) -> cython.void:
+        """Make `starts` and `rows` of a blob that is a chunk as it is stored; most never need them."""
+        if self.starts is not None:
+            return
+        words: cython.const[cython.uint][::1] = memoryview(self.stored_rows).cast("I")
+        starts = bytearray(4 * (self.count + 1))
+        numbers = bytearray(4 * (self.count + 1))
+        s: cython.uint[::1] = memoryview(starts).cast("I")
+        r: cython.uint[::1] = memoryview(numbers).cast("I")
+        i: cython.Py_ssize_t
+        for i in range(self.count):
+            s[i] = words[i * 8 + 1]
+            r[i] = i
+        s[self.count] = len(self.data)
+        self.starts = memoryview(starts).cast("I")
+        self.rows = memoryview(numbers).cast("I")
+
+    def start(self, i: int) -> int:
+        """Where frame i begins; the end of the bytes for `count`."""
+        self.locate()
+        return int(self.starts[i])
 
     def lsn(self, i: cython.Py_ssize_t) -> int:
         """The lsn of frame i."""
+        self.locate()
         rows: cython.const[cython.uint][::1] = self.rows
         return self.base_lsn + rows[i]
 
     def first_at_or_after(self, lsn: int) -> int:
         """The first frame whose lsn is at least `lsn`; `count` when there is none."""
+        self.locate()
         rows: cython.const[cython.uint][::1] = self.rows
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.count
@@ -92,6 +119,7 @@ class Blob:
 
     def frame_after(self, at: int) -> int:
         """The first frame that begins at or after byte `at`."""
+        self.locate()
         starts: cython.const[cython.uint][::1] = self.starts
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.count
@@ -106,6 +134,7 @@ class Blob:
 
     def part(self, first: int, stop: int) -> object:
         """The bytes of frames first..stop."""
+        self.locate()
         starts: cython.const[cython.uint][::1] = self.starts
         return memoryview(self.data)[starts[first] : starts[stop]]
 
@@ -216,22 +245,11 @@ def location(located: bytes, topic_offset: int, lsn: int, ts_us: int) -> bytes:
     )
 
 
-def whole(data: object, rows: object, count: cython.Py_ssize_t, first: cython.Py_ssize_t, qos: bool, base_lsn: int) -> Blob:
-    """The blob of a chunk whose frames go out as they are, from row `first` on."""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    n: cython.Py_ssize_t = count - first
-    starts = bytearray(4 * (n + 1))
-    numbers = bytearray(4 * n)
-    s: cython.uint[::1] = memoryview(starts).cast("I")
-    r: cython.uint[::1] = memoryview(numbers).cast("I") if n else memoryview(bytearray(4)).cast("I")
-    i: cython.Py_ssize_t
-    begin: cython.uint = words[first * 8 + 1] if n else 0
-    for i in range(n):
-        s[i] = words[(first + i) * 8 + 1] - begin
-        r[i] = first + i
-    view = memoryview(data)[begin:]
-    s[n] = len(view)
-    return Blob(view, n, n if qos else 0, memoryview(starts).cast("I"), memoryview(numbers).cast("I"), base_lsn, False)
+def whole(data: object, rows: object, count: int, qos: bool, base_lsn: int) -> Blob:
+    """The blob of a chunk whose frames go out as they are."""
+    blob = Blob(data, count, count if qos else 0, None, None, base_lsn, False)
+    blob.stored_rows = rows
+    return blob
 
 
 def build(
@@ -474,6 +492,7 @@ def number(
 
     returns: the bytes, and the first frame not taken. At least one frame is taken if there is credit.
     """
+    blob.locate()
     starts: cython.const[cython.uint][::1] = blob.starts
     rows: cython.const[cython.uint][::1] = blob.rows
     src: cython.const[cython.uchar][::1] = blob.data
