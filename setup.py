@@ -13,7 +13,10 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 WISH = os.environ.get("RUMQ_COMPILE", "1")
-WARNING = "rumq: kernels were not compiled ({}); they run as Python, about 50 times slower. Install gcc and Python's headers."
+WARNING = (
+    "rumq: kernels were not compiled ({}); they run as Python, about 50 times slower. "
+    "Install gcc and Python's headers, then install again."
+)
 
 
 class OptionalBuild(build_ext):
@@ -32,13 +35,20 @@ class OptionalBuild(build_ext):
 
 # Whole modules of the hot path, plain Python that Cython translates as it is: at low rates a turn serves one message,
 # and the interpreter is what it costs (docs/decisions/0004-compiled-hot-modules.md).
-HOT = """
-commitlog/partition.py
-router/delivery.py router/feed.py router/routes.py router/shard.py
-rumq/net/connection.py rumq/net/pump.py
-rumq/session/link.py rumq/session/outflow.py
-rumq/shards/blobs.py rumq/shards/driver.py rumq/shards/writing.py
-""".split()
+HOT = [
+    "commitlog/partition.py",
+    "router/delivery.py",
+    "router/feed.py",
+    "router/routes.py",
+    "router/shard.py",
+    "rumq/net/connection.py",
+    "rumq/net/pump.py",
+    "rumq/session/link.py",
+    "rumq/session/outflow.py",
+    "rumq/shards/blobs.py",
+    "rumq/shards/driver.py",
+    "rumq/shards/writing.py",
+]
 
 
 def extensions() -> list[Extension]:
@@ -56,7 +66,9 @@ def extensions() -> list[Extension]:
     common = {"language_level": 3, "binding": True, "embedsignature": True}
     fast = {"boundscheck": False, "wraparound": False, "cdivision": True, "initializedcheck": False}
     built: list[Extension] = cythonize(
-        [extension(path) for path in kernels], build_dir="build/kernels", compiler_directives={**common, **fast}
+        [extension(path) for path in kernels],
+        build_dir="build/kernels",
+        compiler_directives={**common, **fast},
     )
     # Annotations of plain modules are for mypy: taken as C types they would refuse what Python accepts.
     built += cythonize(

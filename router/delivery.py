@@ -43,7 +43,9 @@ class Delivery:
         if len(numbers) == 1:
             for group, form in feed.routes.route(numbers[0]):
                 if group.live[index] and group.wants.located is located:
-                    self._give(feed, chunk, group, 0, chunk.count, list(group.live[index]), form, None, numbers)
+                    self._give(
+                        feed, chunk, group, 0, chunk.count, list(group.live[index]), form, None, numbers
+                    )
             return
         groups: dict[Group, None] = {}
         for number in numbers:
@@ -117,7 +119,14 @@ class Delivery:
                 self.catch_up(reader)
 
     def _give_wanted(
-        self, feed: Feed, chunk: Any, group: Group, first: int, stop: int, readers: list[Reader], numbers: list[int]
+        self,
+        feed: Feed,
+        chunk: Any,
+        group: Group,
+        first: int,
+        stop: int,
+        readers: list[Reader],
+        numbers: list[int],
     ) -> None:
         wanted, whole = feed.routes.wanted_by(group, numbers)
         forms = {wanted[number] for number in numbers}
@@ -192,7 +201,11 @@ class Delivery:
                 self._hand_out(feed, share, chunk, first, stop, rows)
         for feed in self.feeds:
             given = 0
-            while given < CATCH_UP_BYTES and share.able() and share.reader not in share.reader.group.live[feed.index]:
+            while (
+                given < CATCH_UP_BYTES
+                and share.able()
+                and share.reader not in share.reader.group.live[feed.index]
+            ):
                 found = self._next(share.reader, feed)
                 if found is None:
                     break

@@ -57,7 +57,9 @@ class Shard:
 
     def _append(self, command: c.Append, now: int) -> None:
         feed = self.feeds[command.partition]
-        chunk = feed.partition.append(command.rows, command.frames, command.count, command.flags, now, command.tags)
+        chunk = feed.partition.append(
+            command.rows, command.frames, command.count, command.flags, now, command.tags
+        )
         for visible in feed.appended(chunk):
             self._live(feed, visible)
 

@@ -37,7 +37,9 @@ class Share:
         self.returned: deque[tuple[int, int, int]] = deque()
         self.turn = 0
 
-    def join(self, subscriber: Subscriber, subscription: Subscription, number: int, partitions: int) -> Member:
+    def join(
+        self, subscriber: Subscriber, subscription: Subscription, number: int, partitions: int
+    ) -> Member:
         """Add a session, or change how it wants its messages."""
         wants = Wants(frozenset([subscription]), False, (subscriber.shape, subscriber.key))
         # Not interned: nothing is routed to a member but what the share hands it.

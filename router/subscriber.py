@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 
 class Subscriber:
-    __slots__ = ("key", "late", "main", "main_subscriptions", "personal", "replays", "reshape", "shape", "shares", "sink")
+    __slots__ = (
+        "key",
+        "late",
+        "main",
+        "main_subscriptions",
+        "personal",
+        "replays",
+        "reshape",
+        "shape",
+        "shares",
+        "sink",
+    )
 
     def __init__(self, key: str, shape: Hashable, *, personal: bool = False) -> None:
         """key: the client id; personal: the bytes it gets are its own (topic aliases), so share no group."""
@@ -45,5 +56,8 @@ class Subscriber:
 
     def has(self, asked: str) -> bool:
         return (
-            asked in self.main_subscriptions or asked in self.late or asked in self.replays or asked in self.shares
+            asked in self.main_subscriptions
+            or asked in self.late
+            or asked in self.replays
+            or asked in self.shares
         )

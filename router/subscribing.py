@@ -112,7 +112,11 @@ class Subscribing:
             reader.waiting = (1 << len(self.feeds)) - 1
             kind, value = start
             topic = subscription.topic_filter.encode()
-            found = FindStart(reader, value, None, None) if kind == "time" else FindStart(reader, None, topic, value)
+            found = (
+                FindStart(reader, value, None, None)
+                if kind == "time"
+                else FindStart(reader, None, topic, value)
+            )
             self.delivery.effects.append(found)
         else:
             for feed in self.feeds:
@@ -159,7 +163,9 @@ class Subscribing:
         if asked in subscriber.shares:
             self._leave_share(subscriber, subscriber.shares.pop(asked), [])
 
-    def _leave_share(self, subscriber: Subscriber, share: Share, unacknowledged: list[tuple[int, int, int]]) -> None:
+    def _leave_share(
+        self, subscriber: Subscriber, share: Share, unacknowledged: list[tuple[int, int, int]]
+    ) -> None:
         member = share.members.pop(subscriber)
         for number, index, lsn in unacknowledged:
             if number == member.reader.number:
@@ -248,4 +254,3 @@ class Subscribing:
                 share.give_back(member, index, lsn)
                 if share.able():
                     self.delivery.run_share(share)
-

@@ -36,7 +36,9 @@ def merge(matching: list[Subscription]) -> Form:
     """The form that one copy for all `matching` subscriptions takes."""
     if len(matching) == 1:
         one = matching[0]
-        return Form(one.qos, one.retain_as_published, one.no_local, (one.identifier,) if one.identifier else ())
+        return Form(
+            one.qos, one.retain_as_published, one.no_local, (one.identifier,) if one.identifier else ()
+        )
     return Form(
         max(s.qos for s in matching),
         any(s.retain_as_published for s in matching),

@@ -62,7 +62,12 @@ class Listener(Struct, frozen=True, kw_only=True):
     ] = 10.0
     coalesce_us: Annotated[
         int,
-        number("when many clients send a little each, wait this long to serve several at once; 0 never", "microseconds", 0, 10_000),
+        number(
+            "when many clients send a little each, wait this long to serve several at once; 0 never",
+            "microseconds",
+            0,
+            10_000,
+        ),
     ] = 150
 
 

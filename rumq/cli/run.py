@@ -191,5 +191,3 @@ async def stop(driver: Driver, pump: Pump, listeners: list[Listener]) -> None:
         driver.drain = True
         while pump.connections or not driver.writing.idle():
             await trio.sleep(0.005)
-
-

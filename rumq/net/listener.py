@@ -104,7 +104,9 @@ class Listener:
             if len(self._pump.connections) >= self._connections_max:
                 sock.close()
                 self.turned_away += 1
-                if self.turned_away & (self.turned_away - 1) == 0:  # the 1st, 2nd, 4th, 8th: told, not flooded
+                if (
+                    self.turned_away & (self.turned_away - 1) == 0
+                ):  # the 1st, 2nd, 4th, 8th: told, not flooded
                     self._event(
                         "listener.overloaded", connections=self._connections_max, turned_away=self.turned_away
                     )

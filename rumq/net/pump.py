@@ -10,7 +10,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from rumq.net.connection import Connection
 
@@ -183,7 +183,9 @@ class Pump:
         if ended or n == READ_BYTES - at:
             self._again.append(connection)
 
-    def _receive(self, connection: Connection, tail: bytearray | None, kept: int, inline: bool, n: int) -> None:
+    def _receive(
+        self, connection: Connection, tail: bytearray | None, kept: int, inline: bool, n: int
+    ) -> None:
         if tail is None:
             taken = connection.link.receive(self._buffer, 0, n)
             if taken < n:

@@ -56,7 +56,11 @@ def accept(link: Link, connect: p.Connect) -> None:
     if link.keep_alive:
         house.watch.add(link, house.monotonic + 1.5 * link.keep_alive)
     house.event(
-        "client.connected", link, version=connect.version, resumed=present, keep_alive_seconds=connect.keep_alive
+        "client.connected",
+        link,
+        version=connect.version,
+        resumed=present,
+        keep_alive_seconds=connect.keep_alive,
     )
     link.attach()
 
@@ -65,7 +69,9 @@ def check(connect: p.Connect, limits: Limits) -> None:
     """Refuse what cannot be served."""
     if connect.version == 5:
         if "authentication_method" in connect.properties:
-            raise MqttFault("an authentication method, and none is set up here", Reason.BAD_AUTHENTICATION_METHOD)
+            raise MqttFault(
+                "an authentication method, and none is set up here", Reason.BAD_AUTHENTICATION_METHOD
+            )
     elif not connect.client_id and (connect.version == 3 or not connect.clean_start):
         raise MqttFault("an empty client id without a clean session", Reason.CLIENT_IDENTIFIER_NOT_VALID)
     if len(connect.client_id.encode()) > limits.client_id_bytes_max:
@@ -73,7 +79,9 @@ def check(connect: p.Connect, limits: Limits) -> None:
             f"a client id of more than {limits.client_id_bytes_max} bytes", Reason.CLIENT_IDENTIFIER_NOT_VALID
         )
     if connect.will is not None:
-        check_topic_name(connect.will.topic, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+        check_topic_name(
+            connect.will.topic, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max
+        )
         if connect.will.qos > limits.maximum_qos:
             raise MqttFault(f"a will of QoS {connect.will.qos}", Reason.QOS_NOT_SUPPORTED)
         if connect.will.retain and not limits.retain_available:
@@ -125,7 +133,9 @@ def answer(link: Link, connack: p.Connack) -> None:
         bare.pop("user_properties", None)
         connack = p.Connack(connack.session_present, connack.reason, bare)
         if len(encode(connack, link.version)) > link.client_max_packet:
-            link.house.event("client.refused", link, reason=0x95, fault="its maximum packet size holds no CONNACK")
+            link.house.event(
+                "client.refused", link, reason=0x95, fault="its maximum packet size holds no CONNACK"
+            )
             link.end(with_will=False)
             return
     link.send(connack)

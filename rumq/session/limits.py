@@ -28,4 +28,6 @@ class Limits:
     connect_seconds_max: float = 10.0
     outbox_bytes_max: int = 256 * 2**10
     durability: tuple[tuple[str, str], ...] = ()  # (stream, class), the catch-all last
+
+
 EXPIRES_NEVER = 0xFFFFFFFF

@@ -29,7 +29,6 @@ from rumq.session.outflow import Outbox, Outflow
 from rumq.session.resend import resend
 from rumq.session.session import Session
 
-
 PINGRESP = encode(p.Pingresp(), 4)
 
 
@@ -58,7 +57,9 @@ class Link:
         self.flow: Outflow | None = None
         self.version = 0
         self.closed = False
-        self.unsent: deque[tuple[int, int, int]] | None = None  # in flight when the client left, not sent again yet
+        self.unsent: deque[tuple[int, int, int]] | None = (
+            None  # in flight when the client left, not sent again yet
+        )
         self.keep_alive = 0.0
         self.holds: Any = None  # acknowledgements that wait for the log, oldest first
         self.client_max_packet = 0
@@ -213,7 +214,12 @@ class Link:
     def send_explained(self, packet: Any, why: str | None) -> None:
         """Send with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
         if why and self.version == 5 and self.wants_problem_information:
-            full = encode(type(packet)(**{**as_fields(packet), "properties": {**packet.properties, "reason_string": why}}), 5)
+            full = encode(
+                type(packet)(
+                    **{**as_fields(packet), "properties": {**packet.properties, "reason_string": why}}
+                ),
+                5,
+            )
             if not self.client_max_packet or len(full) <= self.client_max_packet:
                 self.transport.write(full)
                 return
@@ -313,4 +319,6 @@ class Link:
 
 
 def as_fields(packet: Any) -> dict[str, Any]:
-    return {name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())}
+    return {
+        name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())
+    }

@@ -69,7 +69,9 @@ class Outflow:
             self._commands.append(Blocked(reader, partition, base + effect.first))
             return
         first = blob.first_at_or_after(base + effect.first) if effect.first else 0
-        count = blob.count if effect.stop == effect.chunk.count else blob.first_at_or_after(base + effect.stop)
+        count = (
+            blob.count if effect.stop == effect.chunk.count else blob.first_at_or_after(base + effect.stop)
+        )
         if first >= count:
             return
         if not blob.qos_count:

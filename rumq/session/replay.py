@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 PREFIX = "$log/"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-ALLOWED = "earliest, latest, -30s, -15m, -1h, -7d, a time like 2026-11-20T06:00:00Z, or an offset of one topic"
+ALLOWED = (
+    "earliest, latest, -30s, -15m, -1h, -7d, a time like 2026-11-20T06:00:00Z, or an offset of one topic"
+)
 
 Start = str | tuple[str, int]
 

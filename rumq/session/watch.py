@@ -41,6 +41,8 @@ class Watch:
             deadline = link.heard_at + 1.5 * link.keep_alive
             if deadline <= now:
                 house.event("client.lost", link, why="keep alive ran out")
-                link.dismiss(Reason.KEEP_ALIVE_TIMEOUT, "no packet within one and a half keep alive intervals")
+                link.dismiss(
+                    Reason.KEEP_ALIVE_TIMEOUT, "no packet within one and a half keep alive intervals"
+                )
             else:
                 self.add(link, deadline)

@@ -35,7 +35,11 @@ def wire_form(form: Form, v5: bool, located: bytes, *, always_retain: bool = Fal
     """The kernel's idea of a form."""
     retain = 2 if always_retain else int(form.retain_as_published)
     return fanout.Form(
-        form.qos, retain, form.no_local, encoded_identifiers(form.identifiers) if v5 else b"", located if v5 else b""
+        form.qos,
+        retain,
+        form.no_local,
+        encoded_identifiers(form.identifiers) if v5 else b"",
+        located if v5 else b"",
     )
 
 
@@ -75,7 +79,9 @@ class Blobs:
         if effect.wanted is None and whole_chunk and not packet_max:
             blob = self._maybe_as_stored(chunk, forms[effect.form], v5)
         if blob is None:
-            first, stop = (0, chunk.count) if effect.wanted is None and whole_chunk else (effect.first, effect.stop)
+            first, stop = (
+                (0, chunk.count) if effect.wanted is None and whole_chunk else (effect.first, effect.stop)
+            )
             blob, _ = fanout.build(
                 chunk.rows, chunk.frames, first, stop, chunk.base_lsn, chunk.base_ts,
                 forms if effect.wanted is not None else [forms[effect.form]], effect.wanted, effect.routes,

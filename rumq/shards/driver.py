@@ -106,7 +106,9 @@ class Driver:
 
     def event(self, name: str, link: Link, **fields: object) -> None:
         session = link.session
-        self._event(name, client_id=session.client_id if session else None, peer=link.transport.peer, **fields)
+        self._event(
+            name, client_id=session.client_id if session else None, peer=link.transport.peer, **fields
+        )
 
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
@@ -154,7 +156,9 @@ class Driver:
         behind = self.writing.behind
         if behind is not self.pump.paused:
             self.pump.paused = behind
-            self._event("publish.slowed" if behind else "publish.resumed", pending_bytes=self.writing.pending_bytes)
+            self._event(
+                "publish.slowed" if behind else "publish.resumed", pending_bytes=self.writing.pending_bytes
+            )
 
     def _run(self) -> None:
         """Step the router until nothing is left to do."""
@@ -223,7 +227,9 @@ class Driver:
         elif kind is FindStart:
             self._find_start(effect)
         elif kind is Gone:
-            self._event("log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records)
+            self._event(
+                "log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records
+            )
             self.ledger.count("gone", effect.reader.key, "#", effect.records)
 
     def _more(self, reader: Reader) -> None:
@@ -366,7 +372,9 @@ class Driver:
     def _publish_will(self, session: Session, will: Will) -> None:
         properties = {k: v for k, v in will.properties.items() if k != "will_delay_interval"}
         self.publish(
-            Publish(will.topic, will.payload, will.qos, will.retain, False, 1 if will.qos else None, properties),  # type: ignore[arg-type]
+            Publish(
+                will.topic, will.payload, will.qos, will.retain, False, 1 if will.qos else None, properties
+            ),  # type: ignore[arg-type]
             session.client_id,
             5 if session.version == 5 else 4,
         )

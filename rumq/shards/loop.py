@@ -2,7 +2,7 @@
 
 Waking a trio task costs more than a whole turn of the pump, so the pump waits for the sockets itself. Everything
 that is not hot (signals, stopping, timers of services) is ordinary trio code, run in the same thread between turns
-(trio's guest mode). Measured in docs/decisions/0003-trio-as-guest.md."""
+(trio's guest mode). Measured in docs/decisions/0001-trio-is-the-guest.md."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from rumq.shards.blobs import wire_form
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
 
+
 class Repeat:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver

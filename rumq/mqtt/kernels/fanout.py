@@ -59,7 +59,14 @@ class Blob:
     stored_rows = cython.declare(object, visibility="public")
 
     def __init__(
-        self, data: object, count: int, qos_count: int, starts: object, rows: object, base_lsn: int, dated: bool
+        self,
+        data: object,
+        count: int,
+        qos_count: int,
+        starts: object,
+        rows: object,
+        base_lsn: int,
+        dated: bool,
     ) -> None:
         self.data = data
         self.count = count
@@ -332,7 +339,12 @@ def build(
         route_of = routes
         form_of = wanted
     if first < count:
-        capacity = (words[count * 8 + 1] if count < all_rows else total) - words[first * 8 + 1] + (count - first) * (8 + extra_len) + 512
+        capacity = (
+            (words[count * 8 + 1] if count < all_rows else total)
+            - words[first * 8 + 1]
+            + (count - first) * (8 + extra_len)
+            + 512
+        )
         if capacity > bytes_max + 65536:
             capacity = bytes_max + 65536
     else:
@@ -401,7 +413,12 @@ def build(
         alias = 0
         named = True
         if v5 and form.located:
-            told = location(form.located, words[w + 2] | (cython.cast(cython.ulonglong, words[w + 3]) << 32), base_lsn + i, base_ts + words[w + 4])
+            told = location(
+                form.located,
+                words[w + 2] | (cython.cast(cython.ulonglong, words[w + 3]) << 32),
+                base_lsn + i,
+                base_ts + words[w + 4],
+            )
         if aliases is not None:
             known = aliases.get(words[w])
             if known is not None:

@@ -542,7 +542,9 @@ def cut(
                     chunk_flags |= CHUNK_EXPIRY
                 if found.alias_at >= 0:
                     if found.alias == 0 or found.alias > wire.alias_max:
-                        wire.refuse(0x94, "topic alias %d, the highest allowed is %d" % (found.alias, wire.alias_max))
+                        wire.refuse(
+                            0x94, "topic alias %d, the highest allowed is %d" % (found.alias, wire.alias_max)
+                        )
                         break
                     verbatim = False
         key = None
@@ -675,7 +677,20 @@ def cut(
                 put_u32(rows, row_at + 20, payload_at - pos)
                 out += frame_len
             else:
-                i = write_without_alias(frames, out, buf, head, topic_at, topic_len, key, qos, props_at, props_end, found.alias_at, stop)
+                i = write_without_alias(
+                    frames,
+                    out,
+                    buf,
+                    head,
+                    topic_at,
+                    topic_len,
+                    key,
+                    qos,
+                    props_at,
+                    props_end,
+                    found.alias_at,
+                    stop,
+                )
                 put_u32(rows, row_at + 20, i - (stop - payload_at) - out)
                 if props_end - props_at == 3:
                     row_flags &= ~ROW_PROPERTIES
@@ -796,7 +811,11 @@ def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_s
 
 @cython.cfunc
 def short_ack(
-    wire: Wire, head: cython.uint, buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, rem: cython.Py_ssize_t
+    wire: Wire,
+    head: cython.uint,
+    buf: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    rem: cython.Py_ssize_t,
 ) -> cython.int:
     """Take one acknowledgement of two or three bytes; 1 leaves it to the decoder."""
     pid: cython.uint = u16(buf, at)
