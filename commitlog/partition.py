@@ -74,7 +74,9 @@ class Partition:
 
     # Writing
 
-    def append(self, rows: bytearray, frames: Any, count: int, flags: int, now_us: int, tags: bytes = b"") -> Chunk:
+    def append(
+        self, rows: bytearray, frames: Any, count: int, flags: int, now_us: int, tags: bytes = b""
+    ) -> Chunk:
         """Add records, whose rows have topic_id, frame_pos, payload_pos, pub_no and flags; takes the buffers over.
 
         Gives lsn, topic offset and time to each; in memory only, until a group takes it. Cost: one pass over the rows.
@@ -106,9 +108,16 @@ class Partition:
 
     def take_mark(self, now_us: int) -> WriteGroup | None:
         """Write down the committed lsn, if that was not done since it moved; for when nothing else is to write."""
-        if self._in_flight is not None or self._pending or self.marked_lsn >= self.committed_lsn or self.offline:
+        if (
+            self._in_flight is not None
+            or self._pending
+            or self.marked_lsn >= self.committed_lsn
+            or self.offline
+        ):
             return None
-        self._in_flight = WriteGroup(self.writer, [], self.committed_lsn, self.next_lsn, max(now_us, self._last_ts))
+        self._in_flight = WriteGroup(
+            self.writer, [], self.committed_lsn, self.next_lsn, max(now_us, self._last_ts)
+        )
         return self._in_flight
 
     def complete(self, group: WriteGroup) -> LogFailure | None:
@@ -126,7 +135,9 @@ class Partition:
                 self.segments.active.places.append(news)
         if group.offline is not None:
             self._pending[:0] = group.chunks
-            self.offline = LogFailure(self.directory, f"{group.offline}; nothing is acknowledged until a write succeeds")
+            self.offline = LogFailure(
+                self.directory, f"{group.offline}; nothing is acknowledged until a write succeeds"
+            )
             return self.offline
         self.marked_lsn = group.durable_lsn
         if group.chunks:
@@ -179,13 +190,21 @@ class Partition:
 
     def find_time(self, ts_us: int) -> FindTime:
         """A search, for another thread, for the first lsn with that time or a later one."""
-        return FindTime(self.files, self.segments.snapshot(), list(self._hot), ts_us, self.written_lsn, self.next_lsn)
+        return FindTime(
+            self.files, self.segments.snapshot(), list(self._hot), ts_us, self.written_lsn, self.next_lsn
+        )
 
     def find_offset(self, topic: bytes, offset: int) -> FindOffset:
         """A search, for another thread, for the lsn of a topic's offset, or of the next one that is kept."""
         topic_id = self.topic_ids.get(topic)
         return FindOffset(
-            self.files, self.segments.snapshot(), list(self._hot), topic_id, offset, self.written_lsn, self.next_lsn
+            self.files,
+            self.segments.snapshot(),
+            list(self._hot),
+            topic_id,
+            offset,
+            self.written_lsn,
+            self.next_lsn,
         )
 
     # Housekeeping

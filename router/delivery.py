@@ -18,8 +18,10 @@ CATCH_UP_BYTES = 1 << 18  # how much one reader behind gets before others have t
 class Delivery:
     """Fills `effects` with what readers are to be given."""
 
-    def __init__(self, feeds: list[Feed]) -> None:
+    def __init__(self, feeds: list[Feed], backlog_records_max: int = 0) -> None:
+        """backlog_records_max: a reader further behind loses the oldest; 0: it may be as far behind as the log goes"""
         self.feeds = feeds
+        self._backlog_max = backlog_records_max
         self.effects: list[Effect] = []
         self._given: dict[Member, None] = {}  # members of shares that got something in this step
 
@@ -88,7 +90,10 @@ class Delivery:
                 reader.group.live[index][reader] = None
                 return None
             if lsn < feed.partition.first_lsn:
-                self._lost(reader, feed, lsn, min(feed.partition.first_lsn, limit))
+                self._lost(reader, feed, lsn, min(feed.partition.first_lsn, limit), "gone")
+                continue
+            if self._backlog_max and limit - lsn > self._backlog_max and not reader.group.wants.located:
+                self._lost(reader, feed, lsn, limit - self._backlog_max, "over_limit")
                 continue
             chunk = feed.maybe_chunk(lsn)
             if chunk is None:
@@ -98,13 +103,13 @@ class Delivery:
                 feed.waiters.setdefault(lsn, []).append(reader)
                 return None
             if not hasattr(chunk, "rows"):  # a gap: damage that recovery found
-                self._lost(reader, feed, lsn, min(chunk.next_lsn, limit))
+                self._lost(reader, feed, lsn, min(chunk.next_lsn, limit), "damaged")
                 continue
             return chunk, lsn - chunk.base_lsn, min(chunk.count, limit - chunk.base_lsn)
 
-    def _lost(self, reader: Reader, feed: Feed, lsn: int, next_lsn: int) -> None:
+    def _lost(self, reader: Reader, feed: Feed, lsn: int, next_lsn: int, why: str) -> None:
         reader.cursors[feed.index] = next_lsn
-        self.effects.append(Gone(reader, feed.index, next_lsn - lsn))
+        self.effects.append(Gone(reader, feed.index, next_lsn - lsn, why))
 
     def cold_read(self, feed: Feed, lsn: int, chunks: list[Any]) -> None:
         """Go on with everyone who waited for a read from disk."""

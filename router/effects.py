@@ -60,11 +60,15 @@ class FindStart:
 
 @dataclass(slots=True, eq=False)
 class Gone:
-    """Records that retention took before a reader came to them: told, and counted."""
+    """Records that a reader will not get: told, and counted.
+
+    why: "gone" (retention took them first), "damaged" (the disk did), "over_limit" (the reader was too far behind)
+    """
 
     reader: Reader
     partition: int
     records: int
+    why: str
 
 
 @dataclass(slots=True, eq=False)

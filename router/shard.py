@@ -22,11 +22,11 @@ CHUNK_RETAIN = 8
 class Shard:
     """Who gets what, and when, for the partitions that this shard owns."""
 
-    def __init__(self, partitions: list[Any]) -> None:
+    def __init__(self, partitions: list[Any], backlog_records_max: int = 0) -> None:
         self.groups = Groups(len(partitions))
         self.feeds = [Feed(index, partition, self.groups) for index, partition in enumerate(partitions)]
         self.retained = RetainedView()
-        self.delivery = Delivery(self.feeds)
+        self.delivery = Delivery(self.feeds, backlog_records_max)
         self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.retained)
         self._steps: dict[type, Callable[[Any], None]] = {
             c.Subscribe: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),

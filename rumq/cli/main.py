@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rumq.cli import log, pub, sub
+from rumq.cli import ask, log, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -155,6 +155,10 @@ def build_parser() -> argparse.ArgumentParser:
 
     made = command(log.NAME, log.LINE, log.ABOUT, log.EXAMPLES)
     log.add_arguments(made)
+
+    made = command(ask.NAME, ask.LINE, ask.ABOUT, ask.EXAMPLES)
+    ask.add_arguments(made)
+    made.set_defaults(run=ask.run)
 
     config = command("config", "print the settings in force and their sources", CONFIG_ABOUT, CONFIG_EXAMPLES)
     add_setting_flags(config)

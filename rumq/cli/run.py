@@ -10,6 +10,8 @@ import os
 import signal
 import time
 
+import trio
+
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
 from rumq.cli.version import VERSION, kernels
 from rumq.config import Settings
@@ -20,6 +22,8 @@ from rumq.mqtt.topics import matches
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.pump import Pump
 from rumq.session.limits import Limits
+from rumq.shards.asking import answer
+from rumq.shards.counter import serve
 from rumq.shards.driver import Driver
 from rumq.shards.loop import Loop
 from rumq.shards.telling import tell
@@ -43,6 +47,7 @@ def run(settings: Settings) -> int:
     driver = Driver(
         store, limits(settings), event=tell, linger_seconds=settings.log.linger_ms / 1000,
         pending_bytes_max=settings.log.pending_bytes_max,
+        backlog_records_max=settings.mqtt.backlog_records_max,
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump = pump
@@ -57,15 +62,19 @@ def run(settings: Settings) -> int:
     loop = Loop(pump, driver.seconds_to_next_deadline)
 
     async def main() -> None:
-        import trio
+        async with trio.open_nursery() as services:
+            services.start_soon(serve, data, lambda question: answer(driver, question))
+            await until_stopped()
+            services.cancel_scope.cancel()
+        await stop(driver, pump, listeners)
 
+    async def until_stopped() -> None:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             host, port = listeners[0].address
             tell("broker.ready", host=host, port=port, seconds=round(time.monotonic() - started, 3))
             async for number in signals:
                 tell("broker.stopping", signal=signal.Signals(number).name, connections=len(pump.connections))
                 break
-            await stop(driver, pump, listeners)
 
     loop.run(main)
     driver.writer.stop()
@@ -181,8 +190,6 @@ def boot_id() -> bytes:
 
 async def stop(driver: Driver, pump: Pump, listeners: list[Listener]) -> None:
     """No new connections; every client is told; what they sent is written."""
-    import trio
-
     for listener in listeners:
         listener.close()
     for connection in list(pump.connections.values()):

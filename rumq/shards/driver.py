@@ -35,6 +35,7 @@ from rumq.shards.writing import Writing
 
 COLD_READ_BYTES = 1 << 20
 SLOW_LOOK_BYTES = 1 << 16
+TIDY_SECONDS = 1.0
 STEPS_A_TURN = 64  # what a step brings about is at most this many steps deep
 
 
@@ -49,6 +50,7 @@ class Driver:
         event: Callable[..., None],
         linger_seconds: float = 0.005,
         pending_bytes_max: int = 64 << 20,
+        backlog_records_max: int = 0,
         clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
     ) -> None:
         """clock: (µs since 1970, monotonic seconds)"""
@@ -58,7 +60,7 @@ class Driver:
         self.now_us, self.monotonic = clock()
         self._event = event
         self.commands: list[Any] = []
-        self.shard = Shard(store.partitions)
+        self.shard = Shard(store.partitions, backlog_records_max)
         self.blobs = Blobs(self.shard.feeds)
         self.ledger = Ledger()
         self.registry = Registry(self.commands, self._publish_will)
@@ -77,6 +79,7 @@ class Driver:
         self.repeat = Repeat(self)
         self.pump: Any = None
         self.drain = False  # write what waits without lingering: the broker stops
+        self._next_tidy = 0.0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
         self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
@@ -143,11 +146,29 @@ class Driver:
             for session in self.registry.expire(self.monotonic):
                 self._event("session.expired", client_id=session.client_id)
             self._run()
+        if self.monotonic >= self._next_tidy:
+            self._next_tidy = self.monotonic + TIDY_SECONDS
+            self._tidy()
         while self._later and self._later[0][0] <= self.monotonic:
             heapq.heappop(self._later)[2]()
         self.writing.start(self.now_us, self.monotonic, self.drain)
         if self.writing.pending_bytes > SLOW_LOOK_BYTES or (self.pump is not None and self.pump.paused):
             self._slow_publishers()
+
+    def _tidy(self) -> None:
+        """Let segments go whose time has come, or that are too many."""
+        for partition in self.store.partitions:
+            removal = partition.take_retention(self.now_us)
+            if removal is not None:
+                self.writer.submit(removal.run, partial(self._tidied, partition, removal))
+
+    def _tidied(self, partition: Any, removal: Any, _: Any, fault: BaseException | None) -> None:
+        partition.segments.removed(removal)
+        where = {"stream": partition.stream, "partition": partition.number}
+        if fault is not None:
+            self._event("log.failed", **where, error=f"segments could not be removed: {fault}")
+        else:
+            self._event("log.trimmed", **where, first_lsn=partition.first_lsn, segments=len(removal.paths))
 
     def _slow_publishers(self) -> None:
         """Stop reading clients while the disk is behind; tell when that begins and ends."""

@@ -1,0 +1,87 @@
+"""What a running broker can be asked: numbers about its clients, its log, and what was not delivered.
+
+Answers are plain data for JSON. Reads the driver's state on its own thread, changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rumq.session.session import Session
+from rumq.shards.driver import Driver
+
+QUESTIONS = ("status", "clients", "ledger")
+
+
+class Unknown(ValueError):
+    """A question that nobody here can answer."""
+
+    def __str__(self) -> str:
+        return f"cannot answer {self.args[0]!r}; ask one of {', '.join(QUESTIONS)}"
+
+
+def answer(driver: Driver, question: dict[str, Any]) -> dict[str, Any]:
+    """question: {"ask": one of QUESTIONS, "client": id or absent, "topic": name or absent}"""
+    client, topic = question.get("client"), question.get("topic")
+    if question.get("ask") == "status":
+        return status(driver)
+    if question.get("ask") == "clients":
+        sessions = driver.registry.sessions.values()
+        return {"clients": [of_client(driver, s) for s in sessions if client in (None, s.client_id)]}
+    if question.get("ask") == "ledger":
+        rows = driver.ledger.rows(client, topic)
+        return {
+            "undelivered": [
+                {"reason": r.why, "client_id": r.client_id, "topic": r.topic, "records": r.records} for r in rows
+            ]
+        }
+    raise Unknown(question.get("ask"))
+
+
+def status(driver: Driver) -> dict[str, Any]:
+    """The whole broker in a few numbers."""
+    sessions = driver.registry.sessions.values()
+    return {
+        "connected": sum(s.link is not None for s in sessions),
+        "sessions": len(sessions),
+        "retained": len(driver.shard.retained),
+        "undelivered": driver.ledger.total(),
+        "partitions": [
+            {
+                "stream": p.stream,
+                "partition": p.number,
+                "durability": p.spec.durability,
+                "first_lsn": p.first_lsn,
+                "next_lsn": p.next_lsn,
+                "committed_lsn": p.committed_lsn,
+                "topics": len(p.topic_names),
+                "segments": len(p.segments.files),
+                "offline": str(p.offline) if p.offline else None,
+            }
+            for p in driver.store.partitions
+        ],
+    }
+
+
+def of_client(driver: Driver, session: Session) -> dict[str, Any]:
+    """One session. behind_records: records of the log that its readers have not looked at yet; in_flight: sent at QoS 1
+    or 2 and not yet acknowledged."""
+    link = session.link
+    published, delivered = session.counts.published, session.counts.delivered
+    if link is not None and link.wire is not None and link.flow is not None:
+        published += link.wire.published
+        delivered += link.flow.delivered
+    behind = 0
+    for reader in session.subscriber.readers():
+        for feed in driver.shard.feeds:
+            if not reader.is_live(feed.index):
+                behind += max(0, feed.mark(reader.group.wants.located) - reader.cursors[feed.index])
+    return {
+        "client_id": session.client_id,
+        "connected": link is not None,
+        "published": published,
+        "delivered": delivered,
+        "in_flight": session.window.in_flight if session.window is not None else 0,
+        "behind_records": behind,
+        "undelivered": sum(row.records for row in driver.ledger.rows(session.client_id)),
+        "subscriptions": sorted(session.asked),
+    }
