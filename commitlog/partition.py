@@ -216,7 +216,7 @@ class Partition:
     def take_retention(self, now_us: int) -> Retention | None:
         """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run."""
         count = segments_to_drop(self.segments.files, self.spec, now_us, self.files)
-        if self.segments.removing or not count:
+        if self.segments.removing or count <= 0:
             return None
         self.segments.removing = True
         snapshot = encode_snapshot(self.topic_names, self.next_offsets, self.next_lsn)

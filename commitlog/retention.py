@@ -78,7 +78,7 @@ def segments_to_drop(segments: list[SegmentFile], spec: StreamSpec, now_us: int,
             if not following or following[0].base_ts > oldest:
                 break
             drop += 1
-    return min(drop, len(segments) - 1)
+    return max(0, min(drop, len(segments) - 1))
 
 
 class Retention:
