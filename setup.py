@@ -36,7 +36,9 @@ class OptionalBuild(build_ext):
 # Whole modules of the hot path, plain Python that Cython translates as it is: at low rates a turn serves one message,
 # and the interpreter is what it costs (docs/decisions/0004-compiled-hot-modules.md).
 HOT = [
+    "commitlog/chunk.py",
     "commitlog/partition.py",
+    "commitlog/writing.py",
     "router/delivery.py",
     "router/feed.py",
     "router/routes.py",

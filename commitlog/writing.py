@@ -181,7 +181,7 @@ class SegmentWriter:
         buffer = self._room(HEADER_BYTES + rows_len + frames_len)
         rows_end = HEADER_BYTES + rows_len
         rows = memoryview(buffer)[HEADER_BYTES:rows_end]
-        flags, tags = lay_out(chunks, buffer, rows, rows_end)
+        flags, tags = kernel.lay_out(chunks, buffer, rows_end)
         low, high, late = kernel.bounds(rows)
         topics = self._new_topics(rows)
         publishers = self._new_publishers(rows)
@@ -238,31 +238,6 @@ class SegmentWriter:
 def grow(seen: bytearray, wanted: int) -> None:
     if len(seen) < wanted:
         seen.extend(bytes(wanted - len(seen) + 1024))
-
-
-def lay_out(chunks: list[Chunk], buffer: mmap, rows: memoryview, frames_at: int) -> tuple[int, bytes]:
-    """Put the rows of consecutive chunks into `rows` and their frames behind; returns (flags, tags) of the whole."""
-    tags = bytearray()
-    row_at, at = 0, 0
-    base_ts = chunks[0].base_ts
-    flags = 0
-    uniform = FLAG_UNIFORM
-    form = chunks[0].rows[28] & 19  # QoS and version
-    for chunk in chunks:
-        row_end = row_at + len(chunk.rows)
-        rows[row_at:row_end] = chunk.rows
-        if row_at:
-            kernel.shift_rows(rows[row_at:row_end], 0, at, chunk.base_ts - base_ts)
-        for where in range(0, len(chunk.tags), 8):
-            row = int.from_bytes(chunk.tags[where : where + 4], "little") + row_at // 32
-            tags += row.to_bytes(4, "little") + chunk.tags[where + 4 : where + 8]
-        end = frames_at + at + len(chunk.frames)
-        buffer[frames_at + at : end] = chunk.frames
-        row_at, at = row_end, at + len(chunk.frames)
-        flags |= chunk.flags
-        if not chunk.flags & FLAG_UNIFORM or chunk.rows[28] & 19 != form:
-            uniform = 0
-    return (flags & ~FLAG_UNIFORM) | uniform, bytes(tags)
 
 
 class WriteGroup:

@@ -4,6 +4,79 @@ Takes rows as bytes, gives rows and numbers. Knows no file and no topic's name."
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+
+HEADER_BYTES = cython.declare(cython.Py_ssize_t, 128)
+UNIFORM = cython.declare(cython.uint, 32)
+QOS_AND_VERSION = cython.declare(cython.uint, 19)
+
+
+@cython.cfunc
+@cython.inline
+def copy(
+    out: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    data: cython.const[cython.uchar][::1],
+    n: cython.Py_ssize_t,
+) -> cython.void:
+    if n <= 0:
+        return
+    if cython.compiled:
+        memcpy(cython.address(out[at]), cython.address(data[0]), n)
+    else:
+        out[at : at + n] = data[:n]
+
+
+def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple[int, bytes]:
+    """Put consecutive chunks into `buffer` as one: rows from byte 128 on, frames from `frames_at` on.
+
+    returns: chunk flags and QoS 2 tags of the whole. The buffer must have room for all of it.
+    """
+    out: cython.uchar[::1] = buffer
+    words: cython.uint[::1] = memoryview(buffer).cast("I")
+    rows: cython.const[cython.uchar][::1]
+    frames: cython.const[cython.uchar][::1]
+    row_at: cython.Py_ssize_t = HEADER_BYTES
+    at: cython.Py_ssize_t = 0
+    first: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    w: cython.Py_ssize_t
+    count: cython.Py_ssize_t
+    flags: cython.uint = 0
+    chunk_flags: cython.uint
+    uniform: cython.uint = UNIFORM
+    form: cython.uint = 0
+    base_ts: cython.longlong = chunks[0].base_ts
+    ts_more: cython.uint
+    tags: bytearray = bytearray()
+    for chunk in chunks:
+        rows = chunk.rows
+        frames = chunk.frames
+        count = rows.shape[0] // 32
+        ts_more = chunk.base_ts - base_ts
+        copy(out, row_at, rows, rows.shape[0])
+        if first:
+            for i in range(count):
+                w = row_at // 4 + i * 8
+                words[w + 1] += at
+                words[w + 4] += ts_more
+        copy(out, frames_at + at, frames, frames.shape[0])
+        if chunk.tags:
+            for i in range(0, len(chunk.tags), 8):
+                tags += (int.from_bytes(chunk.tags[i : i + 4], "little") + first).to_bytes(4, "little")
+                tags += chunk.tags[i + 4 : i + 8]
+        chunk_flags = chunk.flags
+        flags |= chunk_flags
+        if first == 0:
+            form = rows[28] & QOS_AND_VERSION
+        if not chunk_flags & UNIFORM or rows[28] & QOS_AND_VERSION != form:
+            uniform = 0
+        first += count
+        row_at += rows.shape[0]
+        at += frames.shape[0]
+    return (flags & ~UNIFORM) | uniform, bytes(tags)
+
 
 def number_rows(rows: object, count: cython.Py_ssize_t, next_offsets: object) -> cython.Py_ssize_t:
     """Give each row the next offset of its topic. Returns -1, or the row whose topic id is unknown."""
@@ -24,16 +97,6 @@ def number_rows(rows: object, count: cython.Py_ssize_t, next_offsets: object) ->
         words[at + 2] = offset & 0xFFFFFFFF
         words[at + 3] = offset >> 32
     return -1
-
-
-def shift_rows(rows: object, first: cython.Py_ssize_t, frames_more: cython.uint, ts_more: cython.uint) -> None:
-    """Move rows `first` on by as many bytes of frames and µs: their chunk was put behind another."""
-    words: cython.uint[::1] = memoryview(rows).cast("I")
-    total: cython.Py_ssize_t = words.shape[0] // 8
-    i: cython.Py_ssize_t
-    for i in range(first, total):
-        words[i * 8 + 1] += frames_more
-        words[i * 8 + 4] += ts_more
 
 
 def first_seen(rows: object, column: cython.Py_ssize_t, seen: object) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ import ctypes
 import gc
 import os
 import signal
+import sys
 import time
 
 import trio
@@ -29,6 +30,7 @@ from rumq.shards.loop import Loop
 from rumq.shards.telling import tell
 
 STOP_SECONDS_MAX = 30.0
+SWITCH_SECONDS = 0.0005
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 CHUNK_RETAIN = 8
 
@@ -59,6 +61,8 @@ def run(settings: Settings) -> int:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    # The threads that wait for disks need the interpreter for moments only; the loop takes it back soon.
+    sys.setswitchinterval(SWITCH_SECONDS)
     loop = Loop(pump, driver.seconds_to_next_deadline)
 
     async def main() -> None:

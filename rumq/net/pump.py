@@ -22,7 +22,7 @@ ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 READABLE = select.EPOLLIN | ENDED
 # Coalescing, docs/decisions/0005-coalescing.md.
 STREAK_EVENTS = 128
-STREAK_SECONDS = 0.0005
+STREAK_SECONDS = 0.001
 CROWD = 96
 
 
@@ -43,7 +43,8 @@ class Pump:
         """coalesce_seconds: how long to gather when many clients send a little each; 0 never"""
         self._turns = turns
         self._coalesce_seconds = coalesce_seconds
-        self._last_fds: deque[int] = deque(maxlen=STREAK_EVENTS)
+        self._last_fds: list[int] = []
+        self._crowd = False
         self._last_turn = 0.0
         self._epoll = select.epoll()
         self.connections: dict[int, Connection] = {}
@@ -104,7 +105,7 @@ class Pump:
         again = self._again
         if again and not self.paused:
             timeout = 0.0
-        if timeout > self._coalesce_seconds and self._in_a_crowd():
+        if self._crowd and timeout > self._coalesce_seconds:
             events = self._epoll.poll(0, EVENTS_MAX)
             if not events:
                 # To be woken for each message costs more than the message: gather a few.
@@ -142,16 +143,20 @@ class Pump:
                 connection.flush()
 
     def _remember(self, events: list[tuple[int, int]]) -> None:
+        """Judge now and then whether turn follows turn, for many different clients.
+
+        One that waits for its answer before it sends again must not be slowed."""
         now = time.monotonic()
         if now - self._last_turn > STREAK_SECONDS:
             self._last_fds.clear()
+            self._crowd = False
         self._last_turn = now
-        self._last_fds.extend([fd for fd, _ in events[:STREAK_EVENTS]])
-
-    def _in_a_crowd(self) -> bool:
-        """Whether turn follows turn, for many different clients: one that waits for its answer must not be slowed."""
         fds = self._last_fds
-        return len(fds) == STREAK_EVENTS and len(set(fds)) >= CROWD
+        for fd, _ in events:
+            fds.append(fd)
+        if len(fds) >= STREAK_EVENTS:
+            self._crowd = len(set(fds)) >= CROWD
+            fds.clear()
 
     def _read(self, connection: Connection, ended: bool) -> None:
         if connection.closing:

@@ -222,16 +222,19 @@ class Driver:
         link.end(with_will=True)
 
     def seconds_to_next_deadline(self) -> float:
-        now = self._clock()[1]
+        """How long the pump may wait; by the time of the turn that has just ended."""
         if self._refresh or self.commands or self._later_turn:
             return 0.0
-        candidates = (
+        deadline = self.watch.next_look
+        for other in (
             self.writing.next_deadline(self.monotonic),
             self.registry.next_deadline(),
-            self.watch.next_look,
             self._later[0][0] if self._later else None,
-        )
-        return max(0.0, min(d for d in candidates if d is not None) - now)
+        ):
+            if other is not None and other < deadline:
+                deadline = other
+        wait = deadline - self.monotonic
+        return wait if wait > 0.0 else 0.0
 
     # Effects
 
