@@ -1,0 +1,52 @@
+"""A PySpark job on the log: daily minimum, mean and maximum per device.
+
+    python examples/daily.py DATA_DIR
+"""
+
+import os
+import sys
+
+# Spark starts its workers with this Python, not with the first one on the path.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+
+def main(data: str) -> None:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("rumq daily")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    readings = (
+        spark.read.format("rumq")
+        .option("subscribe", "weather/+/temperature")
+        .load(data)
+        .select(
+            f.split("topic", "/")[1].alias("device"),
+            f.from_json(f.col("payload").cast("string"), "time timestamp, celsius double").alias("r"),
+        )
+    )
+    daily = (
+        readings.groupBy("device", f.to_date("r.time").alias("day"))
+        .agg(
+            f.count("*").alias("readings"),
+            f.round(f.min("r.celsius"), 1).alias("min"),
+            f.round(f.avg("r.celsius"), 1).alias("mean"),
+            f.round(f.max("r.celsius"), 1).alias("max"),
+        )
+        .orderBy("day", "device")
+    )
+    daily.show(20, truncate=False)
+    print(f"{daily.count()} device-days from {readings.count()} readings in the log")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
