@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 if sys.byteorder != "little":
-    raise ImportError("rumq's log is little-endian, as its rows are read in place: this machine is big-endian")
+    raise ImportError(
+        "rumq's log is little-endian, as its rows are read in place: this machine is big-endian"
+    )
 
 MAGIC = int.from_bytes(b"RQC1", "little")
 VERSION = 1
@@ -30,7 +32,18 @@ class Chunk:
     routes, blobs: free for the reader that holds the chunk
     """
 
-    __slots__ = ("base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "routes", "rows", "tags")
+    __slots__ = (
+        "base_lsn",
+        "base_ts",
+        "blobs",
+        "count",
+        "flags",
+        "frames",
+        "next_lsn",
+        "routes",
+        "rows",
+        "tags",
+    )
 
     def __init__(
         self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Any, frames: Any, tags: bytes = b""
@@ -62,7 +75,7 @@ class Header(NamedTuple):
     flags: int
     salt: int
     base_lsn: int
-    count: int
+    count: int  # type: ignore[assignment]  # records; tuple.count is of no use here
     frames_len: int
     aux_len: int
     total_len: int
@@ -130,7 +143,9 @@ def split_body(header: Header, body: bytes | memoryview) -> tuple[memoryview, me
     return view[:rows_end], view[rows_end:frames_end], view[frames_end : frames_end + header.aux_len]
 
 
-def encode_aux(topics: list[tuple[int, int, bytes]], publishers: list[tuple[int, bytes]], tags: bytes) -> bytes:
+def encode_aux(
+    topics: list[tuple[int, int, bytes]], publishers: list[tuple[int, bytes]], tags: bytes
+) -> bytes:
     """topics: (topic id, first offset, name); publishers: (number, client id); tags: 8 bytes each."""
     out = bytearray()
     if topics:

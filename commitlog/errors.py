@@ -1,14 +1,14 @@
 """What the log cannot do, whose fault it is, and the way out. The tree:
 
-    LogError
-    ├── StoreError                 the data directory cannot be used: says what to do
-    │   ├── DirectoryInUse         another broker holds it
-    │   ├── FormatTooNew           a later rumq wrote it
-    │   └── NotWritable            read-only, full, or not ours
-    ├── OffsetTrimmed              retention has taken what was asked for
-    ├── NotInMemory                it has to be read from disk: not a fault, `cold_read` does it
-    ├── Damaged                    bytes on disk are not what was written
-    └── LogFailure                 a write or a sync failed: nothing of that group is acknowledged
+LogError
+├── StoreError                 the data directory cannot be used: says what to do
+│   ├── DirectoryInUse         another broker holds it
+│   ├── FormatTooNew           a later rumq wrote it
+│   └── NotWritable            read-only, full, or not ours
+├── OffsetTrimmed              retention has taken what was asked for
+├── NotInMemory                it has to be read from disk: not a fault, `cold_read` does it
+├── Damaged                    bytes on disk are not what was written
+└── LogFailure                 a write or a sync failed: nothing of that group is acknowledged
 """
 
 

@@ -62,7 +62,9 @@ class RealFiles:
     """The machine's file system."""
 
     def __init__(self) -> None:
-        self._direct: dict[int, int | None] = {}  # handle -> a second one past the page cache, None: not possible
+        self._direct: dict[
+            int, int | None
+        ] = {}  # handle -> a second one past the page cache, None: not possible
 
     def create(self, path: str) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)

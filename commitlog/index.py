@@ -1,9 +1,7 @@
 """The index of a sealed segment: chunks by lsn and time, rows by topic. A pure function of the segment.
 
-Layout (little-endian): a 64-byte head, then five sections, each preceded by nothing and checked by a CRC in the head:
-chunk places (32 bytes), topics (24 bytes: id, count, first offset, first of its row numbers), row numbers (u32 each, counted from
-the segment's base lsn, by topic in order), names (length u16, UTF-8; topics in order), publishers (number u32,
-length u16, UTF-8). docs/log-format.md, "Index"."""
+The layout is drawn in docs/log-format.md, "Index": a checked head, then chunk places, topics, row numbers by topic,
+names and publishers, each section with a checksum of its own."""
 
 from __future__ import annotations
 
@@ -56,7 +54,9 @@ def read_segment(files: Files, path: str, stop: int | None = None) -> tuple[Inde
         end_lsn = head.base_lsn
         loaded: list[tuple[int, bytes]] = []
         first_offsets: dict[int, int] = {}
-        for position, header in walk(files, handle, head.salt, 4096, files.size(path) if stop is None else stop):
+        for position, header in walk(
+            files, handle, head.salt, 4096, files.size(path) if stop is None else stop
+        ):
             if header.aux_len:
                 aux = decode_aux(read_aux(files, handle, position, header))
                 for number, offset, name in aux.topics:
@@ -98,9 +98,15 @@ def fill_topics(index: Index, loaded: list[tuple[int, Any]], first_offsets: dict
 def encode_index(index: Index, end_lsn: int) -> bytes:
     places = b"".join(PLACE.pack(*place) for place in index.places)
     ids = sorted(index.names)
-    topics = b"".join(TOPIC.pack(i, index.topics[i][1], index.topics[i][0], index.topics[i][2]) for i in ids if i in index.topics)
+    topics = b"".join(
+        TOPIC.pack(i, index.topics[i][1], index.topics[i][0], index.topics[i][2])
+        for i in ids
+        if i in index.topics
+    )
     names = b"".join(struct.pack("<IH", i, len(index.names[i])) + index.names[i] for i in ids)
-    publishers = b"".join(struct.pack("<IH", n, len(name)) + name for n, name in sorted(index.publishers.items()))
+    publishers = b"".join(
+        struct.pack("<IH", n, len(name)) + name for n, name in sorted(index.publishers.items())
+    )
     sections = [places, topics, index.rows.tobytes(), names, publishers]
     sizes = [len(section) for section in sections]
     crcs = [crc32(section) for section in sections]

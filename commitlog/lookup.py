@@ -28,7 +28,9 @@ def clipped(chunk: Chunk, end_lsn: int) -> Chunk:
 class ColdRead:
     """Chunks from the one that holds `lsn` on, below end_lsn, up to `bytes_max`; damage comes as a Gap."""
 
-    def __init__(self, files: Files, segments: list[SegmentFile], lsn: int, end_lsn: int, bytes_max: int) -> None:
+    def __init__(
+        self, files: Files, segments: list[SegmentFile], lsn: int, end_lsn: int, bytes_max: int
+    ) -> None:
         self._files, self._segments = files, segments
         self._lsn, self._end_lsn, self._bytes_max = lsn, end_lsn, bytes_max
 
@@ -74,7 +76,13 @@ class FindTime:
     """The first lsn whose time is at or after `ts_us`; the end of the log when there is none."""
 
     def __init__(
-        self, files: Files, segments: list[SegmentFile], recent: list[Chunk], ts_us: int, end_lsn: int, next_lsn: int
+        self,
+        files: Files,
+        segments: list[SegmentFile],
+        recent: list[Chunk],
+        ts_us: int,
+        end_lsn: int,
+        next_lsn: int,
     ) -> None:
         self._files, self._segments, self._recent = files, segments, recent
         self._ts, self._end_lsn, self._next_lsn = ts_us, end_lsn, next_lsn
@@ -134,7 +142,9 @@ class FindOffset:
                     return segment.base_lsn + row
                 continue
             for place in segment.chunk_places(self._files):
-                row = kernel.first_of_topic(read_rows(self._files, segment, place), self._topic_id, self._offset)
+                row = kernel.first_of_topic(
+                    read_rows(self._files, segment, place), self._topic_id, self._offset
+                )
                 if row >= 0:
                     return place.base_lsn + int(row)
         for chunk in self._recent:

@@ -18,8 +18,16 @@ from commitlog.kernels import rows as kernel
 from commitlog.lookup import clipped
 from commitlog.manifest import Manifest
 from commitlog.retention import SNAPSHOT, decode_snapshot
-from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, Place, body_fault, read_aux, read_chunk
-from commitlog.segment import read_header, walk
+from commitlog.segment import (
+    HOLDS_RECORDS,
+    SEGMENT_HEADER_BYTES,
+    Place,
+    body_fault,
+    read_aux,
+    read_chunk,
+    read_header,
+    walk,
+)
 
 
 @dataclass
@@ -40,7 +48,9 @@ class SegmentView:
 class PartitionView:
     """One partition as it was when the view was made."""
 
-    def __init__(self, files: Files, directory: str, stream: str, generation: int, number: int, held: bool) -> None:
+    def __init__(
+        self, files: Files, directory: str, stream: str, generation: int, number: int, held: bool
+    ) -> None:
         self._files = files
         self.directory, self.stream, self.generation, self.number = directory, stream, generation, number
         self._topics: dict[int, bytes] = {}
@@ -53,7 +63,7 @@ class PartitionView:
 
     @property
     def name(self) -> str:
-        """"main/g1/p0": as subscribers of a replay see it."""
+        """ "main/g1/p0": as subscribers of a replay see it."""
         return f"{self.stream}/g{self.generation}/p{self.number}"
 
     def segments(self) -> list[SegmentView]:
@@ -171,7 +181,9 @@ class PartitionView:
     def find_time(self, ts_us: int) -> int:
         """The first lsn at or after that time; end_lsn when there is none."""
         for segment in self._segments:
-            if not segment.places or (segment is not self._segments[-1] and segment.last_ts < ts_us - 3_600_000_000):
+            if not segment.places or (
+                segment is not self._segments[-1] and segment.last_ts < ts_us - 3_600_000_000
+            ):
                 continue
             for number, place in enumerate(segment.places):
                 following = segment.places[number + 1 : number + 2]
@@ -230,7 +242,9 @@ class LogReader:
                 for part in self._files.names(f"{self.root}/{stream}/{generation}"):
                     directory = f"{self.root}/{stream}/{generation}/{part}"
                     found.append(
-                        PartitionView(self._files, directory, stream, int(generation[1:]), int(part[1:]), held)
+                        PartitionView(
+                            self._files, directory, stream, int(generation[1:]), int(part[1:]), held
+                        )
                     )
         return found
 

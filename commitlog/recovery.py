@@ -9,14 +9,13 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any
 
-from commitlog.chunk import Gap
+from commitlog.chunk import HEADER_BYTES, SEAL, Gap
 from commitlog.errors import Damaged
 from commitlog.files import Files
 from commitlog.index import Index, index_path, load_index, read_segment
 from commitlog.manifest import Manifest
 from commitlog.retention import SNAPSHOT, decode_snapshot
 from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, Place, body_fault, probe, read_header, walk
-from commitlog.chunk import HEADER_BYTES, SEAL
 from commitlog.segments import SegmentFile
 
 
@@ -59,8 +58,7 @@ def recover(files: Files, directory: str, manifest: Manifest) -> Recovered:
     if found.segments:
         first = found.segments[0].base_lsn
         if first > found.first_lsn:
-            if found.first_lsn or first:
-                found.gaps.append(Gap(found.first_lsn, first, "no segment has them"))
+            found.gaps.append(Gap(found.first_lsn, first, "no segment has them"))
     return found
 
 

@@ -85,7 +85,13 @@ class Retention:
     """Remove whole segments: first the dictionary and the promise are saved, then the files go."""
 
     def __init__(
-        self, files: Files, directory: str, writer: SegmentWriter, paths: list[str], first_lsn: int, snapshot: bytes
+        self,
+        files: Files,
+        directory: str,
+        writer: SegmentWriter,
+        paths: list[str],
+        first_lsn: int,
+        snapshot: bytes,
     ) -> None:
         self._files, self._directory, self._writer = files, directory, writer
         self.paths, self.first_lsn, self._snapshot = paths, first_lsn, snapshot

@@ -39,7 +39,7 @@ class Place(NamedTuple):
     base_lsn: int
     position: int
     base_ts: int
-    count: int
+    count: int  # type: ignore[assignment]  # records; tuple.count is of no use here
     total_len: int
 
     @property
@@ -90,7 +90,11 @@ def body_fault(header: Header, body: bytes) -> str | None:
     if len(body) < header.body_len:
         return "it ends early"
     rows, frames, aux = split_body(header, body)
-    for part, crc, name in ((rows, header.rows_crc, "rows"), (frames, header.frames_crc, "frames"), (aux, header.aux_crc, "aux")):
+    for part, crc, name in (
+        (rows, header.rows_crc, "rows"),
+        (frames, header.frames_crc, "frames"),
+        (aux, header.aux_crc, "aux"),
+    ):
         if crc32(part) != crc:
             return f"its {name} do not match their checksum"
     if header.kind == DATA and not kernel.frames_in_order(rows, len(frames)):
@@ -103,7 +107,9 @@ def read_chunk(files: Files, handle: int, path: str, salt: int, place: Place) ->
     raw = files.read(handle, place.position, place.total_len)
     header = maybe_header(raw[:HEADER_BYTES], salt)
     if header is None or header.base_lsn != place.base_lsn:
-        return Gap(place.base_lsn, place.next_lsn, f"{path} at {place.position}: the chunk's header is damaged")
+        return Gap(
+            place.base_lsn, place.next_lsn, f"{path} at {place.position}: the chunk's header is damaged"
+        )
     body = memoryview(raw)[HEADER_BYTES:]
     fault = body_fault(header, body)  # type: ignore[arg-type]
     if fault is not None:

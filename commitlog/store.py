@@ -29,7 +29,9 @@ GENERATION = 1
 class Store:
     """Every partition of every stream, in one list; a topic has one place in it."""
 
-    def __init__(self, files: Files, root: str, lock: int, streams: list[StreamSpec], matches: Matches) -> None:
+    def __init__(
+        self, files: Files, root: str, lock: int, streams: list[StreamSpec], matches: Matches
+    ) -> None:
         self._files, self.root, self._lock = files, root, lock
         self._matches = matches
         self.streams = streams
@@ -98,7 +100,9 @@ def hold(files: Files, root: str, holder: str) -> int:
     try:
         lock = files.lock(f"{root}/LOCK", holder)
     except BlockingIOError:
-        raise DirectoryInUse(root, "another broker holds it: stop that one, or give this one another --data") from None
+        raise DirectoryInUse(
+            root, "another broker holds it: stop that one, or give this one another --data"
+        ) from None
     path = f"{root}/FORMAT"
     if files.exists(path):
         handle = files.open(path)
@@ -108,7 +112,9 @@ def hold(files: Files, root: str, holder: str) -> int:
             files.close(handle)
         if said != FORMAT:
             files.close(lock)
-            raise FormatTooNew(root, f"its format is {said!r}, this version reads {FORMAT!r}: use the rumq that wrote it")
+            raise FormatTooNew(
+                root, f"its format is {said!r}, this version reads {FORMAT!r}: use the rumq that wrote it"
+            )
     else:
         replace_file(files, path, f"{FORMAT}\n".encode())
     return lock
@@ -154,9 +160,20 @@ def open_partition(
     next_offsets = found.next_offsets if found.next_offsets else array("Q")
     store.partitions.append(
         Partition(
-            files, directory, spec, len(store.partitions), number, GENERATION, writer, names, segments,
-            found.next_lsn, next_offsets, max(found.last_ts, 0), hot_bytes_max,
-        )  # fmt: skip
+            files,
+            directory,
+            spec,
+            len(store.partitions),
+            number,
+            GENERATION,
+            writer,
+            names,
+            segments,
+            found.next_lsn,
+            next_offsets,
+            max(found.last_ts, 0),
+            hot_bytes_max,
+        )
     )
     store.recovered.append(found)
 

@@ -41,7 +41,9 @@ def verify_partition(files: Files, view: PartitionView) -> Iterator[Finding]:
     offsets: dict[int, int] = {}
     for segment in view.segments():
         if segment.base_lsn > expected:
-            yield Finding("damage", view.name, segment.path, "no segment has these records", expected, segment.base_lsn)
+            yield Finding(
+                "damage", view.name, segment.path, "no segment has these records", expected, segment.base_lsn
+            )
         yield from verify_segment(files, view, segment, offsets)
         expected = max(expected, segment.end_lsn)
         if segment.sealed:
@@ -62,12 +64,18 @@ def verify_segment(
                 if lsn < segment.end_lsn:
                     yield Finding("damage", view.name, where, "no chunk begins here", lsn, segment.end_lsn)
                 elif segment.sealed:
-                    yield Finding("notice", view.name, where, f"{segment.bytes - position} bytes behind the seal")
+                    yield Finding(
+                        "notice", view.name, where, f"{segment.bytes - position} bytes behind the seal"
+                    )
                 return
             if header.chain != chain:
-                yield Finding("damage", view.name, where, "it does not follow the chunk before it", lsn, header.base_lsn)
+                yield Finding(
+                    "damage", view.name, where, "it does not follow the chunk before it", lsn, header.base_lsn
+                )
             if header.base_lsn != lsn:
-                yield Finding("damage", view.name, where, "records are missing before it", lsn, header.base_lsn)
+                yield Finding(
+                    "damage", view.name, where, "records are missing before it", lsn, header.base_lsn
+                )
             if header.base_lsn >= segment.end_lsn and header.kind in HOLDS_RECORDS:
                 return  # not known to be committed: not part of what can be read
             body = files.read(handle, position + HEADER_BYTES, header.body_len)

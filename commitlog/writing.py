@@ -10,8 +10,19 @@ from collections.abc import Callable
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, NamedTuple
 
-from commitlog.chunk import ALIGN, DATA, FLAG_TOPICS, FLAG_UNIFORM, HEADER_BYTES, MARK, SEAL, SYNC_ALIGN, Chunk
-from commitlog.chunk import encode_aux, encode_header, padded
+from commitlog.chunk import (
+    ALIGN,
+    DATA,
+    FLAG_TOPICS,
+    HEADER_BYTES,
+    MARK,
+    SEAL,
+    SYNC_ALIGN,
+    Chunk,
+    encode_aux,
+    encode_header,
+    padded,
+)
 from commitlog.files import Files
 from commitlog.index import Draft
 from commitlog.kernels import rows as kernel
@@ -82,7 +93,7 @@ class SegmentWriter:
     def _write(self, data: bytes | memoryview, *, direct: bool = False) -> None:
         assert self._handle is not None
         if direct:
-            self._files.write_direct(self._handle, self.path, self.position, data)
+            self._files.write_direct(self._handle, self.path, self.position, memoryview(data))
         else:
             self._files.write(self._handle, self.position, [data])
         self.position += len(data)
@@ -98,7 +109,15 @@ class SegmentWriter:
         uuid = self._random(16)
         salt = int.from_bytes(self._random(8), "little") | 1
         header = SegmentHeader(
-            self._generation, self._number, self._stream, uuid, salt, base_lsn, now_us, self._epoch, self._boot_id
+            self._generation,
+            self._number,
+            self._stream,
+            uuid,
+            salt,
+            base_lsn,
+            now_us,
+            self._epoch,
+            self._boot_id,
         )
         name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
         self.path = f"{self._directory}/{name}"
@@ -226,7 +245,10 @@ class SegmentWriter:
     def _new_topics(self, rows: Any) -> list[tuple[int, int, bytes]]:
         names = self._names.topics
         grow(self._seen_topics, len(names))
-        return [(number, offset, names[number]) for number, offset in kernel.first_seen(rows, 0, self._seen_topics)]
+        return [
+            (number, offset, names[number])
+            for number, offset in kernel.first_seen(rows, 0, self._seen_topics)
+        ]
 
     def _new_publishers(self, rows: Any) -> list[tuple[int, bytes]]:
         names = self._names.publishers
@@ -247,7 +269,9 @@ class WriteGroup:
         "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault", "mark_us", "news", "offline", "places",
     )  # fmt: skip
 
-    def __init__(self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int) -> None:
+    def __init__(
+        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int
+    ) -> None:
         self._writer = writer
         self.chunks = chunks
         self.durable_lsn = durable_lsn  # as it was when the group was taken

@@ -1,6 +1,6 @@
 """A PySpark job on the log: daily minimum, mean and maximum per device.
 
-    python examples/daily.py DATA_DIR
+python examples/daily.py DATA_DIR
 """
 
 import os

@@ -1,6 +1,6 @@
 """The main job on real input: devices publish, the log grows, a late subscriber replays, Spark makes a table.
 
-    python examples/main.py [--data DIR]
+python examples/main.py [--data DIR]
 """
 
 import argparse
@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -35,7 +35,9 @@ def free_port() -> int:
 @contextmanager
 def broker(port: int, data: str) -> Iterator[None]:
     """rumqd on a port, until the block ends."""
-    process = subprocess.Popen([*RUMQD, "run", "--port", str(port), "--data", data, "--set", "events.level=warning"])
+    process = subprocess.Popen(
+        [*RUMQD, "run", "--port", str(port), "--data", data, "--set", "events.level=warning"]
+    )
     try:
         deadline = time.monotonic() + 10
         while True:
@@ -72,7 +74,9 @@ def table(data: str) -> None:
     elif importlib.util.find_spec("pyspark") is None:
         say("no table: Spark is not installed (pip install 'rumq[spark]')")
     else:
-        say("the same files as a table in Spark: daily minimum, mean and maximum per device (examples/daily.py)")
+        say(
+            "the same files as a table in Spark: daily minimum, mean and maximum per device (examples/daily.py)"
+        )
         subprocess.run([sys.executable, str(Path(__file__).with_name("daily.py")), data], check=True)
 
 

@@ -1,6 +1,6 @@
 """Publish real readings over MQTT: this machine's own, and a public temperature series as if devices sent it.
 
-    python examples/readings.py --port 1883 --seconds 10
+python examples/readings.py --port 1883 --seconds 10
 """
 
 import argparse
@@ -72,7 +72,9 @@ def publish_own(host: str, port: int, seconds: float) -> int:
     while time.monotonic() < end:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for name, value in own_readings().items():
-            client.publish(f"machine/{socket.gethostname()}/{name}", json.dumps({"time": now, "value": value}), qos=0)
+            client.publish(
+                f"machine/{socket.gethostname()}/{name}", json.dumps({"time": now, "value": value}), qos=0
+            )
             sent += 1
         time.sleep(0.1)
     client.disconnect()
@@ -84,7 +86,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--host", default="localhost")
     parser.add_argument("--port", type=int, default=1883)
-    parser.add_argument("--seconds", type=float, default=10, help="how long to send this machine's own readings [10]")
+    parser.add_argument(
+        "--seconds", type=float, default=10, help="how long to send this machine's own readings [10]"
+    )
     args = parser.parse_args()
     print(f"weather: {replay(args.host, args.port)} readings acknowledged")
     print(f"machine: {publish_own(args.host, args.port, args.seconds)} readings sent")

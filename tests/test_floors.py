@@ -22,7 +22,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "router": ({"commitlog", "cython"}, WORLD),
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
     "rumq/session": ({"rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
-    "rumq/settings": ({"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"}, WORLD | {"os"}),
+    "rumq/settings": (
+        {"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"},
+        WORLD | {"os"},
+    ),
     "rumq/net": ({"trio", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.config", "rumq.events"}, set()),
     "rumq/shards": (
         {"trio", "router", "commitlog", "rumq.session", "rumq.errors", "rumq.config", "rumq.events"}, set(),

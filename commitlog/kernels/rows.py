@@ -115,9 +115,7 @@ def first_seen(rows: object, column: cython.Py_ssize_t, seen: object) -> list[tu
         number = words[i * 8 + column]
         if number < known and not marks[number]:
             marks[number] = 1
-            found.append(
-                (number, words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32))
-            )
+            found.append((number, words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)))
     return found
 
 

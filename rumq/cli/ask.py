@@ -23,7 +23,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", choices=("status", "clients", "ledger"))
-    parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="its data directory [rumq-data]")
+    parser.add_argument(
+        "-d", "--data", metavar="DIR", default="rumq-data", help="its data directory [rumq-data]"
+    )
     parser.add_argument("--client", metavar="ID", help="only this client [all]")
     parser.add_argument("-t", "--topic", metavar="TOPIC", help="only this topic, of the ledger [all]")
     parser.add_argument("--json", action="store_true", help="one JSON object")
@@ -66,4 +68,6 @@ def lines(reply: dict[str, Any]) -> list[str]:
 
 
 def as_pairs(row: dict[str, Any]) -> str:
-    return "  ".join(f"{name} {' '.join(value) if isinstance(value, list) else value}" for name, value in row.items())
+    return "  ".join(
+        f"{name} {' '.join(value) if isinstance(value, list) else value}" for name, value in row.items()
+    )

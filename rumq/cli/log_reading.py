@@ -32,7 +32,11 @@ def opened(data: str) -> LogReader:
 
 
 def as_time(ts_us: int) -> str:
-    return datetime.fromtimestamp(ts_us / 1_000_000, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(ts_us / 1_000_000, UTC)
+        .isoformat(timespec="microseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def print_segments(data: str, *, as_json: bool) -> int:
@@ -59,13 +63,18 @@ def print_segments(data: str, *, as_json: bool) -> int:
     table = [columns, *([str("-" if row[c] is None else row[c]) for c in columns] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
     for line in table:
-        cells = (cell.rjust(w) if 0 < i < 5 else cell.ljust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True)))
+        cells = (
+            cell.rjust(w) if 0 < i < 5 else cell.ljust(w)
+            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
         print("  ".join(cells).rstrip())
     print(f"{sum(row['records'] for row in rows):,} records, {sum(row['bytes'] for row in rows):,} bytes")
     return 0
 
 
-def print_records(data: str, topic_filter: str, start: str, stream: str | None, count: int | None, template: str) -> int:
+def print_records(
+    data: str, topic_filter: str, start: str, stream: str | None, count: int | None, template: str
+) -> int:
     """Each partition in its order; a gap is told on standard error and ends with status 1."""
     line = formatter(template)
     status, left = 0, count
@@ -75,7 +84,10 @@ def print_records(data: str, topic_filter: str, start: str, stream: str | None, 
             continue
         for found in view.chunks(first_lsn(view, topic_filter, start), view.end_lsn):
             if isinstance(found, Gap):
-                print(f"rumqd log: {view.name}: records {found.base_lsn} to {found.next_lsn - 1}: {found.why}", file=sys.stderr)
+                print(
+                    f"rumqd log: {view.name}: records {found.base_lsn} to {found.next_lsn - 1}: {found.why}",
+                    file=sys.stderr,
+                )
                 status = 1
                 continue
             for shown in records(view, found, topic_filter):
@@ -137,7 +149,11 @@ def print_verdicts(data: str, *, as_json: bool) -> int:
         if as_json:
             print(json.dumps(finding.__dict__))
         else:
-            lost = f", records {finding.base_lsn} to {finding.next_lsn - 1}" if finding.next_lsn > finding.base_lsn else ""
+            lost = (
+                f", records {finding.base_lsn} to {finding.next_lsn - 1}"
+                if finding.next_lsn > finding.base_lsn
+                else ""
+            )
             print(f"{finding.severity}: {finding.partition}: {finding.where}: {finding.what}{lost}")
     if not as_json:
         print("damaged, see above" if damaged else "sound: every checksum of every record matches")

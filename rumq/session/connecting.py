@@ -11,6 +11,7 @@ from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
 from rumq.session.limits import EXPIRES_NEVER, Limits
+from rumq.session.session import Shape
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -30,7 +31,7 @@ def accept(link: Link, connect: p.Connect) -> None:
         house.event("client.taken_over", old.link, by=link.transport.peer)
         old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
     alias_out = min(given.get("topic_alias_maximum", 0), limits.topic_alias_out_maximum)
-    shape = (5 if connect.version == 5 else 4, link.client_max_packet, alias_out)
+    shape = Shape(5 if connect.version == 5 else 4, link.client_max_packet, alias_out)
     session, present = house.registry.open(
         client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, now=house.monotonic
     )
@@ -44,10 +45,10 @@ def accept(link: Link, connect: p.Connect) -> None:
         properties = conditions(limits, told)
         if not connect.client_id:
             properties["assigned_client_identifier"] = client_id
-        if not connect.keep_alive or connect.keep_alive > limits.keep_alive_seconds_max:
-            if limits.keep_alive_seconds_max < 65535:
-                properties["server_keep_alive"] = limits.keep_alive_seconds_max
-                link.keep_alive = float(limits.keep_alive_seconds_max)
+        bound = limits.keep_alive_seconds_max
+        if bound < 65535 and (not connect.keep_alive or connect.keep_alive > bound):
+            properties["server_keep_alive"] = bound
+            link.keep_alive = float(bound)
     window = min(limits.inflight_max, given.get("receive_maximum", 65535))
     link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
     answer(link, p.Connack(present, Reason.SUCCESS, properties))

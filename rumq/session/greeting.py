@@ -23,6 +23,6 @@ def stranger(first: bytes) -> str:
         return "an HTTP request on an MQTT port"
     if first.startswith(b"SSH-"):
         return "an SSH client on an MQTT port"
-    if first.startswith(b"PROXY ") or first.startswith(b"\r\n\r\n\x00\r\nQUIT\n"):
+    if first.startswith((b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")):
         return "a PROXY protocol header, and this listener expects none"
     return f"the first packet is not CONNECT (it begins with 0x{first[0]:02X})"

@@ -188,7 +188,7 @@ class Link:
             raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")
 
     def _answer_ping(self) -> None:
-        """Answer behind the acknowledgements that are on their way, so that an answer says: all before is dealt with."""
+        """Answer behind the acknowledgements that are on their way, so that one says: all before is done."""
         assert self.wire is not None
         self.wire.acks += PINGRESP
 

@@ -105,7 +105,7 @@ class Outflow:
         """How many messages of QoS 1 and 2 the client would take now."""
         if self.window is None:
             self.window = self._make_window()
-        return self.window.credit()
+        return int(self.window.credit())
 
     def cut_at(self, owned: tuple[Any, ...], sent: int) -> int:
         """The socket took `sent` bytes of a blob and no more: how many to keep in the outbox, to end a frame.
@@ -117,7 +117,7 @@ class Outflow:
         if frame < count:
             self.delivered -= count - frame
             self._commands.append(Blocked(reader, partition, blob.lsn(frame)))
-        return blob.start(frame) - begin
+        return int(blob.start(frame) - begin)
 
     def offer_retained(self, builds: list[Build], code: int) -> None:
         """Take retained messages; while some wait for room or credit, nothing else is taken.

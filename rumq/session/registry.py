@@ -1,6 +1,6 @@
 """Every session of this broker by client id: found again, taken over, expired; and wills that wait.
 
-MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, in monotonic seconds. Knows no socket."""
+MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, monotonic seconds. Knows no socket."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ A session is its subscriptions and cursors (kept by the router as a `Subscriber`
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from router.subscriber import Subscriber
 from rumq.mqtt.kernels.window import Window
@@ -14,6 +14,14 @@ from rumq.mqtt.packets import Will
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
+
+
+class Shape(NamedTuple):
+    """What of a client shapes the bytes it gets. packet_max, alias_max: 0 for none."""
+
+    version: int
+    packet_max: int
+    alias_max: int
 
 
 class Session:

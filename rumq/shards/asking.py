@@ -31,7 +31,8 @@ def answer(driver: Driver, question: dict[str, Any]) -> dict[str, Any]:
         rows = driver.ledger.rows(client, topic)
         return {
             "undelivered": [
-                {"reason": r.why, "client_id": r.client_id, "topic": r.topic, "records": r.records} for r in rows
+                {"reason": r.why, "client_id": r.client_id, "topic": r.topic, "records": r.records}
+                for r in rows
             ]
         }
     raise Unknown(question.get("ask"))

@@ -58,7 +58,8 @@ class Blobs:
         """The group's forms as the kernel takes them."""
         cache: list[list[fanout.Form]] | None = group.cache  # type: ignore[assignment]
         if cache is None:
-            cache = group.cache = [[] for _ in self._located]
+            cache = [[] for _ in self._located]
+            group.cache = cache
         forms = cache[partition]
         while len(forms) < len(group.forms):
             located = self._located[partition] if group.wants.located else b""

@@ -43,7 +43,7 @@ def reachable(directory: str) -> str:
     return f"/proc/self/fd/{os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}/{NAME}"
 
 
-async def one(stream: trio.SocketStream, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+async def one(stream: trio.abc.Stream, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     with trio.move_on_after(SECONDS_MAX):
         async with stream:
             line = bytearray()

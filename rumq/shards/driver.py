@@ -21,12 +21,13 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import fanout, ingest
 from rumq.mqtt.kernels.ingest import Batch, Wire
 from rumq.mqtt.packets import Publish, Will
+from rumq.mqtt.properties import Properties
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
 from rumq.session.link import Link
 from rumq.session.outflow import Outflow
 from rumq.session.registry import Registry
-from rumq.session.session import Session
+from rumq.session.session import Session, Shape
 from rumq.session.watch import Watch
 from rumq.shards.blobs import Blobs, wire_form
 from rumq.shards.repeat import Repeat
@@ -270,7 +271,10 @@ class Driver:
 
     def _deliver(self, effect: Deliver) -> None:
         group = effect.group
-        (version, packet_max, alias_max), key = group.wants.shape  # type: ignore[misc]
+        shape: Shape
+        key: str | None
+        shape, key = group.wants.shape  # type: ignore[misc]
+        version, packet_max, alias_max = shape
         v5 = version == 5
         if alias_max:
             for reader in effect.readers:
@@ -340,7 +344,8 @@ class Driver:
         flow = reader.sink
         if not isinstance(flow, Outflow):
             return
-        (version, packet_max, _), _ = reader.group.wants.shape  # type: ignore[misc]
+        shape: Shape = reader.group.wants.shape[0]  # type: ignore[index]
+        version, packet_max, _ = shape
         form = wire_form(effect.form, version == 5, b"", always_retain=True)
         by_partition: dict[int, list[Any]] = {}
         for message in effect.messages:
@@ -394,14 +399,11 @@ class Driver:
     # What the broker publishes itself
 
     def _publish_will(self, session: Session, will: Will) -> None:
-        properties = {k: v for k, v in will.properties.items() if k != "will_delay_interval"}
-        self.publish(
-            Publish(
-                will.topic, will.payload, will.qos, will.retain, False, 1 if will.qos else None, properties
-            ),  # type: ignore[arg-type]
-            session.client_id,
-            5 if session.version == 5 else 4,
-        )
+        properties: Properties = {**will.properties}
+        properties.pop("will_delay_interval", None)
+        packet_id = 1 if will.qos else None
+        packet = Publish(will.topic, will.payload, will.qos, will.retain, False, packet_id, properties)
+        self.publish(packet, session.client_id, 5 if session.version == 5 else 4)
 
     def publish(self, packet: Publish, client_id: str, version: int = 5) -> None:
         """Publish on behalf of a client that is not there to do it."""

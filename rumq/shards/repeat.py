@@ -55,9 +55,9 @@ class Repeat:
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
             self._reading.discard(link)
             feed.keep_cold(chunks or [])
-            if not chunks or not chunks[0].base_lsn <= lsn < chunks[0].next_lsn:
-                if link.unsent and not link.closed:
-                    self._give_up(link, link.unsent.popleft()[0], "damaged")
+            found = bool(chunks) and chunks[0].base_lsn <= lsn < chunks[0].next_lsn
+            if not found and link.unsent and not link.closed:
+                self._give_up(link, link.unsent.popleft()[0], "damaged")
             self.go_on(link)
 
         self._driver.reader.submit(read.run, done)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from commitlog import Chunk
-from rumq.mqtt.properties import Properties, decode_properties
 from rumq.mqtt.packet_types import PacketType
+from rumq.mqtt.properties import Properties, decode_properties
 from rumq.mqtt.wire import Fields
 
 ROW = np.dtype(
@@ -80,7 +80,9 @@ class Columns:
         # Byte i of the output is byte i + (where its payload starts - where it goes) of the frames.
         shift = np.repeat(starts - offsets[:-1], lengths)
         data = self._frames[np.arange(total, dtype=np.int64) + shift] if total else np.zeros(0, np.uint8)
-        return pa.Array.from_buffers(pa.binary(), len(self), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+        return pa.Array.from_buffers(
+            pa.binary(), len(self), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        )
 
     def qos(self) -> pa.Array:
         return pa.array((self._rows["flags"] & 3).astype(np.int8))
@@ -121,9 +123,9 @@ def named(numbers: Any, names: dict[int, bytes]) -> pa.Array:
     """Numbers as names: each distinct one is looked up once."""
     distinct, inverse = np.unique(numbers, return_inverse=True)
     words = [names[n].decode() if n in names else None for n in distinct.tolist()]
-    return pa.DictionaryArray.from_arrays(pa.array(inverse.astype(np.int32)), pa.array(words, pa.string())).cast(
-        pa.string()
-    )
+    return pa.DictionaryArray.from_arrays(
+        pa.array(inverse.astype(np.int32)), pa.array(words, pa.string())
+    ).cast(pa.string())
 
 
 MAKERS: dict[str, Callable[[Columns], pa.Array]] = {

@@ -85,7 +85,9 @@ def moment(name: str, value: str | None) -> int | None:
     try:
         parsed = datetime.fromisoformat(value)
     except ValueError:
-        raise BadOption(name, value, "milliseconds since 1970, or a time such as 2026-11-20T06:00:00Z") from None
+        raise BadOption(
+            name, value, "milliseconds since 1970, or a time such as 2026-11-20T06:00:00Z"
+        ) from None
     if parsed.tzinfo is None:
         parsed = parsed.replace(tzinfo=UTC)
     return round(parsed.timestamp() * 1_000_000)

@@ -42,7 +42,7 @@ class DataLoss(Exception):
 
 
 @dataclass
-class Range(InputPartition):  # type: ignore[misc]
+class Range(InputPartition):
     """Records start..end of one partition of the log."""
 
     partition: str
@@ -50,7 +50,7 @@ class Range(InputPartition):  # type: ignore[misc]
     end: int
 
 
-class RumqDataSource(DataSource):  # type: ignore[misc]
+class RumqDataSource(DataSource):
     """A row a message."""
 
     @classmethod
@@ -64,7 +64,7 @@ class RumqDataSource(DataSource):  # type: ignore[misc]
         return RumqReader(parse(self.options), schema)
 
 
-class RumqReader(DataSourceReader):  # type: ignore[misc]
+class RumqReader(DataSourceReader):
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._schema = schema
@@ -73,7 +73,9 @@ class RumqReader(DataSourceReader):  # type: ignore[misc]
         try:
             views = LogReader(RealFiles(), self._options.path).partitions()
         except OSError as fault:
-            raise BadOption("path", self._options.path, f"a data directory of rumq ({fault.strerror or fault})") from None
+            raise BadOption(
+                "path", self._options.path, f"a data directory of rumq ({fault.strerror or fault})"
+            ) from None
         if self._options.stream is None:
             return views
         chosen = [view for view in views if view.stream == self._options.stream]
@@ -88,7 +90,9 @@ class RumqReader(DataSourceReader):  # type: ignore[misc]
         views = self._views()
         for option, said in (("startingOffsets", options.starts), ("endingOffsets", options.ends)):
             if isinstance(said, dict) and (unknown := set(said) - {view.name for view in views}):
-                raise BadOption(option, ", ".join(sorted(unknown)), f"partitions of {[v.name for v in views]}")
+                raise BadOption(
+                    option, ", ".join(sorted(unknown)), f"partitions of {[v.name for v in views]}"
+                )
         for view in views:
             start, end = self._bounds(view)
             if start < view.first_lsn:
@@ -119,8 +123,9 @@ class RumqReader(DataSourceReader):  # type: ignore[misc]
             end = view.first_lsn
         return start, end
 
-    def read(self, partition: Range) -> Iterator[Any]:
+    def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield record batches of a range, cut by rows and bytes."""
+        assert isinstance(partition, Range)
         if partition.start >= partition.end:
             return
         import pyarrow as pa
@@ -176,7 +181,9 @@ def together(parts: list[Any], schema: Any) -> Iterator[Any]:
     if parts:
         import pyarrow as pa
 
-        yield from pa.Table.from_batches(parts, schema).combine_chunks().to_batches(max_chunksize=BATCH_ROWS_MAX)
+        yield from (
+            pa.Table.from_batches(parts, schema).combine_chunks().to_batches(max_chunksize=BATCH_ROWS_MAX)
+        )
 
 
 _settled = False

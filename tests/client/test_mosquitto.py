@@ -1,0 +1,155 @@
+"""The client against a broker that nobody here wrote, over a Unix socket: no port is taken."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from rumq.client import Client, Outgoing, Refused, Will, connect_over
+from rumq.client.link import OpenStream
+
+MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+pytestmark = [
+    pytest.mark.mosquitto,
+    pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def open_stream() -> Iterator[OpenStream]:
+    assert MOSQUITTO is not None
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "mosquitto.conf")
+        config.write_text(f"user root\nlistener 0 {folder}/socket\nallow_anonymous true\nlog_dest stderr\n")
+        process = subprocess.Popen([MOSQUITTO, "-v", "-c", str(config)], stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        try:
+            assert any("running" in line for line in process.stderr)
+            # Nobody reads on: a broker that fills the pipe would wait, and these tests do not.
+            yield partial(trio.open_unix_socket, f"{folder}/socket")
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def run(main: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
+        with trio.fail_after(20):
+            await main()
+
+    trio.run(limited)
+
+
+async def payloads(client: Client, count: int) -> list[bytes]:
+    found: list[bytes] = []
+    while len(found) < count:
+        found += [message.payload for message in await client.receive_batch(messages_max=count - len(found))]
+    return found
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_messages_arrive_once_and_in_order(open_stream: OpenStream, version: int, qos: int) -> None:
+    async def main() -> None:
+        async with (
+            connect_over(open_stream, version=version, client_id=f"sub-{version}{qos}") as subscriber,
+            connect_over(open_stream, version=version) as publisher,
+        ):
+            assert await subscriber.subscribe(f"a/{version}/{qos}/#", qos=qos) == qos
+            batch = [Outgoing(f"a/{version}/{qos}/x", b"%d" % number, qos) for number in range(100)]
+            await publisher.publish_batch(batch)
+            assert await payloads(subscriber, 100) == [message.payload for message in batch]
+
+    run(main)
+
+
+def test_properties_arrive_as_they_were_sent(open_stream: OpenStream) -> None:
+    async def main() -> None:
+        properties = {
+            "content_type": "text/plain",
+            "correlation_data": b"\0\1",
+            "response_topic": "answer",
+            "user_properties": [("a", "1"), ("a", "2")],
+        }
+        async with connect_over(open_stream) as client:
+            await client.subscribe("p", qos=1, identifier=7)
+            await client.publish("p", "hello", qos=1, properties=properties)
+            [message] = await client.receive_batch()
+            assert message.properties == properties | {"subscription_identifiers": [7]}
+
+    run(main)
+
+
+def test_a_session_outlives_its_connection(open_stream: OpenStream) -> None:
+    async def main() -> None:
+        join = partial(connect_over, open_stream, client_id="stays", session_expiry=60, clean_start=False)
+        async with join() as client:
+            assert not client.connack.session_present
+            await client.subscribe("s", qos=1)
+        async with connect_over(open_stream) as publisher:
+            await publisher.publish("s", b"meanwhile", qos=1)
+        async with join() as client:
+            assert client.connack.session_present
+            assert await payloads(client, 1) == [b"meanwhile"]
+        async with join() as client:  # acknowledged by leaving: it does not come again
+            await client.publish("s", b"next", qos=1)
+            assert await payloads(client, 1) == [b"next"]
+
+    run(main)
+
+
+def test_retained_messages_and_wills(open_stream: OpenStream) -> None:
+    async def main() -> None:
+        async with connect_over(open_stream) as watcher:
+            with pytest.raises(ZeroDivisionError):
+                await vanish()
+            await watcher.subscribe("will", qos=1)
+            [message] = await watcher.receive_batch()
+            assert (message.payload, message.retain) == (b"gone", True)
+            await watcher.publish("will", b"", retain=True, qos=1)
+
+    async def vanish() -> None:
+        async with connect_over(open_stream, will=Will("will", b"gone", 1, True)) as client:
+            await client.publish("x", b"", qos=1)
+            raise ZeroDivisionError
+
+    run(main)
+
+
+def test_who_is_taken_over_is_told(open_stream: OpenStream) -> None:
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            taken_over = trio.Event()
+
+            async def first(*, task_status: trio.TaskStatus[None]) -> None:
+                with pytest.raises(Refused, match="0x8E"):
+                    await hold(task_status)
+                taken_over.set()
+
+            async def hold(task_status: trio.TaskStatus[None]) -> None:
+                async with connect_over(open_stream, client_id="one", reconnect=True) as client:
+                    task_status.started()
+                    await client.receive_batch()
+
+            await nursery.start(first)
+            async with connect_over(open_stream, client_id="one"):
+                await taken_over.wait()
+
+    run(main)
+
+
+def test_a_keep_alive_of_one_second_is_kept(open_stream: OpenStream) -> None:
+    """Mosquitto hangs up after one and a half; this is the one test here that lets real time pass."""
+
+    async def main() -> None:
+        async with connect_over(open_stream, keep_alive=1) as client:
+            with trio.move_on_after(1.8):
+                await client.receive_batch()
+            await client.publish("k", b"", qos=1)
+
+    run(main)
