@@ -159,6 +159,14 @@ class RealFiles:
         return handle
 
 
+def whole_file(files: Files, path: str) -> bytes:
+    handle = files.open(path)
+    try:
+        return files.read(handle, 0, files.size(path))
+    finally:
+        files.close(handle)
+
+
 def replace_file(files: Files, path: str, content: bytes) -> None:
     """Put a whole small file in place, so that a crash leaves the old one or the new one."""
     temporary = path + ".new"

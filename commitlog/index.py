@@ -160,6 +160,11 @@ def load_index(files: Files, segment_path: str, stop: int | None = None) -> tupl
     return read_segment(files, segment_path, stop)
 
 
+def rebuilt_index(files: Files, segment_path: str, end_lsn: int) -> bytes:
+    """The index file that the segment alone gives."""
+    return encode_index(read_segment(files, segment_path)[0], end_lsn)
+
+
 class Draft:
     """What the writer of a segment gathers on its way, so that its index needs no second look at the file."""
 

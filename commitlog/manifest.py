@@ -20,17 +20,22 @@ def encode_edit(edit: dict[str, Any]) -> bytes:
 
 
 def decode_edits(raw: bytes) -> list[dict[str, Any]]:
-    """Every edit up to the first that does not check: a torn last line is none."""
+    """Every edit that checks: a torn last line is none, a damaged one hides no other."""
     edits = []
     for line in raw.split(b"\n")[:-1]:
         crc, _, text = line.partition(b" ")
         try:
-            if len(crc) != 8 or int(crc, 16) != crc32(text):
-                break
-            edits.append(json.loads(text))
+            if len(crc) == 8 and int(crc, 16) == crc32(text):
+                edits.append(json.loads(text))
         except ValueError:
-            break
+            pass
     return edits
+
+
+def bad_lines(raw: bytes) -> list[int]:
+    """Numbers, from 1, of the lines that do not check; a torn last line is none."""
+    lines = raw.split(b"\n")[:-1]
+    return [number for number, line in enumerate(lines, 1) if not decode_edits(line + b"\n")]
 
 
 class Manifest:

@@ -40,6 +40,7 @@ class SegmentView:
     sealed: bool
     bytes: int
     salt: int
+    stop: int = 0  # the byte behind what counts
     places: list[Place] = field(default_factory=list, repr=False)
     first_ts: int = 0
     last_ts: int = 0
@@ -56,6 +57,7 @@ class PartitionView:
         self._topics: dict[int, bytes] = {}
         self._publishers: dict[int, bytes] = {}
         self._segments: list[SegmentView] = []
+        self.held = held
         self.unreadable: list[str] = []
         self._look(held)
         self.first_lsn = max(self._first, self._segments[0].base_lsn if self._segments else 0)
@@ -108,7 +110,9 @@ class PartitionView:
                 index, end_lsn = load_index(self._files, path)
                 self._topics.update(index.names)
                 self._publishers.update(index.publishers)
-                segment = SegmentView(path, header.base_lsn, end_lsn, True, size, header.salt, index.places)
+                segment = SegmentView(
+                    path, header.base_lsn, end_lsn, True, size, header.salt, size, index.places
+                )
                 marks.append(end_lsn)
             else:
                 stop = size if edit is None else int(str(edit["position"]))
@@ -125,7 +129,7 @@ class PartitionView:
         self, handle: int, path: str, base_lsn: int, salt: int, stop: int, marks: list[int]
     ) -> SegmentView:
         """A segment that is written to, or that was not sealed: chunk by chunk."""
-        segment = SegmentView(path, base_lsn, base_lsn, False, 0, salt)
+        segment = SegmentView(path, base_lsn, base_lsn, False, 0, salt, stop)
         for position, header in walk(self._files, handle, salt, SEGMENT_HEADER_BYTES, stop):
             marks.append(header.durable_lsn)
             if header.kind == SEAL:

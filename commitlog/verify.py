@@ -1,126 +1,239 @@
-"""Check a data directory completely: every checksum, the chain of chunks, the density of both numbers.
+"""Check every byte of a data directory that says something, from another process. docs/log-format.md.
 
-Takes no lock, writes nothing, works beside a running broker. What it finds are plain facts with their exact range."""
+Takes no lock and writes nothing. Every CRC, the chain of chunk headers, that lsns and topic offsets are dense, that an
+index says what its segment says, that manifest and snapshot check. Knows nothing of what a message means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from zlib import crc32
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
-from commitlog.chunk import HEADER_BYTES, SEAL, maybe_header, split_body
+from commitlog.chunk import HEADER_BYTES, SEAL, Header, decode_aux, maybe_header, split_body
 from commitlog.errors import Damaged
-from commitlog.files import Files
-from commitlog.index import decode_index, encode_index, index_path, read_segment
+from commitlog.files import Files, whole_file
+from commitlog.index import index_path, rebuilt_index
+from commitlog.manifest import NAME as MANIFEST
+from commitlog.manifest import bad_lines, decode_edits
 from commitlog.reader import LogReader, PartitionView, SegmentView
-from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault
+from commitlog.retention import SNAPSHOT, decode_snapshot
+from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault, probe, read_header
+
+Severity = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One fact. severity: "damage" loses the records named, "notice" loses nothing."""
+class Finding(NamedTuple):
+    """What is not as it should be.
 
-    severity: str
+    severity: "error": records cannot be read, or are not what they should be; "warning": something that is made again
+    from the segments; "note": what a stop without a goodbye leaves behind
+    where: file and byte; base_lsn, next_lsn: the records concerned, equal when there are none
+    """
+
+    severity: Severity
     partition: str
     where: str
     what: str
-    base_lsn: int = 0
-    next_lsn: int = 0
+    base_lsn: int
+    next_lsn: int
 
 
 def verify(files: Files, root: str) -> Iterator[Finding]:
-    """Everything that is wrong, partition by partition; nothing when all is sound."""
+    """Look at everything; yields nothing when all is sound. Reads every byte once; a broker may run meanwhile.
+
+    raises: FileNotFoundError when there is no data directory
+    """
     for view in LogReader(files, root).partitions():
-        yield from verify_partition(files, view)
+        yield from PartitionCheck(files, view).run()
 
 
-def verify_partition(files: Files, view: PartitionView) -> Iterator[Finding]:
-    for problem in view.unreadable:
-        yield Finding("damage", view.name, view.directory, problem)
-    expected = view.first_lsn
-    offsets: dict[int, int] = {}
-    for segment in view.segments():
-        if segment.base_lsn > expected:
-            yield Finding(
-                "damage", view.name, segment.path, "no segment has these records", expected, segment.base_lsn
-            )
-        yield from verify_segment(files, view, segment, offsets)
-        expected = max(expected, segment.end_lsn)
-        if segment.sealed:
-            yield from verify_index(files, view, segment)
+@dataclass
+class PartitionCheck:
+    """One partition. expected: the lsn that must come next; offsets: topic id -> its next offset."""
+
+    files: Files
+    view: PartitionView
+    expected: int = 0
+    last_ts: int = 0
+    offsets: dict[int, int] = field(default_factory=dict)
+
+    def run(self) -> Iterator[Finding]:
+        yield from self._manifest()
+        yield from self._snapshot()
+        self.expected = self.view.first_lsn
+        for problem in self.view.unreadable:
+            yield self.found("error", self.view.directory, problem)
+        for segment in self.view.segments():
+            if segment.base_lsn > self.expected:
+                missing = self.expected, segment.base_lsn
+                yield self.found("error", segment.path, "records before it are missing", *missing)
+            self.expected = segment.base_lsn
+            yield from SegmentCheck(self, segment).run()
+            self.expected = max(self.expected, segment.end_lsn)
+
+    def found(
+        self, severity: Severity, where: str, what: str, base_lsn: int | None = None, next_lsn: int = 0
+    ) -> Finding:
+        base = self.expected if base_lsn is None else base_lsn
+        return Finding(severity, self.view.name, where, what, base, max(base, next_lsn))
+
+    def _manifest(self) -> Iterator[Finding]:
+        path = f"{self.view.directory}/{MANIFEST}"
+        if not self.files.exists(path):
+            yield self.found("warning", path, "the manifest is missing")
+            return
+        raw = whole_file(self.files, path)
+        for line in bad_lines(raw):
+            yield self.found("warning", path, f"line {line} does not match its checksum")
+        present = set(self.files.names(self.view.directory))
+        first = self.view.first_lsn
+        for edit in decode_edits(raw):
+            if edit["edit"] in ("seal", "end") and edit["end_lsn"] > first and edit["segment"] not in present:
+                base = int(edit["segment"][:20])
+                if base < edit["end_lsn"]:
+                    yield self.found("error", path, f"{edit['segment']} is gone", base, edit["end_lsn"])
+            if edit["edit"] == "gap" and edit["next_lsn"] > first:
+                lost = edit["base_lsn"], edit["next_lsn"]
+                yield self.found("error", path, f"known to be lost: {edit['why']}", *lost)
+
+    def _snapshot(self) -> Iterator[Finding]:
+        path = f"{self.view.directory}/{SNAPSHOT}"
+        if self.files.exists(path) and decode_snapshot(whole_file(self.files, path)) is None:
+            yield self.found("warning", path, "the snapshot does not match its checksum")
 
 
-def verify_segment(
-    files: Files, view: PartitionView, segment: SegmentView, offsets: dict[int, int]
-) -> Iterator[Finding]:
-    """Walk the chunks one by one, by what each header says of the next."""
-    handle = files.open(segment.path)
-    try:
-        position, chain, lsn = SEGMENT_HEADER_BYTES, 0, segment.base_lsn
-        while lsn < segment.end_lsn or position < segment.bytes:
+@dataclass
+class SegmentCheck:
+    """One segment: from its first chunk to the last that counts."""
+
+    partition: PartitionCheck
+    segment: SegmentView
+    chain: int | None = 0  # None: the chunk before could not be read
+    names: set[int] = field(default_factory=set)
+    publishers: set[int] = field(default_factory=lambda: {0})
+    sealed: bool = False
+    damaged: bool = False  # a name may have stood in what cannot be read
+
+    def run(self) -> Iterator[Finding]:
+        files, path = self.partition.files, self.segment.path
+        try:
+            handle = files.open(path)
+        except FileNotFoundError:
+            return  # retention took it while we looked
+        try:
+            try:
+                read_header(files, handle, path)
+            except Damaged as damage:
+                yield self._at(0, "warning", f"{damage.what}; what it says is taken from the first chunk")
+            yield from self._chunks(handle)
+        finally:
+            files.close(handle)
+        if self.segment.sealed and not self.sealed:
+            yield self._at(self.segment.bytes, "warning", "it is called sealed, but no SEAL chunk ends it")
+        yield from self._index()
+
+    def _at(
+        self, position: int, severity: Severity, what: str, base: int | None = None, end: int = 0
+    ) -> Finding:
+        return self.partition.found(severity, f"{self.segment.path}:{position}", what, base, end)
+
+    def _chunks(self, handle: int) -> Iterator[Finding]:
+        files, segment, state = self.partition.files, self.segment, self.partition
+        position = SEGMENT_HEADER_BYTES
+        while position < segment.stop:
             header = maybe_header(files.read(handle, position, HEADER_BYTES), segment.salt)
-            where = f"{segment.path} at {position}"
-            if header is None:
-                if lsn < segment.end_lsn:
-                    yield Finding("damage", view.name, where, "no chunk begins here", lsn, segment.end_lsn)
-                elif segment.sealed:
-                    yield Finding(
-                        "notice", view.name, where, f"{segment.bytes - position} bytes behind the seal"
-                    )
-                return
-            if header.chain != chain:
-                yield Finding(
-                    "damage", view.name, where, "it does not follow the chunk before it", lsn, header.base_lsn
-                )
-            if header.base_lsn != lsn:
-                yield Finding(
-                    "damage", view.name, where, "records are missing before it", lsn, header.base_lsn
-                )
-            if header.base_lsn >= segment.end_lsn and header.kind in HOLDS_RECORDS:
-                return  # not known to be committed: not part of what can be read
+            if header is None or position + header.total_len > segment.stop:
+                following = next(probe(files, handle, segment.salt, position, segment.stop), None)
+                yield from self._hole(position, following)
+                if following is None:
+                    return
+                state.expected, self.chain = max(following[1].base_lsn, state.expected), None
+                position = following[0]
+                continue
             body = files.read(handle, position + HEADER_BYTES, header.body_len)
             fault = body_fault(header, body)
-            if fault is not None:
-                yield Finding("damage", view.name, where, fault, header.base_lsn, header.next_lsn)
-            elif header.kind in HOLDS_RECORDS:
-                yield from verify_offsets(view, where, header.base_lsn, split_body(header, body)[0], offsets)
-            chain, lsn = header.crc, header.next_lsn
-            position += header.total_len
-            if header.kind == SEAL:
+            if fault is not None and header.next_lsn > segment.end_lsn:
+                yield from self._hole(position, None)
                 return
-    finally:
-        files.close(handle)
+            yield from self._header(position, header)
+            if fault is not None:
+                self._lose()
+                lost = header.base_lsn, header.next_lsn
+                yield self._at(position, "error", f"a chunk is damaged: {fault}", *lost)
+            else:
+                yield from self._body(position, header, body)
+            self.chain = header.crc
+            self.sealed = header.kind == SEAL
+            state.expected = max(state.expected, header.next_lsn)
+            position += header.total_len
 
+    def _hole(self, position: int, following: tuple[int, Header] | None) -> Iterator[Finding]:
+        """Bytes that are no chunk: damage if something that counts comes behind, or must have been there."""
+        state, segment = self.partition, self.segment
+        end = following[1].base_lsn if following is not None else segment.end_lsn
+        if end > state.expected or following is not None:
+            yield self._at(position, "error", "no chunk can be read here", state.expected, end)
+            self._lose()
+        elif not state.view.held:
+            size = segment.bytes - position
+            yield self._at(position, "note", f"{size} bytes behind the last whole chunk do not count")
 
-def verify_offsets(
-    view: PartitionView, where: str, base_lsn: int, rows: memoryview, offsets: dict[int, int]
-) -> Iterator[Finding]:
-    """Each topic's offsets follow one another."""
-    words = rows.cast("I")
-    for row in range(len(words) // 8):
-        topic, offset = words[row * 8], words[row * 8 + 2] | words[row * 8 + 3] << 32
-        known = offsets.get(topic)
-        if known is not None and offset != known + 1:
-            what = f"topic {topic} goes from offset {known} to {offset}"
-            yield Finding("damage", view.name, where, what, base_lsn + row, base_lsn + row + 1)
-        offsets[topic] = offset
+    def _lose(self) -> None:
+        """A chunk is lost: topics may go on at any offset, and names may be missing."""
+        self.damaged = True
+        self.partition.offsets.clear()
 
+    def _header(self, position: int, header: Header) -> Iterator[Finding]:
+        state = self.partition
+        lsns = header.base_lsn, header.next_lsn
+        if self.chain is not None and header.chain != self.chain:
+            yield self._at(
+                position, "error", "the chunk before it is not the one it was written behind", *lsns
+            )
+        if header.base_lsn != state.expected:
+            what = f"lsn {header.base_lsn} where {state.expected} must come"
+            yield self._at(position, "error", what, *sorted((header.base_lsn, state.expected)))
+        if header.kind in HOLDS_RECORDS and header.count:
+            if header.base_ts < state.last_ts:
+                yield self._at(position, "error", "its time is before that of the chunk before", *lsns)
+            state.last_ts = max(state.last_ts, header.base_ts)
+        if header.durable_lsn > header.next_lsn:
+            yield self._at(
+                position, "error", f"calls lsn {header.durable_lsn} durable, which came later", *lsns
+            )
 
-def verify_index(files: Files, view: PartitionView, segment: SegmentView) -> Iterator[Finding]:
-    """The index says what the segment says; if not it is made again, and nothing is lost."""
-    path = index_path(segment.path)
-    if not files.exists(path):
-        yield Finding("notice", view.name, path, "there is no index yet: searches read the segment")
-        return
-    handle = files.open(path)
-    try:
-        raw = files.read(handle, 0, files.size(path))
-        decode_index(raw, path)
-    except Damaged as damage:
-        yield Finding("notice", view.name, path, damage.what)
-        return
-    finally:
-        files.close(handle)
-    index, end_lsn = read_segment(files, segment.path)
-    if crc32(encode_index(index, end_lsn)) != crc32(raw):
-        yield Finding("notice", view.name, path, "the index does not say what its segment says")
+    def _body(self, position: int, header: Header, body: bytes) -> Iterator[Finding]:
+        rows, _, aux = split_body(header, body)
+        found = decode_aux(aux)
+        self.names.update(number for number, _, _ in found.topics)
+        self.publishers.update(number for number, _ in found.publishers)
+        words = rows.cast("I")
+        late = 0
+        wrong: set[str] = set()
+        for row in range(header.count):
+            at = row * 8
+            topic_id, offset = words[at], words[at + 2] | words[at + 3] << 32
+            expected = self.partition.offsets.get(topic_id)
+            if expected is not None and offset != expected:
+                wrong.add(f"topic {topic_id} goes from offset {expected} to {offset}")
+            self.partition.offsets[topic_id] = offset + 1
+            if not self.damaged and topic_id not in self.names:
+                wrong.add(f"topic {topic_id} has no name in this segment")
+            if not self.damaged and words[at + 6] not in self.publishers:
+                wrong.add(f"publisher {words[at + 6]} has no name in this segment")
+            if words[at + 4] < late:
+                wrong.add("time runs backwards in it")
+            late = words[at + 4]
+        for what in sorted(wrong):
+            yield self._at(position, "error", what, header.base_lsn, header.next_lsn)
+
+    def _index(self) -> Iterator[Finding]:
+        files, path = self.partition.files, index_path(self.segment.path)
+        if not self.segment.sealed:
+            return
+        if not files.exists(path):
+            yield self.partition.found("note", path, "it is not indexed yet")
+        elif not self.damaged and whole_file(files, path) != rebuilt_index(
+            files, self.segment.path, self.segment.end_lsn
+        ):
+            yield self.partition.found("warning", path, "it does not say what its segment says")

@@ -33,7 +33,7 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
 
     returns: chunk flags and QoS 2 tags of the whole. The buffer must have room for all of it.
     """
-    out: cython.uchar[::1] = buffer
+    out: cython.uchar[::1] = memoryview(buffer)
     words: cython.uint[::1] = memoryview(buffer).cast("I")
     rows: cython.const[cython.uchar][::1]
     frames: cython.const[cython.uchar][::1]
@@ -51,8 +51,8 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
     ts_more: cython.uint
     tags: bytearray = bytearray()
     for chunk in chunks:
-        rows = chunk.rows
-        frames = chunk.frames
+        rows = memoryview(chunk.rows)
+        frames = memoryview(chunk.frames)
         count = rows.shape[0] // 32
         ts_more = chunk.base_ts - base_ts
         copy(out, row_at, rows, rows.shape[0])
@@ -81,7 +81,7 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
 def number_rows(rows: object, count: cython.Py_ssize_t, next_offsets: object) -> cython.Py_ssize_t:
     """Give each row the next offset of its topic. Returns -1, or the row whose topic id is unknown."""
     words: cython.uint[::1] = memoryview(rows).cast("I")
-    following: cython.ulonglong[::1] = next_offsets
+    following: cython.ulonglong[::1] = memoryview(next_offsets)
     known: cython.Py_ssize_t = following.shape[0]
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
@@ -105,7 +105,7 @@ def first_seen(rows: object, column: cython.Py_ssize_t, seen: object) -> list[tu
     seen: a byte a number, long enough for every number in the rows
     """
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    marks: cython.uchar[::1] = seen
+    marks: cython.uchar[::1] = memoryview(seen)
     known: cython.Py_ssize_t = marks.shape[0]
     total: cython.Py_ssize_t = words.shape[0] // 8
     i: cython.Py_ssize_t
@@ -179,7 +179,7 @@ def topic_column(rows: object) -> bytes:
 def count_topics(column: object, counts: object) -> None:
     """Count each topic of a column into `counts` (array of u32 by topic id)."""
     ids: cython.const[cython.uint][::1] = memoryview(column).cast("I")
-    by_topic: cython.uint[::1] = counts
+    by_topic: cython.uint[::1] = memoryview(counts)
     known: cython.Py_ssize_t = by_topic.shape[0]
     i: cython.Py_ssize_t
     for i in range(ids.shape[0]):
@@ -190,8 +190,8 @@ def count_topics(column: object, counts: object) -> None:
 def place_rows(column: object, first_row: cython.uint, starts: object, out: object) -> None:
     """Put the numbers of rows (from `first_row`) behind one another by topic: out[starts[topic]++] = row."""
     ids: cython.const[cython.uint][::1] = memoryview(column).cast("I")
-    at: cython.uint[::1] = starts
-    numbers: cython.uint[::1] = out
+    at: cython.uint[::1] = memoryview(starts)
+    numbers: cython.uint[::1] = memoryview(out)
     known: cython.Py_ssize_t = at.shape[0]
     i: cython.Py_ssize_t
     topic: cython.uint
