@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -27,8 +28,7 @@ async def serve(directory: str, answer: Callable[[dict[str, Any]], dict[str, Any
         await sock.bind(reachable(directory))
         os.chmod(path, 0o600)
         sock.listen(16)
-        listener = trio.SocketListener(sock)
-        await trio.serve_listeners(lambda stream: one(stream, answer), [listener])
+        await trio.serve_listeners(partial(one, answer), [trio.SocketListener(sock)])
     finally:
         sock.close()
         if os.path.exists(path):
@@ -43,7 +43,7 @@ def reachable(directory: str) -> str:
     return f"/proc/self/fd/{os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}/{NAME}"
 
 
-async def one(stream: trio.abc.Stream, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+async def one(answer: Callable[[dict[str, Any]], dict[str, Any]], stream: trio.abc.Stream) -> None:
     with trio.move_on_after(SECONDS_MAX):
         async with stream:
             line = bytearray()

@@ -55,7 +55,7 @@ class Repeat:
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
             self._reading.discard(link)
             feed.keep_cold(chunks or [])
-            found = bool(chunks) and chunks[0].base_lsn <= lsn < chunks[0].next_lsn
+            found = chunks is not None and bool(chunks) and chunks[0].base_lsn <= lsn < chunks[0].next_lsn
             if not found and link.unsent and not link.closed:
                 self._give_up(link, link.unsent.popleft()[0], "damaged")
             self.go_on(link)
