@@ -25,7 +25,14 @@ def open_stream() -> Iterator[OpenStream]:
     assert MOSQUITTO is not None
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "mosquitto.conf")
-        config.write_text(f"user root\nlistener 0 {folder}/socket\nallow_anonymous true\nlog_dest stderr\nlog_type notice\n")
+        lines = [
+            "user root",
+            f"listener 0 {folder}/socket",
+            "allow_anonymous true",
+            "log_dest stderr",
+            "log_type notice",
+        ]
+        config.write_text("\n".join(lines) + "\n")
         process = subprocess.Popen([MOSQUITTO, "-c", str(config)], stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         try:
