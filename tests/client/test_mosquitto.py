@@ -30,7 +30,7 @@ def open_stream() -> Iterator[OpenStream]:
             f"listener 0 {folder}/socket",
             "allow_anonymous true",
             "log_dest stderr",
-            "log_type notice",
+            "log_type information",
         ]
         config.write_text("\n".join(lines) + "\n")
         process = subprocess.Popen([MOSQUITTO, "-c", str(config)], stderr=subprocess.PIPE, text=True)
