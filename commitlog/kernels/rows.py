@@ -53,15 +53,15 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
     for chunk in chunks:
         rows = memoryview(chunk.rows)
         frames = memoryview(chunk.frames)
-        count = rows.shape[0] // 32
+        count = len(rows) // 32
         ts_more = chunk.base_ts - base_ts
-        copy(out, row_at, rows, rows.shape[0])
+        copy(out, row_at, rows, len(rows))
         if first:
             for i in range(count):
                 w = row_at // 4 + i * 8
                 words[w + 1] += at
                 words[w + 4] += ts_more
-        copy(out, frames_at + at, frames, frames.shape[0])
+        copy(out, frames_at + at, frames, len(frames))
         if chunk.tags:
             for i in range(0, len(chunk.tags), 8):
                 tags += (int.from_bytes(chunk.tags[i : i + 4], "little") + first).to_bytes(4, "little")
@@ -73,8 +73,8 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
         if not chunk_flags & UNIFORM or rows[28] & QOS_AND_VERSION != form:
             uniform = 0
         first += count
-        row_at += rows.shape[0]
-        at += frames.shape[0]
+        row_at += len(rows)
+        at += len(frames)
     return (flags & ~UNIFORM) | uniform, bytes(tags)
 
 
@@ -82,7 +82,7 @@ def number_rows(rows: object, count: cython.Py_ssize_t, next_offsets: object) ->
     """Give each row the next offset of its topic. Returns -1, or the row whose topic id is unknown."""
     words: cython.uint[::1] = memoryview(rows).cast("I")
     following: cython.ulonglong[::1] = memoryview(next_offsets)
-    known: cython.Py_ssize_t = following.shape[0]
+    known: cython.Py_ssize_t = len(following)
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     topic: cython.uint
@@ -106,8 +106,8 @@ def first_seen(rows: object, column: cython.Py_ssize_t, seen: object) -> list[tu
     """
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     marks: cython.uchar[::1] = memoryview(seen)
-    known: cython.Py_ssize_t = marks.shape[0]
-    total: cython.Py_ssize_t = words.shape[0] // 8
+    known: cython.Py_ssize_t = len(marks)
+    total: cython.Py_ssize_t = len(words) // 8
     i: cython.Py_ssize_t
     number: cython.uint
     found: list = []
@@ -122,7 +122,7 @@ def first_seen(rows: object, column: cython.Py_ssize_t, seen: object) -> list[tu
 def bounds(rows: object) -> tuple[int, int, int]:
     """(lowest topic id, highest topic id, greatest ts_delta) of some rows; there must be one at least."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    total: cython.Py_ssize_t = words.shape[0] // 8
+    total: cython.Py_ssize_t = len(words) // 8
     low: cython.uint = words[0]
     high: cython.uint = words[0]
     late: cython.uint = words[4]
@@ -141,7 +141,7 @@ def first_at_time(rows: object, ts_delta: cython.longlong) -> cython.Py_ssize_t:
     """The first row with at least that ts_delta; the number of rows when there is none."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = words.shape[0] // 8
+    high: cython.Py_ssize_t = len(words) // 8
     middle: cython.Py_ssize_t
     while low < high:
         middle = (low + high) // 2
@@ -155,7 +155,7 @@ def first_at_time(rows: object, ts_delta: cython.longlong) -> cython.Py_ssize_t:
 def first_of_topic(rows: object, topic_id: cython.uint, offset: cython.ulonglong) -> cython.Py_ssize_t:
     """The first row of a topic with at least that offset, or -1."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    total: cython.Py_ssize_t = words.shape[0] // 8
+    total: cython.Py_ssize_t = len(words) // 8
     i: cython.Py_ssize_t
     for i in range(total):
         if words[i * 8] == topic_id:
@@ -167,7 +167,7 @@ def first_of_topic(rows: object, topic_id: cython.uint, offset: cython.ulonglong
 def topic_column(rows: object) -> bytes:
     """The topic ids of some rows, as u32."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    total: cython.Py_ssize_t = words.shape[0] // 8
+    total: cython.Py_ssize_t = len(words) // 8
     out: object = bytearray(4 * total + 4)
     ids: cython.uint[::1] = memoryview(out).cast("I")
     i: cython.Py_ssize_t
@@ -180,9 +180,9 @@ def count_topics(column: object, counts: object) -> None:
     """Count each topic of a column into `counts` (array of u32 by topic id)."""
     ids: cython.const[cython.uint][::1] = memoryview(column).cast("I")
     by_topic: cython.uint[::1] = memoryview(counts)
-    known: cython.Py_ssize_t = by_topic.shape[0]
+    known: cython.Py_ssize_t = len(by_topic)
     i: cython.Py_ssize_t
-    for i in range(ids.shape[0]):
+    for i in range(len(ids)):
         if ids[i] < known:
             by_topic[ids[i]] += 1
 
@@ -192,10 +192,10 @@ def place_rows(column: object, first_row: cython.uint, starts: object, out: obje
     ids: cython.const[cython.uint][::1] = memoryview(column).cast("I")
     at: cython.uint[::1] = memoryview(starts)
     numbers: cython.uint[::1] = memoryview(out)
-    known: cython.Py_ssize_t = at.shape[0]
+    known: cython.Py_ssize_t = len(at)
     i: cython.Py_ssize_t
     topic: cython.uint
-    for i in range(ids.shape[0]):
+    for i in range(len(ids)):
         topic = ids[i]
         if topic < known:
             numbers[at[topic]] = first_row + i
@@ -205,7 +205,7 @@ def place_rows(column: object, first_row: cython.uint, starts: object, out: obje
 def frames_in_order(rows: object, frames_len: cython.Py_ssize_t) -> bool:
     """Whether every frame begins behind the one before and inside the frames, with its payload inside it."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    total: cython.Py_ssize_t = words.shape[0] // 8
+    total: cython.Py_ssize_t = len(words) // 8
     i: cython.Py_ssize_t
     start: cython.Py_ssize_t
     end: cython.Py_ssize_t

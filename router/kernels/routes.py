@@ -10,7 +10,7 @@ def unrouted(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, ro
     """The topic ids of rows first..stop that have no route yet (0, or past the end of `routes`)."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     route_of: cython.const[cython.uint][::1] = routes
-    known: cython.Py_ssize_t = route_of.shape[0]
+    known: cython.Py_ssize_t = len(route_of)
     topic: cython.uint
     last: cython.longlong = -1
     i: cython.Py_ssize_t
@@ -33,7 +33,7 @@ def routes_in(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, r
     last: cython.uint
     found: list
     seen: set = None
-    known: cython.Py_ssize_t = route_of.shape[0]
+    known: cython.Py_ssize_t = len(route_of)
     if first >= stop or words[first * 8] >= known:
         return []
     last = route_of[words[first * 8]]
@@ -111,6 +111,6 @@ def frame_bounds(rows: object, row: cython.Py_ssize_t, frames_len: cython.Py_ssi
     """Where the frame of a row starts and ends."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     start: cython.Py_ssize_t = words[row * 8 + 1]
-    if (row + 1) * 8 + 1 < words.shape[0]:
+    if (row + 1) * 8 + 1 < len(words):
         return start, words[(row + 1) * 8 + 1]
     return start, frames_len

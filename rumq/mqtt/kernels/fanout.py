@@ -289,13 +289,13 @@ def build(
     """
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     src: cython.const[cython.uchar][::1] = frames
-    total: cython.Py_ssize_t = src.shape[0]
-    all_rows: cython.Py_ssize_t = words.shape[0] // 8
+    total: cython.Py_ssize_t = len(src)
+    all_rows: cython.Py_ssize_t = len(words) // 8
     route_of: cython.const[cython.uint][::1] = None
     form_of: cython.const[cython.uchar][::1] = None
     form: Form = forms[0]
     extra: cython.const[cython.uchar][::1] = form.identifiers
-    extra_len: cython.Py_ssize_t = extra.shape[0]
+    extra_len: cython.Py_ssize_t = len(extra)
     capacity: cython.Py_ssize_t
     buffer: object
     out: cython.uchar[::1]
@@ -364,7 +364,7 @@ def build(
             if which != last_which:
                 form = forms[which - 1]
                 extra = form.identifiers
-                extra_len = extra.shape[0]
+                extra_len = len(extra)
                 last_which = which
         flags = words[w + 7] & 0xFFFF
         if form.no_local and publisher and words[w + 6] == publisher:

@@ -423,7 +423,7 @@ def cut(
     wire.frame_bytes = 0
     if wire.last_key is not None:
         last = wire.last_key
-        last_len = last.shape[0]
+        last_len = len(last)
         value = wire.last_value
     while pos + 2 <= end:
         head = buf[pos]
@@ -456,6 +456,10 @@ def cut(
             if 0x40 <= head < 0x80 and rem <= 3 and stop <= end and (rem == 2 or (wire.v5 and rem == 3)):
                 code = short_ack(wire, head, buf, at, rem)
                 if code == 0:
+                    if run_at >= 0:  # the run ends here: an acknowledgement is no part of any frame
+                        copy(frames, out, buf, run_at, pos - run_at)
+                        out += pos - run_at
+                        run_at = -1
                     pos = stop
                     continue
             # What was walked so far is complete; the decoder takes it from here.
@@ -631,7 +635,7 @@ def cut(
         # Room: a verbatim run is copied later, so count what it will need.
         row_at = batch.count * 32
         i = out + (stop - run_at if run_at >= 0 else stop - pos) + 65540
-        if row_at + 32 > rows.shape[0] or i > frames.shape[0]:
+        if row_at + 32 > len(rows) or i > len(frames):
             wire.frame_bytes = end - pos + 65540 + (pos - run_at if run_at >= 0 else 0)
             wire.partition = part
             wire.stop = FULL
@@ -761,7 +765,7 @@ def write_without_alias(
     full: cython.Py_ssize_t = topic_len
     if topic_len == 0:
         name = key
-        full = name.shape[0]
+        full = len(name)
     size = 2 + full + (2 if qos else 0) + varint_size(props_len) + props_len + (stop - props_end)
     out[at] = head & 0xF6
     at = put_varint(out, at + 1, size)

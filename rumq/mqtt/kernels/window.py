@@ -28,6 +28,7 @@ class Window:
         self.head = 0
         self.next = 0
         self.completed = 0
+        self.states = None
         self.resize(16)
 
     def resize(self, capacity: cython.Py_ssize_t) -> None:

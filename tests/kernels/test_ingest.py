@@ -1,0 +1,213 @@
+"""The kernel that cuts a receive buffer, compiled and as Python. MQTT 5.0, 3.3; docs/log-format.md, "Row"."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rumq.mqtt.decode import decode
+from rumq.mqtt.encode import encode
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.frames import frame_at
+from rumq.mqtt.kernels import ingest as installed
+from rumq.mqtt.packets import Puback, Publish, Pubrel
+from tests.kernel_forms import as_python
+
+WINDOW = "rumq.mqtt.kernels.window"
+
+
+def plain() -> ModuleType:
+    """The kernel as Python, with the window as Python under it."""
+    kept = sys.modules[WINDOW]
+    sys.modules[WINDOW] = as_python(WINDOW)
+    try:
+        return as_python("rumq.mqtt.kernels.ingest")
+    finally:
+        sys.modules[WINDOW] = kept
+
+
+FORMS = [pytest.param(plain(), id="python")]
+if not str(installed.__file__).endswith(".py"):
+    FORMS.append(pytest.param(installed, id="compiled"))
+forms = pytest.mark.parametrize("kernel", FORMS)
+
+
+class Cutter:
+    """A connection that knows every topic as soon as it meets it."""
+
+    def __init__(self, kernel: Any, version: int) -> None:
+        self.kernel = kernel
+        self.wire = kernel.Wire(version == 5, 1 << 20, 1000, 8)
+        self.wire.publishers = [1]
+        self.batch = kernel.Batch()
+        self.topics: dict[bytes, int] = {}
+        self.acks = b""
+
+    def cut(self, data: bytes) -> int:
+        """Cut as much as there is; returns how many bytes were taken."""
+        at = 0
+        while True:
+            at = self.kernel.cut(self.wire, [self.batch], data, at, len(data), self.topics)
+            if self.wire.stop == self.kernel.TOPIC:
+                self.topics[self.wire.topic] = len(self.topics)
+            elif self.wire.stop == self.kernel.FULL:
+                self.batch.grow(self.wire.frame_bytes)
+            else:
+                self.acks += bytes(self.wire.acks)
+                self.wire.acks.clear()
+                return int(at)
+
+    def feed(self, pieces: list[bytes]) -> None:
+        """A stream in pieces, as sockets give them."""
+        tail = b""
+        for piece in pieces:
+            tail += piece
+            tail = tail[self.cut(tail) :]
+        assert tail == b""
+
+    def records(self) -> list[Publish]:
+        """What was taken, decoded from the frames by their rows."""
+        rows, frames, count, _, _ = self.batch.take()
+        words = memoryview(rows).cast("I")
+        found = []
+        for row in range(count):
+            start = words[row * 8 + 1]
+            end = words[row * 8 + 9] if row + 1 < count else len(frames)
+            frame = frames[start:end]
+            head = frame_at(frame, 0, len(frame))
+            assert head is not None and sum(head) == len(frame), "a frame is exactly one packet"
+            packet = decode(frame[0], frame[head[0] :], 5 if self.wire.v5 else 4)
+            assert isinstance(packet, Publish)
+            assert frame[words[row * 8 + 5] :] == packet.payload
+            found.append(packet)
+        return found
+
+
+def published(n: int, qos: int) -> Publish:
+    return Publish(f"a/{n % 3}", b"payload %d" % n, qos, packet_id=n + 1 if qos else None)
+
+
+@forms
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_publishes_become_rows_and_frames(kernel: Any, version: int, qos: int) -> None:
+    packets = [published(n, qos) for n in range(20)]
+    cutter = Cutter(kernel, version)
+    cutter.feed([b"".join(encode(p, version) for p in packets)])
+    assert cutter.records() == packets
+    assert cutter.acks == (b"" if qos == 0 else b"".join(bytes((0x30 + 16 * qos, 2, 0, n + 1)) for n in range(20)))
+
+
+@forms
+def test_acknowledgements_between_publishes_are_part_of_no_frame(kernel: Any) -> None:
+    packets = [published(n, 2) for n in range(10)]
+    mixed = b"".join(encode(p, 4) + encode(Pubrel(p.packet_id or 0), 4) + encode(Puback(9), 4) for p in packets)
+    cutter = Cutter(kernel, 4)
+    cutter.feed([mixed])
+    assert cutter.records() == packets
+
+
+@forms
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_stream_may_be_cut_anywhere(kernel: Any, version: int) -> None:
+    packets = [published(n, n % 3) for n in range(6)]
+    stream = b"".join(encode(p, version) for p in packets)
+    for at in range(len(stream) + 1):
+        cutter = Cutter(kernel, version)
+        cutter.feed([stream[:at], stream[at:]])
+        assert cutter.records() == packets
+    cutter = Cutter(kernel, version)
+    cutter.feed([stream[i : i + 1] for i in range(len(stream))])
+    assert cutter.records() == packets
+
+
+@forms
+def test_dup_and_retain_are_not_in_the_stored_frame(kernel: Any) -> None:
+    cutter = Cutter(kernel, 4)
+    cutter.feed([encode(Publish("t", b"x", 1, retain=True, dup=True, packet_id=5), 4)])
+    (packet,) = cutter.records()
+    assert (packet.dup, packet.retain) == (False, False)
+
+
+@forms
+def test_a_topic_alias_becomes_the_topic(kernel: Any) -> None:
+    told = Publish("long/topic", b"1", properties={"topic_alias": 3, "content_type": "x"})
+    used = Publish("", b"2", properties={"topic_alias": 3})
+    cutter = Cutter(kernel, 5)
+    cutter.feed([encode(told, 5) + encode(used, 5)])
+    first, second = cutter.records()
+    assert (first.topic, first.properties) == ("long/topic", {"content_type": "x"})
+    assert (second.topic, second.properties, second.payload) == ("long/topic", {}, b"2")
+
+
+@forms
+def test_a_qos_2_message_that_comes_again_is_stored_once(kernel: Any) -> None:
+    packet = published(6, 2)
+    cutter = Cutter(kernel, 4)
+    cutter.feed([encode(packet, 4) * 3])
+    assert cutter.records() == [packet]
+    assert cutter.acks == b"\x50\x02\x00\x07" * 3
+
+
+@forms
+@pytest.mark.parametrize(
+    ("version", "data", "reason"),
+    [
+        (4, "36 03 00 01 61", 0x81),  # QoS 3
+        (4, "38 03 00 01 61", 0x81),  # QoS 0 with DUP
+        (4, "30 01 00", 0x81),  # ends inside the topic's length
+        (4, "30 03 00 05 61", 0x81),  # ends inside the topic
+        (4, "32 05 00 01 61 00 00", 0x82),  # packet id 0
+        (4, "30 02 00 00", 0x82),  # empty topic
+        (4, "30 80 80 80 80 01", 0x81),  # five bytes of length
+        (5, "30 03 00 01 61", 0x81),  # no property length
+        (5, "30 04 00 01 61 05", 0x81),  # properties longer than the packet
+        (5, "30 07 00 01 61 03 23 00 00", 0x94),  # alias 0
+        (5, "30 07 00 01 61 03 23 00 09", 0x94),  # alias above the maximum
+        (5, "30 06 00 01 61 02 01 02", 0x82),  # payload format 2
+        (5, "30 08 00 01 61 04 01 00 01 00", 0x82),  # payload format twice
+        (5, "30 06 00 01 61 02 0B 01", 0x82),  # a subscription identifier from a client
+        (5, "30 06 00 00 03 23 00 01", 0x82),  # an alias that stands for nothing
+        (5, "30 84 00 00 01 61 00", 0x81),  # length in more bytes than needed
+    ],
+)
+def test_what_is_malformed_is_named(kernel: Any, version: int, data: str, reason: int) -> None:
+    cutter = Cutter(kernel, version)
+    cutter.cut(bytes.fromhex(data))
+    assert cutter.wire.stop == kernel.FAULT
+    assert cutter.wire.fault == reason
+    assert cutter.wire.fault_text
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@settings(max_examples=300, deadline=None)
+@given(data=st.binary(max_size=60), start=st.sampled_from([b"", b"\x30", b"\x32\x0a\x00\x01a", b"\x34"]))
+def test_both_forms_agree_on_anything(version: int, data: bytes, start: bytes) -> None:
+    ends = []
+    for param in FORMS:
+        kernel: Any = param.values[0]
+        cutter = Cutter(kernel, version)
+        taken = cutter.cut(start + data)
+        rows, frames, count, flags, tags = cutter.batch.take()
+        ends.append((taken, cutter.wire.stop, cutter.wire.fault, bytes(rows), frames, count, flags, tags, cutter.acks))
+    assert all(end == ends[0] for end in ends)
+
+
+@forms
+@settings(max_examples=200, deadline=None)
+@given(data=st.binary(max_size=80))
+def test_what_is_taken_is_what_the_decoder_takes(kernel: Any, data: bytes) -> None:
+    """Behind a good PUBLISH header, anything: a record only if the ordinary decoder has no fault with it."""
+    frame = b"\x30" + bytes([len(data) + 3]) + b"\x00\x01a" + data
+    cutter = Cutter(kernel, 5)
+    cutter.cut(frame)
+    try:
+        packet = decode(frame[0], frame[2:], 5)
+    except MqttFault:
+        packet = None
+    if packet is None or "topic_alias" in packet.properties or "subscription_identifiers" in packet.properties:
+        return
+    assert cutter.records() == [packet]
