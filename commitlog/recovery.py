@@ -15,7 +15,16 @@ from commitlog.files import Files
 from commitlog.index import Index, index_path, load_index, read_segment
 from commitlog.manifest import Manifest
 from commitlog.retention import SNAPSHOT, decode_snapshot
-from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, Place, body_fault, probe, read_header, walk
+from commitlog.segment import (
+    HOLDS_RECORDS,
+    SEGMENT_HEADER_BYTES,
+    Place,
+    body_fault,
+    probe,
+    read_chunk,
+    read_header,
+    walk,
+)
 from commitlog.segments import SegmentFile
 
 
@@ -84,7 +93,7 @@ def take_segment(files: Files, path: str, edit: dict[str, Any] | None, found: Re
         segment.stop = edit["position"]
         index, _ = read_segment(files, path, segment.stop)
         segment.index = index
-        add_found_later(edit, index)
+        add_found_later(files, segment, edit, index, found)
     else:
         index, _ = load_index(files, path)
     segment.indexed = files.exists(index_path(path)) or segment.stop is not None
@@ -95,10 +104,37 @@ def take_segment(files: Files, path: str, edit: dict[str, Any] | None, found: Re
     take_index(index, found)
 
 
-def add_found_later(edit: dict[str, Any], index: Index) -> None:
-    """Chunks that are whole behind a damaged one stay readable."""
-    for place in edit.get("later", []):
-        index.places.append(Place(*place))
+def add_found_later(
+    files: Files, segment: SegmentFile, edit: dict[str, Any], index: Index, found: Recovered
+) -> None:
+    """Chunks that are whole behind a damaged one stay readable; names that stood in the damaged one are in frames."""
+    handle = files.open(segment.path)
+    try:
+        for fields in edit.get("later", []):
+            place = Place(*fields)
+            index.places.append(place)
+            chunk = read_chunk(files, handle, segment.path, segment.salt, place)
+            if isinstance(chunk, Gap):
+                continue
+            words = memoryview(chunk.rows).cast("I")
+            for at in range(0, len(words), 8):
+                number, offset = words[at], words[at + 2] | words[at + 3] << 32
+                if number not in index.names:
+                    index.names[number] = topic_of(chunk.frames, words[at + 1])
+                first, count, start = index.topics.get(number, (offset, 0, 0))
+                # Only the end is used of what is behind the damage: the next offset of the topic.
+                index.topics[number] = (first, max(count, offset + 1 - first), start)
+    finally:
+        files.close(handle)
+
+
+def topic_of(frames: Any, start: int) -> bytes:
+    """The topic of the PUBLISH packet at `start`. MQTT 5.0, 3.3."""
+    at = start + 1
+    while frames[at] >= 128:
+        at += 1
+    length = frames[at + 1] << 8 | frames[at + 2]
+    return bytes(frames[at + 3 : at + 3 + length])
 
 
 def examine(

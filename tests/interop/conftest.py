@@ -27,8 +27,8 @@ class Rumqd:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "rumq", "run", "--host", "127.0.0.1", "--port", str(self.port)]
-        self.log = open(self.data.with_suffix(".log"), "ab")
-        self.process = subprocess.Popen([*command, "--data", str(self.data), *self.flags], stderr=self.log)
+        with open(self.data.with_suffix(".log"), "ab") as log:
+            self.process = subprocess.Popen([*command, "--data", str(self.data), *self.flags], stderr=log)
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -47,9 +47,7 @@ class Rumqd:
     def stop(self) -> int:
         assert self.process is not None
         self.process.terminate()
-        status = self.process.wait(30)
-        self.log.close()
-        return status
+        return self.process.wait(30)
 
 
 @pytest.fixture(scope="session")

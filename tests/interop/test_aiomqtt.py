@@ -17,7 +17,10 @@ async def first(client: aiomqtt.Client, count: int) -> list[bytes]:
 
 def test_messages_of_each_qos_arrive_in_order(port: int, topic: str) -> None:
     async def main() -> None:
-        async with aiomqtt.Client("127.0.0.1", port) as publisher, aiomqtt.Client("127.0.0.1", port) as subscriber:
+        async with (
+            aiomqtt.Client("127.0.0.1", port) as publisher,
+            aiomqtt.Client("127.0.0.1", port) as subscriber,
+        ):
             for qos in range(3):
                 await subscriber.subscribe(f"{topic}/{qos}", qos)
                 for n in range(50):

@@ -1,7 +1,6 @@
 """mosquitto_pub and mosquitto_sub."""
 
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 
@@ -9,7 +8,9 @@ import pytest
 
 pytestmark = [
     pytest.mark.mosquitto,
-    pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="Debian's mosquitto-clients is not installed"),
+    pytest.mark.skipif(
+        shutil.which("mosquitto_sub") is None, reason="Debian's mosquitto-clients is not installed"
+    ),
 ]
 
 
@@ -45,7 +46,7 @@ def test_messages_arrive(port: int, topic: str, version: str, qos: str) -> None:
 def test_a_session_gets_what_came_while_it_was_away(port: int, topic: str) -> None:
     lasting = ["-c", "-i", "mosquitto-lasting", "-q", "1", "-t", topic]
     first = sub(port, *lasting)
-    first.send_signal(signal.SIGTERM)
+    first.kill()
     first.wait(10)
     for n in range(5):
         pub(port, "-t", topic, "-m", str(n), "-q", "1")
@@ -56,7 +57,9 @@ def test_a_session_gets_what_came_while_it_was_away(port: int, topic: str) -> No
 
 def test_the_will_of_one_that_is_killed_is_published(port: int, topic: str) -> None:
     watcher = sub(port, "-t", topic, "-q", "1", "-C", "1")
-    dying = sub(port, "-t", f"{topic}/other", "--will-topic", topic, "--will-payload", "gone", "--will-qos", "1")
+    dying = sub(
+        port, "-t", f"{topic}/other", "--will-topic", topic, "--will-payload", "gone", "--will-qos", "1"
+    )
     dying.kill()
     dying.wait(10)
     assert "gone" in list(lines(watcher))
@@ -67,5 +70,7 @@ def test_replay_from_the_beginning(port: int, topic: str) -> None:
     for n in range(10):
         pub(port, "-t", topic, "-m", str(n), "-q", "1")
     command = ["mosquitto_sub", "-h", "127.0.0.1", "-p", str(port), "-W", "10", "-C", "10"]
-    late = subprocess.run([*command, "-t", f"$log/earliest/{topic}"], capture_output=True, text=True, timeout=15)
+    late = subprocess.run(
+        [*command, "-t", f"$log/earliest/{topic}"], capture_output=True, text=True, timeout=15
+    )
     assert late.stdout.split() == [str(n) for n in range(10)]

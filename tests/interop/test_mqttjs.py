@@ -10,7 +10,10 @@ import pytest
 HERE = Path(__file__).parent
 pytestmark = [
     pytest.mark.node,
-    pytest.mark.skipif(shutil.which("node") is None or shutil.which("npm") is None, reason="Node.js and npm are not installed"),
+    pytest.mark.skipif(
+        shutil.which("node") is None or shutil.which("npm") is None,
+        reason="Node.js and npm are not installed",
+    ),
 ]
 
 

@@ -21,7 +21,9 @@ VERSIONS = pytest.mark.parametrize("version", [mqtt.MQTTv311, mqtt.MQTTv5], ids=
 class Peer:
     """A paho client whose messages and answers come through queues."""
 
-    def __init__(self, port: int, version: int, client_id: str, *, lasting: bool = False, will: Any = None) -> None:
+    def __init__(
+        self, port: int, version: int, client_id: str, *, lasting: bool = False, will: Any = None
+    ) -> None:
         clean = {} if version == mqtt.MQTTv5 else {"clean_session": not lasting}
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id, protocol=version, **clean)
         self.messages: queue.Queue[mqtt.MQTTMessage] = queue.Queue()
@@ -29,7 +31,9 @@ class Peer:
         self.connected: queue.Queue[Any] = queue.Queue()
         self.client.on_message = lambda _c, _u, message: self.messages.put(message)
         self.client.on_subscribe = lambda _c, _u, _m, reasons, props: self.subacks.put((reasons, props))
-        self.client.on_connect = lambda _c, _u, flags, reason, props: self.connected.put((flags, reason, props))
+        self.client.on_connect = lambda _c, _u, flags, reason, props: self.connected.put(
+            (flags, reason, props)
+        )
         if will is not None:
             self.client.will_set(*will)
         more = {}
@@ -160,7 +164,11 @@ def test_mqtt_5_properties_pass_through_in_order(port: int, topic: str) -> None:
         client.publish(topic, b"x", properties=properties)
         got = client.messages.get(timeout=WAIT).properties
         assert got.UserProperty == [("b", "1"), ("a", "2"), ("b", "3")]
-        assert (got.ResponseTopic, got.CorrelationData, got.ContentType) == ("answers/here", b"\x00\x01", "text/plain")
+        assert (got.ResponseTopic, got.CorrelationData, got.ContentType) == (
+            "answers/here",
+            b"\x00\x01",
+            "text/plain",
+        )
 
 
 def test_what_was_acknowledged_survives_kill(own: Rumqd, topic: str) -> None:

@@ -98,13 +98,17 @@ def test_publishes_become_rows_and_frames(kernel: Any, version: int, qos: int) -
     cutter = Cutter(kernel, version)
     cutter.feed([b"".join(encode(p, version) for p in packets)])
     assert cutter.records() == packets
-    assert cutter.acks == (b"" if qos == 0 else b"".join(bytes((0x30 + 16 * qos, 2, 0, n + 1)) for n in range(20)))
+    assert cutter.acks == (
+        b"" if qos == 0 else b"".join(bytes((0x30 + 16 * qos, 2, 0, n + 1)) for n in range(20))
+    )
 
 
 @forms
 def test_acknowledgements_between_publishes_are_part_of_no_frame(kernel: Any) -> None:
     packets = [published(n, 2) for n in range(10)]
-    mixed = b"".join(encode(p, 4) + encode(Pubrel(p.packet_id or 0), 4) + encode(Puback(9), 4) for p in packets)
+    mixed = b"".join(
+        encode(p, 4) + encode(Pubrel(p.packet_id or 0), 4) + encode(Puback(9), 4) for p in packets
+    )
     cutter = Cutter(kernel, 4)
     cutter.feed([mixed])
     assert cutter.records() == packets
@@ -192,7 +196,9 @@ def test_both_forms_agree_on_anything(version: int, data: bytes, start: bytes) -
         cutter = Cutter(kernel, version)
         taken = cutter.cut(start + data)
         rows, frames, count, flags, tags = cutter.batch.take()
-        ends.append((taken, cutter.wire.stop, cutter.wire.fault, bytes(rows), frames, count, flags, tags, cutter.acks))
+        ends.append(
+            (taken, cutter.wire.stop, cutter.wire.fault, bytes(rows), frames, count, flags, tags, cutter.acks)
+        )
     assert all(end == ends[0] for end in ends)
 
 
@@ -208,6 +214,10 @@ def test_what_is_taken_is_what_the_decoder_takes(kernel: Any, data: bytes) -> No
         packet = decode(frame[0], frame[2:], 5)
     except MqttFault:
         packet = None
-    if packet is None or "topic_alias" in packet.properties or "subscription_identifiers" in packet.properties:
+    if (
+        packet is None
+        or "topic_alias" in packet.properties
+        or "subscription_identifiers" in packet.properties
+    ):
         return
     assert cutter.records() == [packet]
