@@ -9,7 +9,7 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
-from rumq.mqtt.packets import Packet
+from rumq.mqtt.packets import Disconnect, Packet
 from rumq.mqtt.reasons import Reason
 
 OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
@@ -27,6 +27,7 @@ class Link:
         self._fault: MqttFault | None = None
         self._output = bytearray()
         self._writing = 0
+        self._said_goodbye = False
         self.closed = False
         self._changed = trio.lowlevel.ParkingLot()
         self.packet_bytes_max = 2**28 + 4  # the broker's, MQTT 5.0, 3.2.2.3.6
@@ -37,12 +38,15 @@ class Link:
         return len(self._output) + self._writing
 
     def send(self, packet: Packet) -> None:
-        """Queue a packet; raises Refused where the broker takes none so large."""
+        """Queue a packet; nothing after DISCONNECT (MQTT 5.0, 3.14.4). raises: Refused for one too large."""
+        if self._said_goodbye:
+            return
         encoded = encode(packet, self._version)
         if len(encoded) > self.packet_bytes_max:
             limit = f"{len(encoded)} bytes, the broker takes {self.packet_bytes_max}"
             raise Refused(type(packet).__name__.upper(), Reason.PACKET_TOO_LARGE, limit)
         self._output += encoded
+        self._said_goodbye = isinstance(packet, Disconnect)
         self._changed.unpark_all()
 
     async def receive(self) -> list[Packet]:
