@@ -285,6 +285,25 @@ async def test_who_leaves_in_peace_has_acknowledged_and_said_so() -> None:
 
 
 @simulated
+async def test_nothing_is_said_after_disconnect() -> None:
+    """MQTT 5.0, 3.14.4: not even the answer to a PUBREL that was on its way; the broker sends it again."""
+    broker = FakeBroker()
+    async with trio.open_nursery() as nursery:
+
+        @nursery.start_soon
+        async def serve() -> None:
+            peer, _ = await broker.accept()
+            await peer.send(Publish("a", b"1", 2, packet_id=8))
+            assert [await peer.receive(), await peer.receive()] == [Pubrec(8), Disconnect()]
+            await peer.send(Pubrel(8))
+            assert await peer.receive_all() == []
+            await peer.hang_up()
+
+        async with connect_over(broker.open_stream) as client:
+            await take(client, 1)
+
+
+@simulated
 async def test_who_fails_acknowledges_nothing_and_vanishes_so_that_the_will_is_published() -> None:
     broker = FakeBroker()
     async with trio.open_nursery() as nursery:

@@ -68,8 +68,8 @@ def test_messages_arrive_once_and_in_order(open_stream: OpenStream, version: int
             connect_over(open_stream, version=version) as publisher,
         ):
             assert await subscriber.subscribe(f"a/{version}/{qos}/#", qos=qos) == qos
-            # mosquitto takes no more than 20 messages of QoS 2 at a time from one client.
-            count = 20 if qos == 2 else 100
+            # To MQTT 3.1.1, mosquitto 2.0 delivers no more than 20 of a burst of QoS 2, though it took all.
+            count = 20 if (version, qos) == (4, 2) else 100
             batch = [Outgoing(f"a/{version}/{qos}/x", b"%d" % number, qos) for number in range(count)]
             await publisher.publish_batch(batch)
             assert await payloads(subscriber, count) == [message.payload for message in batch]
