@@ -11,9 +11,21 @@ import pytest
 import structlog
 
 from rumq.events import get_logger, setup_events
+from rumq.shards.telling import LEVELS as TOLD_LEVELS
 
 ROOT = Path(__file__).parents[1]
-LEVELS = {"debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error"}
+LOGGER_LEVELS = {
+    "debug": "debug",
+    "info": "info",
+    "warning": "warning",
+    "error": "error",
+    "exception": "error",
+}
+TELLERS = {
+    "tell",
+    "event",
+    "_event",
+}  # what the floors below are given instead of a logger; tell() sets the level
 EVENT_NAME = re.compile(r"^[a-z_]+\.[a-z_]+$")
 ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]*) \|", re.MULTILINE)
 
@@ -23,29 +35,52 @@ LISTED = {
 }
 
 
-def said_by(path: Path) -> Iterator[tuple[int, str, str, set[str]]]:
-    """Each call in the file that looks like an event: its line, name, level and fields."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in LEVELS
-            and node.args
-            and isinstance(name := node.args[0], ast.Constant)
-            and EVENT_NAME.match(str(name.value))
-        ):
-            fields = {keyword.arg for keyword in node.keywords if keyword.arg} - {"exc_info"}
-            yield node.lineno, name.value, LEVELS[node.func.attr], fields
+def said_by(source: str) -> Iterator[tuple[int, str, str, set[str]]]:
+    """Each call in the source that tells an event: its line, name, level and fields."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if called not in LOGGER_LEVELS and called not in TELLERS:
+            continue
+        fields = {keyword.arg for keyword in node.keywords if keyword.arg} - {"exc_info"}
+        for part in ast.walk(node.args[0]):  # `"a.b" if behind else "a.c"` names two
+            if isinstance(part, ast.Constant) and EVENT_NAME.match(str(part.value)):
+                level = LOGGER_LEVELS.get(called) or TOLD_LEVELS.get(part.value, "info")
+                yield node.lineno, part.value, level, fields
+
+
+SAID = [
+    (f"{path.relative_to(ROOT)}:{line}", name, level, fields)
+    for path in sorted((ROOT / "rumq").rglob("*.py"))
+    for line, name, level, fields in said_by(path.read_text())
+]
 
 
 def test_every_event_in_the_code_is_listed_with_its_level_and_fields() -> None:
     strangers = [
-        f"{path.relative_to(ROOT)}:{line} {name} at {level}, fields {sorted(fields)}"
-        for path in sorted((ROOT / "rumq").rglob("*.py"))
-        for line, name, level, fields in said_by(path)
+        f"{where}: {name} at {level}, fields {', '.join(sorted(fields))}"
+        for where, name, level, fields in SAID
         if name not in LISTED or level != LISTED[name][0] or not fields <= LISTED[name][1]
     ]
     assert not strangers, "docs/events.md does not have:\n" + "\n".join(strangers)
+
+
+def test_every_listed_event_is_in_the_code() -> None:
+    assert set(LISTED) == {name for _, name, _, _ in SAID}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('log.info("client.lost", why=why)', [(1, "client.lost", "info", {"why"})]),
+        ('self._event("log.failed", error=1, exc_info=True)', [(1, "log.failed", "error", {"error"})]),
+        ('tell("a.b" if x else "a.c")', [(1, "a.b", "info", set()), (1, "a.c", "info", set())]),
+        ('open("rumq.mqtt", x=1)', []),
+    ],
+)
+def test_an_event_is_found_where_it_is_told(source: str, found: list[object]) -> None:
+    assert list(said_by(source)) == found
 
 
 @pytest.fixture

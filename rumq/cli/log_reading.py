@@ -145,7 +145,7 @@ def print_verdicts(data: str, *, as_json: bool) -> int:
     opened(data)
     damaged = 0
     for finding in verify(RealFiles(), data):
-        damaged += finding.severity == "damage"
+        damaged += finding.severity == "error"
         if as_json:
             print(json.dumps(finding.__dict__))
         else:
