@@ -147,7 +147,7 @@ def print_verdicts(data: str, *, as_json: bool) -> int:
     for finding in verify(RealFiles(), data):
         damaged += finding.severity == "error"
         if as_json:
-            print(json.dumps(finding.__dict__))
+            print(json.dumps(finding._asdict()))
         else:
             lost = (
                 f", records {finding.base_lsn} to {finding.next_lsn - 1}"
