@@ -10,7 +10,7 @@ import pytest
 from tests.conformance import wire
 from tests.interop.conftest import Rumqd
 
-MESSAGES, PAYLOAD = 60_000, 1000
+MESSAGES, PAYLOAD = 250_000, 1000
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_one_that_stops_reading_costs_nothing_and_gets_everything_later(broker: 
         publisher.sendall(b"".join(wire.publish("flood", payload, 0, None, version=4) for payload in batch))
     reader.join(60)
     assert seen == list(range(MESSAGES)), "the other one is not held up"
-    # 60 MB went by; what may grow is the log's recent memory, buffers of the writer and the allocator's slack.
-    assert resident(broker) - before < 64 << 20
+    # 250 MB went by; what may grow is the log's recent memory, buffers of the writer and the allocator's slack.
+    assert resident(broker) - before < 128 << 20
     late: list[int] = []
     read_all(stuck, late)
     assert late == list(range(MESSAGES)), "and the stuck one has lost nothing"
