@@ -90,7 +90,8 @@ def run(args: argparse.Namespace) -> int:
         encode(Publish(topic, b"", retain=args.retain, properties=properties), mqtt_version(args))
     except ValueError as fault:
         raise ConfigError(Fault("pub", "", "", str(fault))) from None
-    trio.run(publish_all, args, topic, properties)
+    payload = None if args.lines else payload_of(args)
+    trio.run(publish_all, args, topic, payload, properties)
     return 0
 
 
@@ -120,7 +121,10 @@ def properties_of(args: argparse.Namespace) -> "Properties":
     return cast("Properties", properties)
 
 
-async def publish_all(args: argparse.Namespace, topic: str, properties: "Properties") -> None:
+async def publish_all(
+    args: argparse.Namespace, topic: str, payload: bytes | None, properties: "Properties"
+) -> None:
+    """Publish `payload`, or the lines of standard input where it is None."""
     from rumq.client import Outgoing, connect
 
     def outgoing(payload: bytes) -> "Outgoing":
@@ -135,11 +139,11 @@ async def publish_all(args: argparse.Namespace, topic: str, properties: "Propert
         username=args.username,
         password=args.password,
     ) as client:
-        if args.lines:
+        if payload is None:
             async for lines in batches_of_lines():
                 await client.publish_batch([outgoing(line) for line in lines])
         else:
-            await publish_repeated(client, outgoing(payload_of(args)), args.repeat)
+            await publish_repeated(client, outgoing(payload), args.repeat)
 
 
 async def publish_repeated(client: "Client", message: "Outgoing", count: int) -> None:

@@ -98,34 +98,35 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def subscribe_and_print(args: argparse.Namespace, line: Piece) -> int:
-    """Print until the count, the time or a signal; returns the exit status."""
-    import trio
-
+    """Connect, and print until the count, the time or a signal; returns the exit status."""
     from rumq.client import connect
 
-    # Cancelled inside the connection, not around it: what was printed is acknowledged before we leave.
-    async with (
-        trio.open_nursery() as nursery,
-        connect(
-            args.host,
-            args.port,
-            client_id=args.id,
-            version=mqtt_version(args),
-            keep_alive=args.keep_alive,
-            username=args.username,
-            password=args.password,
-            clean_start=args.session_expiry is None,
-            session_expiry=args.session_expiry or 0,
-        ) as client,
-    ):
-        status = 0
-        with trio.CancelScope() as printing:
-            await nursery.start(cancel_at_a_signal, printing)
-            with trio.move_on_after(args.wait or float("inf")) as waiting:
-                for topic_filter in args.filters:
-                    await client.subscribe(topic_filter, qos=args.qos, from_=args.start)
-                await print_some(client, args, line)
-            status = 1 if waiting.cancelled_caught and args.count else 0
+    async with connect(
+        args.host,
+        args.port,
+        client_id=args.id,
+        version=mqtt_version(args),
+        keep_alive=args.keep_alive,
+        username=args.username,
+        password=args.password,
+        clean_start=args.session_expiry is None,
+        session_expiry=args.session_expiry or 0,
+    ) as client:
+        return await print_until_told(client, args, line)
+
+
+async def print_until_told(client: "Client", args: argparse.Namespace, line: Piece) -> int:
+    """What ends here is cancelled inside the connection: what was printed is acknowledged before we leave."""
+    import trio
+
+    status = 0
+    async with trio.open_nursery() as nursery:
+        await nursery.start(cancel_at_a_signal, nursery.cancel_scope)
+        with trio.move_on_after(args.wait or float("inf")) as waiting:
+            for topic_filter in args.filters:
+                await client.subscribe(topic_filter, qos=args.qos, from_=args.start)
+            await print_some(client, args, line)
+        status = 1 if waiting.cancelled_caught and args.count else 0
         nursery.cancel_scope.cancel()
     return status
 

@@ -62,7 +62,11 @@ class Message:
 
 def as_message(publish: Publish, topic: str) -> Message:
     """The message of a PUBLISH. topic: its own, or the one its alias stands for."""
-    return Message(topic, publish.payload, publish.qos, publish.retain, publish.dup, publish.properties)
+    properties = publish.properties
+    if "topic_alias" in properties:
+        properties = properties.copy()
+        del properties["topic_alias"]  # it is the connection's, and said its part
+    return Message(topic, publish.payload, publish.qos, publish.retain, publish.dup, properties)
 
 
 def maybe_number(text: str | None) -> int | None:
