@@ -37,6 +37,7 @@ class OptionalBuild(build_ext):
 # and the interpreter is what it costs (docs/decisions/0004-compiled-hot-modules.md).
 HOT = [
     "commitlog/chunk.py",
+    "commitlog/group.py",
     "commitlog/partition.py",
     "commitlog/writing.py",
     "router/delivery.py",
