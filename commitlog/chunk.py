@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -24,11 +25,14 @@ SYNC_ALIGN = 4096
 HEADER = struct.Struct("<IBBHQQIIIIQQIIIIIIIIHBBI28s")
 FLAG_QOS, FLAG_V5, FLAG_EXPIRY, FLAG_RETAIN, FLAG_TOPICS, FLAG_UNIFORM = 1, 2, 4, 8, 16, 32
 TOPICS, PUBLISHERS, TAGS = 1, 2, 3
+TOPIC_ITEM, PUBLISHER_ITEM = struct.Struct("<IQH"), struct.Struct("<IH")
+ITEMS_MAX = 0xFFFF
 
 
 class Chunk:
     """Records base_lsn..next_lsn of a partition. rows: 32 bytes each; frames: the packets, one behind the other.
 
+    flags: docs/log-format.md, "Chunk"; tags: 8 bytes each, (row u32, packet id u32), of inbound QoS 2 messages
     routes, blobs: free for the reader that holds the chunk
     """
 
@@ -148,19 +152,22 @@ def encode_aux(
 ) -> bytes:
     """topics: (topic id, first offset, name); publishers: (number, client id); tags: 8 bytes each."""
     out = bytearray()
-    if topics:
-        items = b"".join(struct.pack("<IQH", i, offset, len(name)) + name for i, offset, name in topics)
-        out += entry_head(TOPICS, len(topics), items) + items
-    if publishers:
-        items = b"".join(struct.pack("<IH", number, len(name)) + name for number, name in publishers)
-        out += entry_head(PUBLISHERS, len(publishers), items) + items
-    if tags:
-        out += entry_head(TAGS, len(tags) // 8, tags) + tags
+    for at in range(0, len(topics), ITEMS_MAX):
+        some = topics[at : at + ITEMS_MAX]
+        items = b"".join(struct.pack("<IQH", i, offset, len(name)) + name for i, offset, name in some)
+        out += entry_head(TOPICS, len(some), items) + items
+    for at in range(0, len(publishers), ITEMS_MAX):
+        people = publishers[at : at + ITEMS_MAX]
+        items = b"".join(struct.pack("<IH", number, len(name)) + name for number, name in people)
+        out += entry_head(PUBLISHERS, len(people), items) + items
+    for at in range(0, len(tags), 8 * ITEMS_MAX):
+        items = tags[at : at + 8 * ITEMS_MAX]
+        out += entry_head(TAGS, len(items) // 8, items) + items
     return bytes(out)
 
 
 def entry_head(kind: int, count: int, items: bytes) -> bytes:
-    return struct.pack("<BBHI", kind, 0, count & 0xFFFF, len(items))
+    return struct.pack("<BBHI", kind, 0, count, len(items))
 
 
 class Aux(NamedTuple):
@@ -170,25 +177,31 @@ class Aux(NamedTuple):
 
 
 def decode_aux(aux: bytes | memoryview) -> Aux:
-    """What `encode_aux` wrote; the CRC has been checked. Unknown kinds are left out."""
+    """What `encode_aux` wrote; the CRC has been checked. Unknown kinds, and what does not fit, are left out."""
     found = Aux([], [], b"")
     tags = b""
     at = 0
-    while at < len(aux):
+    while at + 8 <= len(aux):
         kind, _, _, size = struct.unpack_from("<BBHI", aux, at)
         at += 8
-        end = at + size
+        items = bytes(aux[at : at + size])
+        at += size
         if kind == TAGS:
-            tags += bytes(aux[at:end])
-        while at < end and kind in (TOPICS, PUBLISHERS):
-            if kind == TOPICS:
-                number, offset, length = struct.unpack_from("<IQH", aux, at)
-                at += 14
-                found.topics.append((number, offset, bytes(aux[at : at + length])))
-            else:
-                number, length = struct.unpack_from("<IH", aux, at)
-                at += 6
-                found.publishers.append((number, bytes(aux[at : at + length])))
-            at += length
-        at = end
+            tags += items[: len(items) // 8 * 8]
+        elif kind == TOPICS:
+            found.topics.extend(
+                (number, offset, name) for (number, offset, _), name in named(TOPIC_ITEM, items)
+            )
+        elif kind == PUBLISHERS:
+            found.publishers.extend((number, name) for (number, _), name in named(PUBLISHER_ITEM, items))
     return found._replace(tags=tags)
+
+
+def named(layout: struct.Struct, items: bytes) -> Iterator[tuple[tuple[int, ...], bytes]]:
+    """Numbers and name of each item: the last number is the length of the name behind them."""
+    at = 0
+    while at + layout.size <= len(items):
+        numbers = layout.unpack_from(items, at)
+        at += layout.size
+        yield numbers, items[at : at + numbers[-1]]
+        at += numbers[-1]

@@ -167,6 +167,22 @@ def whole_file(files: Files, path: str) -> bytes:
         files.close(handle)
 
 
+def make_durable_directory(files: Files, path: str, known: str = "") -> None:
+    """Make a directory, with those above it, so that a power loss leaves it. known: one above it that is durable."""
+    above = [path]
+    while above[-1] not in ("", "/", ".", known):
+        parent = above[-1].rpartition("/")[0]
+        if not known and above[-1] != path and files.exists(above[-1]):
+            break
+        above.append(parent or ("/" if path.startswith("/") else "."))
+    files.make_directory(path)
+    for parent in above[1:]:
+        try:
+            files.sync_directory(parent)
+        except PermissionError:
+            pass  # above the data directory, which was there before us
+
+
 def replace_file(files: Files, path: str, content: bytes) -> None:
     """Put a whole small file in place, so that a crash leaves the old one or the new one."""
     temporary = path + ".new"

@@ -1,205 +1,264 @@
-"""The index of a sealed segment: chunks by lsn and time, rows by topic. A pure function of the segment.
+"""The index of a segment that is not written to any more: chunks by lsn and time, rows by topic. docs/log-format.md,
+"Index". A pure function of the segment up to the byte where what counts of it ends.
 
-The layout is drawn in docs/log-format.md, "Index": a checked head, then chunk places, topics, row numbers by topic,
-names and publishers, each section with a checksum of its own."""
+Lost or damaged it is made again; nothing is known from it alone."""
 
 from __future__ import annotations
 
 import struct
 from array import array
 from bisect import bisect_left
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, decode_aux
+from commitlog.chunk import HEADER_BYTES, decode_aux, named
 from commitlog.errors import Damaged
-from commitlog.files import Files, replace_file
+from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
-from commitlog.segment import HOLDS_RECORDS, Place, read_aux, read_header, walk
+from commitlog.segment import HOLDS_RECORDS, Place, chunks_through, opening, place_of, read_aux
 
 MAGIC = b"RUMQIDX1"
-HEAD = struct.Struct("<8sIIIIIIIIIIQI")
-PLACE = struct.Struct("<QQQII")
-TOPIC = struct.Struct("<IIQQ")
+HEAD = struct.Struct("<8sQQ5I5III")
+PLACE = struct.Struct("<QQQIIII")
+TOPIC = struct.Struct("<IIQQII")
+NAME = struct.Struct("<IH")
+
+
+class TopicRows(NamedTuple):
+    """The rows of one topic. first, following: its first offset here, and the one after its last; start: in `rows`."""
+
+    records: int
+    first: int
+    following: int
+    start: int
 
 
 class Index:
-    """places: every chunk; topics: id -> (first offset, count, start in `rows`); names; publishers."""
+    """places: every chunk; topics: id -> its rows; rows: their numbers from the base lsn, topic by topic."""
 
     __slots__ = ("names", "places", "publishers", "rows", "topics")
 
     def __init__(self) -> None:
         self.places: list[Place] = []
-        self.topics: dict[int, tuple[int, int, int]] = {}
+        self.topics: dict[int, TopicRows] = {}
         self.names: dict[int, bytes] = {}
         self.publishers: dict[int, bytes] = {}
         self.rows: array[int] = array("I")
 
-    def row_of(self, topic_id: int, offset: int) -> int | None:
-        """Row (from the segment's base lsn) of a topic's offset, or of the next one kept here; None: none is."""
-        entry = self.topics.get(topic_id)
-        if entry is None:
-            return None
-        first, count, start = entry
-        at = max(0, offset - first)
-        return self.rows[start + at] if at < count else None
+
+class Draft:
+    """What is gathered on a way through a segment: by its writer, or by whoever reads it."""
+
+    __slots__ = ("_columns", "_first", "_following", "_seen", "index")
+
+    def __init__(self) -> None:
+        self.index = Index()
+        self._columns: list[tuple[int, bytes]] = []
+        self._seen = bytearray(1024)
+        self._first: dict[int, int] = {}
+        self._following: array[int] = array("Q", bytes(8 * 1024))
+
+    def add(
+        self, place: Place, base_lsn: int, rows: Any, topics: list[tuple[int, int, bytes]],
+        publishers: list[tuple[int, bytes]],
+    ) -> None:  # fmt: skip
+        """Take in a chunk. base_lsn: of its segment; rows: None when they cannot be read."""
+        self.index.places.append(place)
+        self.name(topics, publishers)
+        if rows is None:
+            return
+        column, highest = kernel.topic_column(rows)
+        if highest >= len(self._seen):
+            more = highest + 1024 - len(self._seen)
+            self._seen.extend(bytes(more))
+            self._following.frombytes(bytes(8 * more))
+        self._first.update(kernel.first_seen(rows, 0, self._seen))
+        kernel.follow(rows, self._following)
+        self._columns.append((place.base_lsn - base_lsn, column))
+
+    def name(self, topics: list[tuple[int, int, bytes]], publishers: list[tuple[int, bytes]]) -> None:
+        for number, _, name in topics:
+            self.index.names[number] = name
+        self.index.publishers.update(publishers)
+
+    def finished(self) -> Index:
+        """Sort the rows by topic: count, then place."""
+        index = self.index
+        counts = array("I", bytes(4 * len(self._seen)))
+        for _, column in self._columns:
+            kernel.count_topics(column, counts)
+        starts = array("I", bytes(4 * len(counts)))
+        total = 0
+        for topic_id in sorted(self._first):
+            starts[topic_id] = total
+            index.topics[topic_id] = TopicRows(
+                counts[topic_id], self._first[topic_id], self._following[topic_id], total
+            )
+            total += counts[topic_id]
+        index.rows = array("I", bytes(4 * total))
+        for first_row, column in self._columns:
+            kernel.place_rows(column, first_row, starts, index.rows)
+        return index
 
 
-def read_segment(files: Files, path: str, stop: int | None = None) -> tuple[Index, int]:
-    """Look through a segment up to byte `stop`; returns its index and its end lsn. Reads rows and aux, not frames."""
-    index = Index()
+def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
+    """Look through a segment up to byte `stop`. Reads rows and aux, not frames."""
+    draft = Draft()
     handle = files.open(path)
     try:
-        head = read_header(files, handle, path)
-        end_lsn = head.base_lsn
-        loaded: list[tuple[int, bytes]] = []
-        first_offsets: dict[int, int] = {}
-        for position, header in walk(
-            files, handle, head.salt, 4096, files.size(path) if stop is None else stop
+        head = opening(files, handle, path).header
+        for position, header in chunks_through(
+            files, handle, head.salt, files.size(path) if stop is None else stop
         ):
-            if header.aux_len:
-                aux = decode_aux(read_aux(files, handle, position, header))
-                for number, offset, name in aux.topics:
-                    index.names[number] = name
-                    first_offsets.setdefault(number, offset)
-                index.publishers.update(aux.publishers)
+            aux = decode_aux(read_aux(files, handle, position, header))
             if header.kind in HOLDS_RECORDS and header.count:
-                place = Place(header.base_lsn, position, header.base_ts, header.count, header.total_len)
-                index.places.append(place)
                 rows = files.read(handle, position + HEADER_BYTES, 32 * header.count)
-                if crc32(rows) == header.rows_crc:
-                    loaded.append((header.base_lsn - head.base_lsn, kernel.topic_column(rows)))
-                end_lsn = header.next_lsn
-        fill_topics(index, loaded, first_offsets)
+                sound = rows if crc32(rows) == header.rows_crc else None
+                draft.add(place_of(position, header), head.base_lsn, sound, aux.topics, aux.publishers)
+            else:
+                draft.name(aux.topics, aux.publishers)
     finally:
         files.close(handle)
-    return index, end_lsn
+    return draft.finished()
 
 
-def fill_topics(index: Index, loaded: list[tuple[int, Any]], first_offsets: dict[int, int]) -> None:
-    """Sort the rows by topic: count, then place."""
-    size = max(index.names, default=-1) + 1
-    counts = array("I", bytes(4 * size))
-    for _, column in loaded:
-        kernel.count_topics(column, counts)
-    starts = array("I", bytes(4 * size))
-    total = 0
-    for topic_id in range(size):
-        starts[topic_id] = total
-        if counts[topic_id]:
-            index.topics[topic_id] = (first_offsets.get(topic_id, 0), counts[topic_id], total)
-        total += counts[topic_id]
-    index.rows = array("I", bytes(4 * total))
-    if total:
-        for first_row, column in loaded:
-            kernel.place_rows(column, first_row, starts, index.rows)
+# On disk
 
 
-def encode_index(index: Index, end_lsn: int) -> bytes:
+class Head(NamedTuple):
+    end_lsn: int
+    stop: int
+    sizes: tuple[int, ...]
+    crcs: tuple[int, ...]
+
+    def section(self, number: int) -> tuple[int, int]:
+        """Byte and length of a section."""
+        return HEAD.size + sum(self.sizes[:number]), self.sizes[number]
+
+
+def encode_index(index: Index, end_lsn: int, stop: int) -> bytes:
     places = b"".join(PLACE.pack(*place) for place in index.places)
-    ids = sorted(index.names)
     topics = b"".join(
-        TOPIC.pack(i, index.topics[i][1], index.topics[i][0], index.topics[i][2])
-        for i in ids
-        if i in index.topics
+        TOPIC.pack(i, t.records, t.first, t.following, t.start, 0) for i, t in sorted(index.topics.items())
     )
-    names = b"".join(struct.pack("<IH", i, len(index.names[i])) + index.names[i] for i in ids)
-    publishers = b"".join(
-        struct.pack("<IH", n, len(name)) + name for n, name in sorted(index.publishers.items())
-    )
+    names = b"".join(NAME.pack(i, len(name)) + name for i, name in sorted(index.names.items()))
+    publishers = b"".join(NAME.pack(n, len(name)) + name for n, name in sorted(index.publishers.items()))
     sections = [places, topics, index.rows.tobytes(), names, publishers]
-    sizes = [len(section) for section in sections]
-    crcs = [crc32(section) for section in sections]
-    head = HEAD.pack(MAGIC, *sizes, *crcs, end_lsn, 0)[:-4]
+    head = HEAD.pack(MAGIC, end_lsn, stop, *map(len, sections), *map(crc32, sections), 0, 0)[:-4]
     return head + crc32(head).to_bytes(4, "little") + b"".join(sections)
 
 
-def decode_index(raw: bytes, path: str) -> tuple[Index, int]:
-    """Raises Damaged: it is then made again from its segment."""
-    if len(raw) < HEAD.size:
-        raise Damaged(path, "the index is too short")
+def decode_head(raw: bytes, path: str, end_lsn: int, stop: int) -> Head:
+    """Raises Damaged when it is no head, or one of other contents than are asked for."""
+    if len(raw) < HEAD.size or crc32(raw[: HEAD.size - 4]) != int.from_bytes(
+        raw[HEAD.size - 4 : HEAD.size], "little"
+    ):
+        raise Damaged(path, "the head of the index is damaged")
     f = HEAD.unpack_from(raw)
-    if f[0] != MAGIC or crc32(raw[: HEAD.size - 4]) != f[12]:
-        raise Damaged(path, "the index head is damaged")
-    sections, at = [], HEAD.size
-    for size, crc in zip(f[1:6], f[6:11], strict=True):
-        section = raw[at : at + size]
-        if len(section) != size or crc32(section) != crc:
-            raise Damaged(path, "a section of the index is damaged")
-        sections.append(section)
-        at += size
+    if f[0] != MAGIC or f[1] != end_lsn or f[2] != stop:
+        raise Damaged(path, "an index of other contents")
+    return Head(f[1], f[2], f[3:8], f[8:13])
+
+
+def decode_index(raw: bytes, path: str, end_lsn: int, stop: int) -> Index:
+    """Raises Damaged: it is then made again from its segment."""
+    head = decode_head(raw, path, end_lsn, stop)
+    sections = []
+    for number in range(5):
+        at, size = head.section(number)
+        sections.append(checked(raw[at : at + size], head, number, path))
     index = Index()
     index.places = [Place(*fields) for fields in PLACE.iter_unpack(sections[0])]
-    for topic_id, count, first, start in TOPIC.iter_unpack(sections[1]):
-        index.topics[topic_id] = (first, count, start)
+    for topic_id, *fields, _ in TOPIC.iter_unpack(sections[1]):
+        index.topics[topic_id] = TopicRows(*fields)
     index.rows.frombytes(sections[2])
-    for section, into in ((sections[3], index.names), (sections[4], index.publishers)):
-        at = 0
-        while at < len(section):
-            number, length = struct.unpack_from("<IH", section, at)
-            into[number] = section[at + 6 : at + 6 + length]
-            at += 6 + length
-    return index, f[11]
+    index.names = {numbers[0]: name for numbers, name in named(NAME, sections[3])}
+    index.publishers = {numbers[0]: name for numbers, name in named(NAME, sections[4])}
+    return index
+
+
+def checked(section: bytes, head: Head, number: int, path: str) -> bytes:
+    if len(section) != head.sizes[number] or crc32(section) != head.crcs[number]:
+        raise Damaged(path, f"section {number} of the index is damaged")
+    return section
 
 
 def index_path(segment_path: str) -> str:
     return segment_path.removesuffix(".seg") + ".idx"
 
 
-def load_index(files: Files, segment_path: str, stop: int | None = None) -> tuple[Index, int]:
-    """The index of a sealed segment, from its file, or made from the segment when that is lost or damaged."""
+def maybe_index(files: Files, segment_path: str, end_lsn: int, stop: int) -> Index | None:
+    """The index of a segment from its file; None when that is missing, damaged, or not of these contents."""
+    path = index_path(segment_path)
+    if not files.exists(path):
+        return None
+    try:
+        return decode_index(whole_file(files, path), path, end_lsn, stop)
+    except Damaged:
+        return None
+
+
+def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> list[Place]:
+    """Where the chunks of a segment stand: from its index file, or else from itself."""
     path = index_path(segment_path)
     if files.exists(path):
         handle = files.open(path)
         try:
-            return decode_index(files.read(handle, 0, files.size(path)), path)
+            head = decode_head(files.read(handle, 0, HEAD.size), path, end_lsn, stop)
+            section = checked(files.read(handle, *head.section(0)), head, 0, path)
+            return [Place(*fields) for fields in PLACE.iter_unpack(section)]
         except Damaged:
             pass
         finally:
             files.close(handle)
-    return read_segment(files, segment_path, stop)
+    return read_segment(files, segment_path, stop).places
 
 
-def rebuilt_index(files: Files, segment_path: str, end_lsn: int) -> bytes:
-    """The index file that the segment alone gives."""
-    return encode_index(read_segment(files, segment_path)[0], end_lsn)
+def row_of(
+    files: Files, segment_path: str, end_lsn: int, stop: int, topic_id: int, offset: int
+) -> int | None:
+    """Row (from the segment's base lsn) of a topic's offset, or of the next one kept; None: it has none.
+
+    Right for a segment without damage. Cost: the head and the topics are read, and four bytes.
+    """
+    path = index_path(segment_path)
+    if files.exists(path):
+        handle = files.open(path)
+        try:
+            head = decode_head(files.read(handle, 0, HEAD.size), path, end_lsn, stop)
+            section = checked(files.read(handle, *head.section(1)), head, 1, path)
+            numbers = range(len(section) // TOPIC.size)
+            at = bisect_left(numbers, topic_id, key=lambda n: TOPIC.unpack_from(section, n * TOPIC.size)[0])
+            if at == len(numbers):
+                return None
+            number, *fields, _ = TOPIC.unpack_from(section, at * TOPIC.size)
+            row = row_in(TopicRows(*fields), offset) if number == topic_id else None
+            if row is None:
+                return None
+            return int.from_bytes(files.read(handle, head.section(2)[0] + 4 * row, 4), "little")
+        except Damaged:
+            pass
+        finally:
+            files.close(handle)
+    index = read_segment(files, segment_path, stop)
+    found = index.topics.get(topic_id)
+    row = row_in(found, offset) if found is not None else None
+    return None if row is None else index.rows[row]
 
 
-class Draft:
-    """What the writer of a segment gathers on its way, so that its index needs no second look at the file."""
-
-    __slots__ = ("columns", "first_offsets", "index")
-
-    def __init__(self) -> None:
-        self.index = Index()
-        self.columns: list[tuple[int, bytes]] = []
-        self.first_offsets: dict[int, int] = {}
-
-    def add(
-        self, place: Place, first_row: int, column: bytes, topics: list[tuple[int, int, bytes]],
-        publishers: list[tuple[int, bytes]],
-    ) -> None:  # fmt: skip
-        """Take in a chunk that was written. first_row: counted from the segment's start; column: its topic ids."""
-        self.index.places.append(place)
-        self.columns.append((first_row, column))
-        for number, offset, name in topics:
-            self.index.names[number] = name
-            self.first_offsets[number] = offset
-        self.index.publishers.update(publishers)
-
-    def finished(self) -> Index:
-        fill_topics(self.index, self.columns, self.first_offsets)
-        return self.index
+def row_in(topic: TopicRows, offset: int) -> int | None:
+    """Index in an index's rows of a topic's offset, or of the next one."""
+    if offset >= topic.following:
+        return None
+    # Where rows are lost the number is too high: whoever asks looks at the row.
+    return topic.start + min(max(0, offset - topic.first), topic.records - 1)
 
 
-def write_index(files: Files, segment_path: str, index: Index, end_lsn: int) -> None:
-    """Put the index of a sealed and synced segment beside it."""
-    replace_file(files, index_path(segment_path), encode_index(index, end_lsn))
+def write_index(files: Files, segment_path: str, index: Index, end_lsn: int, stop: int) -> None:
+    """Put the index of a finished and synced segment beside it."""
+    replace_file(files, index_path(segment_path), encode_index(index, end_lsn, stop))
 
 
 def place_at(places: list[Place], lsn: int) -> int:
     """Number of the chunk that holds `lsn`, or of the first behind it; len(places) when there is none."""
-    at = bisect_left(places, lsn + 1, key=lambda p: p.base_lsn) - 1
-    if at >= 0 and places[at].next_lsn > lsn:
-        return at
-    return at + 1
+    return bisect_left(places, lsn + 1, key=lambda p: p.next_lsn)

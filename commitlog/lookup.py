@@ -6,158 +6,221 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from typing import Any
+from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, Chunk, Gap
+from commitlog.chunk import HEADER_BYTES, Chunk, Gap, maybe_header
 from commitlog.files import Files
-from commitlog.index import place_at
+from commitlog.index import place_at, row_of
 from commitlog.kernels import rows as kernel
 from commitlog.segment import Place, read_chunk
-from commitlog.segments import SegmentFile, segment_at
+from commitlog.segments import PlaceCache, SegmentFile, segment_at
 
 
-def clipped(chunk: Chunk, end_lsn: int) -> Chunk:
-    """The records of a chunk below `end_lsn`."""
-    if chunk.next_lsn <= end_lsn:
+def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
+    """The records first_lsn..end_lsn of a chunk; the chunk itself when that is all of it."""
+    first, stop = max(0, first_lsn - chunk.base_lsn), min(chunk.count, end_lsn - chunk.base_lsn)
+    if first == 0 and stop == chunk.count:
         return chunk
-    count = end_lsn - chunk.base_lsn
-    frames_end = memoryview(chunk.rows).cast("I")[count * 8 + 1]
-    rows, frames = memoryview(chunk.rows)[: 32 * count], memoryview(chunk.frames)[:frames_end]
-    return Chunk(chunk.base_lsn, count, chunk.base_ts, chunk.flags, rows, frames)
+    words = memoryview(chunk.rows).cast("I")
+    start = words[first * 8 + 1]
+    end = words[stop * 8 + 1] if stop < chunk.count else len(chunk.frames)
+    rows: Any = memoryview(chunk.rows)[32 * first : 32 * stop]
+    if start:
+        rows = bytearray(rows)
+        moved = memoryview(rows).cast("I")
+        for at in range(1, len(moved), 8):
+            moved[at] -= start
+    tags = b"".join(
+        (row - first).to_bytes(4, "little") + chunk.tags[at + 4 : at + 8]
+        for at in range(0, len(chunk.tags), 8)
+        if first <= (row := int.from_bytes(chunk.tags[at : at + 4], "little")) < stop
+    )
+    frames = memoryview(chunk.frames)[start:end]
+    return Chunk(chunk.base_lsn + first, stop - first, chunk.base_ts, chunk.flags, rows, frames, tags)
 
 
 class ColdRead:
-    """Chunks from the one that holds `lsn` on, below end_lsn, up to `bytes_max`; damage comes as a Gap."""
-
-    def __init__(
-        self, files: Files, segments: list[SegmentFile], lsn: int, end_lsn: int, bytes_max: int
-    ) -> None:
-        self._files, self._segments = files, segments
-        self._lsn, self._end_lsn, self._bytes_max = lsn, end_lsn, bytes_max
-
-    def run(self) -> list[Chunk | Gap]:
-        found: list[Chunk | Gap] = []
-        lsn, size = self._lsn, 0
-        while size < self._bytes_max and lsn < self._end_lsn:
-            segment = segment_at(self._segments, lsn)
-            if segment is None:
-                break
-            places = segment.chunk_places(self._files)
-            at = place_at(places, lsn)
-            if at == len(places) or places[at].base_lsn > lsn:
-                found.append(self._hole(segment, places, at, lsn))
-                lsn = found[-1].next_lsn
-                continue
-            handle = self._files.open(segment.path)
-            try:
-                for place in places[at:]:
-                    if place.base_lsn != lsn and found and place.base_lsn != found[-1].next_lsn:
-                        break
-                    if size >= self._bytes_max or place.base_lsn >= self._end_lsn:
-                        break
-                    chunk = read_chunk(self._files, handle, segment.path, segment.salt, place)
-                    found.append(clipped(chunk, self._end_lsn) if isinstance(chunk, Chunk) else chunk)
-                    size += place.total_len
-                    lsn = place.next_lsn
-            finally:
-                self._files.close(handle)
-        return found
-
-    def _hole(self, segment: SegmentFile, places: list[Place], at: int, lsn: int) -> Gap:
-        """Records that no chunk has, up to the next that one has."""
-        if at < len(places):
-            end = places[at].base_lsn
-        else:
-            later = [s.base_lsn for s in self._segments if s.base_lsn > lsn]
-            end = min(later) if later else self._end_lsn
-        return Gap(lsn, min(max(end, lsn + 1), self._end_lsn), f"{segment.path} does not have them")
-
-
-class FindTime:
-    """The first lsn whose time is at or after `ts_us`; the end of the log when there is none."""
+    """Chunks from the one that holds `lsn` on, below end_lsn, up to `bytes_max`; what cannot be read is a Gap."""
 
     def __init__(
         self,
         files: Files,
         segments: list[SegmentFile],
-        recent: list[Chunk],
-        ts_us: int,
+        cache: PlaceCache,
+        lsn: int,
         end_lsn: int,
-        next_lsn: int,
+        bytes_max: int,
     ) -> None:
-        self._files, self._segments, self._recent = files, segments, recent
-        self._ts, self._end_lsn, self._next_lsn = ts_us, end_lsn, next_lsn
+        self._files, self._segments, self._cache = files, segments, cache
+        self._lsn, self._end_lsn, self._bytes_max = lsn, end_lsn, bytes_max
+        self._found: list[Chunk | Gap] = []
+
+    def run(self) -> list[Chunk | Gap]:
+        """At least one, when lsn is below the end. raises: OSError"""
+        size = 0
+        while size < self._bytes_max and self._lsn < self._end_lsn:
+            segment = segment_at(self._segments, self._lsn)
+            if segment is None:
+                self._lost(
+                    self._segments[0].base_lsn if self._segments else self._end_lsn, "no segment has them"
+                )
+                continue
+            end = self._end_lsn if segment.end_lsn is None else min(segment.end_lsn, self._end_lsn)
+            if self._lsn >= end:
+                later = [s.base_lsn for s in self._segments if s.base_lsn > self._lsn]
+                self._lost(min(later, default=self._end_lsn), "no segment has them")
+                continue
+            try:
+                size += self._read(segment, end, self._bytes_max - size)
+            except FileNotFoundError:
+                self._lost(end, f"{segment.path} is gone")
+        return self._found
+
+    def _read(self, segment: SegmentFile, end: int, bytes_max: int) -> int:
+        """Take chunks from one segment; returns their size."""
+        places = self._cache.places(self._files, segment)
+        size = 0
+        handle = self._files.open(segment.path)
+        try:
+            for place in places[place_at(places, self._lsn) :]:
+                if size >= bytes_max or place.base_lsn >= end:
+                    break
+                if place.base_lsn > self._lsn:
+                    self._lost(place.base_lsn, f"{segment.path}: damaged before byte {place.position}")
+                found = read_chunk(self._files, handle, segment.path, segment.salt, place)
+                if isinstance(found, Chunk):
+                    self._found.append(clipped(found, 0, end))
+                    self._lsn = found.next_lsn
+                else:
+                    self._lost(min(found.next_lsn, end), found.why)
+                size += place.total_len
+            else:
+                if self._lsn < end:
+                    self._lost(end, f"{segment.path}: damaged at its end")
+        finally:
+            self._files.close(handle)
+        return size
+
+    def _lost(self, end_lsn: int, why: str) -> None:
+        end_lsn = min(end_lsn, self._end_lsn)
+        if end_lsn > self._lsn:
+            self._found.append(Gap(self._lsn, end_lsn, why))
+        self._lsn = max(self._lsn, end_lsn)
+
+
+class FindTime:
+    """The first lsn whose time is at or after `ts_us`; the end of the log when there is none.
+
+    Where records before it are lost, the first of those: they might have been at or after that time.
+    """
+
+    def __init__(
+        self, files: Files, segments: list[SegmentFile], cache: PlaceCache, unwritten: list[Chunk], ts_us: int,
+        next_lsn: int,
+    ) -> None:  # fmt: skip
+        self._files, self._segments, self._cache = files, segments, cache
+        self._unwritten, self._ts, self._next_lsn = unwritten, ts_us, next_lsn
 
     def run(self) -> int:
+        """raises: OSError"""
         for segment in self._candidates():
-            places = segment.chunk_places(self._files)
-            # The chunk before the first that begins at or after the time may still end after it.
-            at = max(0, bisect_left(places, self._ts, key=lambda p: p.base_ts) - 1)
-            for place in places[at : at + 2]:
-                lsn = self._in_chunk(segment, place)
-                if lsn is not None and lsn < self._end_lsn:
-                    return lsn
-        for chunk in self._recent:
-            if chunk.next_lsn > self._end_lsn and chunk.base_ts >= self._ts:
-                return max(chunk.base_lsn, self._end_lsn)
+            try:
+                lsn = self._in_segment(segment)
+            except FileNotFoundError:  # retention took it
+                continue
+            if lsn is not None:
+                return lsn
+        for chunk in self._unwritten:
+            if chunk.base_ts >= self._ts:
+                return chunk.base_lsn
         return self._next_lsn
 
     def _candidates(self) -> list[SegmentFile]:
         """The last segment that begins before the time, and all behind it."""
-        low, high = 0, len(self._segments)
-        while low < high:
-            middle = (low + high) // 2
-            places = self._segments[middle].chunk_places(self._files)
-            if not places or places[0].base_ts < self._ts:
-                low = middle + 1
-            else:
-                high = middle
-        return self._segments[max(0, low - 1) :] if low else self._segments
+        at = bisect_left(range(len(self._segments)), True, key=self._begins_late)
+        return self._segments[max(0, at - 1) :]
 
-    def _in_chunk(self, segment: SegmentFile, place: Place) -> int | None:
-        if place.base_ts >= self._ts:
-            return place.base_lsn
-        rows = read_rows(self._files, segment, place)
-        row = kernel.first_at_time(rows, self._ts - place.base_ts)
-        return place.base_lsn + row if row < place.count else None
+    def _begins_late(self, number: int) -> bool:
+        following = (s.first_ts for s in self._segments[number:] if s.first_ts)
+        return next(following, self._ts) >= self._ts
+
+    def _in_segment(self, segment: SegmentFile) -> int | None:
+        places = self._cache.places(self._files, segment)
+        at = bisect_left(places, self._ts, key=lambda p: p.last_ts)
+        reached = places[at - 1].next_lsn if at else segment.base_lsn
+        if at == len(places):
+            return reached if segment.end_lsn is not None and reached < segment.end_lsn else None
+        place = places[at]
+        if reached < place.base_lsn or place.base_ts >= self._ts:
+            return reached
+        rows = maybe_rows(self._files, segment, place)
+        return place.base_lsn + int(kernel.first_at_time(rows, self._ts - place.base_ts)) if rows else reached
 
 
 class FindOffset:
     """The lsn of a topic's offset, or of the next one that is kept; the end of the log when there is none."""
 
     def __init__(
-        self, files: Files, segments: list[SegmentFile], recent: list[Chunk], topic_id: int | None, offset: int,
-        end_lsn: int, next_lsn: int,
+        self, files: Files, segments: list[SegmentFile], cache: PlaceCache, unwritten: list[Chunk],
+        topic_id: int | None, offset: int, next_lsn: int,
     ) -> None:  # fmt: skip
-        self._files, self._segments, self._recent = files, segments, recent
+        self._files, self._segments, self._cache = files, segments, cache
+        self._unwritten, self._next_lsn = unwritten, next_lsn
         self._topic_id, self._offset = topic_id, offset
-        self._end_lsn, self._next_lsn = end_lsn, next_lsn
 
     def run(self) -> int:
+        """raises: OSError"""
         if self._topic_id is None:
             return self._next_lsn
         for segment in self._segments:
-            if segment.end_lsn is not None:
-                row = segment.load(self._files).row_of(self._topic_id, self._offset)
-                if row is not None:
-                    return segment.base_lsn + row
+            try:
+                lsn = self._in_segment(segment, self._topic_id)
+            except FileNotFoundError:  # retention took it
                 continue
-            for place in segment.chunk_places(self._files):
-                row = kernel.first_of_topic(
-                    read_rows(self._files, segment, place), self._topic_id, self._offset
-                )
-                if row >= 0:
-                    return place.base_lsn + int(row)
-        for chunk in self._recent:
-            if chunk.next_lsn > self._end_lsn:
-                row = kernel.first_of_topic(chunk.rows, self._topic_id, self._offset)
-                if row >= 0:
-                    return max(chunk.base_lsn + int(row), self._end_lsn)
+            if lsn is not None:
+                return lsn
+        for chunk in self._unwritten:
+            row = int(kernel.first_of_topic(chunk.rows, self._topic_id, self._offset))
+            if row >= 0:
+                return chunk.base_lsn + row
         return self._next_lsn
 
+    def _in_segment(self, segment: SegmentFile, topic_id: int) -> int | None:
+        if segment.end_lsn is not None and segment.indexed:
+            row = row_of(self._files, segment.path, segment.end_lsn, segment.stop, topic_id, self._offset)
+            if row is None:
+                return None
+            if self._holds(segment, segment.base_lsn + row, topic_id):
+                return segment.base_lsn + row
+        # Not indexed yet, or begun later, or some of its rows were lost: then its topics do not count through.
+        for place in self._cache.places(self._files, segment):
+            rows = maybe_rows(self._files, segment, place)
+            row = int(kernel.first_of_topic(rows, topic_id, self._offset)) if rows else -1
+            if row >= 0:
+                return place.base_lsn + row
+        return None
 
-def read_rows(files: Files, segment: SegmentFile, place: Place) -> Any:
+    def _holds(self, segment: SegmentFile, lsn: int, topic_id: int) -> bool:
+        """Whether that record is the topic's offset."""
+        places = self._cache.places(self._files, segment)
+        at = place_at(places, lsn)
+        if at == len(places) or places[at].base_lsn > lsn:
+            return False
+        rows = maybe_rows(self._files, segment, places[at])
+        if not rows:
+            return False
+        words = memoryview(rows).cast("I")
+        row = (lsn - places[at].base_lsn) * 8
+        return bool(words[row] == topic_id and words[row + 2] | words[row + 3] << 32 == self._offset)
+
+
+def maybe_rows(files: Files, segment: SegmentFile, place: Place) -> bytes:
+    """The rows of a chunk; none when they are damaged."""
     handle = files.open(segment.path)
     try:
-        return files.read(handle, place.position + HEADER_BYTES, 32 * place.count)
+        raw = files.read(handle, place.position, HEADER_BYTES + 32 * place.count)
     finally:
         files.close(handle)
+    header = maybe_header(raw[:HEADER_BYTES], segment.salt)
+    rows = raw[HEADER_BYTES:]
+    return rows if header is not None and crc32(rows) == header.rows_crc else b""

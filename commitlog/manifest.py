@@ -9,7 +9,7 @@ import json
 from typing import Any
 from zlib import crc32
 
-from commitlog.files import Files, replace_file
+from commitlog.files import Files, replace_file, whole_file
 
 NAME = "MANIFEST"
 
@@ -19,31 +19,49 @@ def encode_edit(edit: dict[str, Any]) -> bytes:
     return b"%08x %s\n" % (crc32(text), text)
 
 
+FIELDS = {
+    "first": {"lsn"},
+    "open": {"segment", "base_lsn"},
+    "drop": {"segment"},
+    "seal": {"segment", "end_lsn", "stop"},
+    "end": {"segment", "end_lsn", "stop"},
+    "gap": {"base_lsn", "next_lsn", "why"},
+}
+
+
 def decode_edits(raw: bytes) -> list[dict[str, Any]]:
     """Every edit that checks: a torn last line is none, a damaged one hides no other."""
     edits = []
     for line in raw.split(b"\n")[:-1]:
-        crc, _, text = line.partition(b" ")
-        try:
-            if len(crc) == 8 and int(crc, 16) == crc32(text):
-                edits.append(json.loads(text))
-        except ValueError:
-            pass
+        edit = maybe_edit(line)
+        if edit is not None and FIELDS.get(edit.get("edit", ""), {"?"}) <= edit.keys():
+            edits.append(edit)
     return edits
+
+
+def maybe_edit(line: bytes) -> dict[str, Any] | None:
+    crc, _, text = line.partition(b" ")
+    try:
+        if len(crc) == 8 and int(crc, 16) == crc32(text):
+            edit = json.loads(text)
+            return edit if isinstance(edit, dict) else None
+    except ValueError:
+        pass
+    return None
 
 
 def bad_lines(raw: bytes) -> list[int]:
     """Numbers, from 1, of the lines that do not check; a torn last line is none."""
     lines = raw.split(b"\n")[:-1]
-    return [number for number, line in enumerate(lines, 1) if not decode_edits(line + b"\n")]
+    return [number for number, line in enumerate(lines, 1) if maybe_edit(line) is None]
 
 
 class Manifest:
-    """The edits of one partition's directory.
+    """The edits of one partition's directory. Each has "edit":
 
-    An edit has "edit": "open" (segment), "end" (segment, position, end_lsn: what of an unclean segment counts),
-    "seal" (segment, end_lsn), "gap" (base_lsn, next_lsn, why), "first" (lsn: retention took all below),
-    "clean" (end_lsn: closed in order).
+    "first" (lsn: retention took all below) · "open" (segment, base_lsn) · "drop" (segment: it held nothing
+    that counted, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: given up, or not
+    sealed; what counts of it ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost).
     """
 
     def __init__(self, files: Files, directory: str) -> None:
@@ -56,12 +74,7 @@ class Manifest:
     def load(self) -> list[dict[str, Any]]:
         """Read what is there; does not write."""
         if self._files.exists(self._path):
-            handle = self._files.open(self._path)
-            try:
-                raw = self._files.read(handle, 0, self._files.size(self._path))
-            finally:
-                self._files.close(handle)
-            self.edits = decode_edits(raw)
+            self.edits = decode_edits(whole_file(self._files, self._path))
         return self.edits
 
     def rewrite(self, edits: list[dict[str, Any]]) -> None:

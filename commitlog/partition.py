@@ -12,12 +12,13 @@ from typing import Any
 from commitlog.chunk import Chunk, Gap
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
 from commitlog.files import Files
+from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
 from commitlog.lookup import ColdRead, FindOffset, FindTime
-from commitlog.retention import Retention, SealJob, encode_snapshot, segments_to_drop
+from commitlog.retention import Retention, SealJob, segments_to_drop
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.streams import StreamSpec
-from commitlog.writing import Names, Opened, Sealed, SegmentWriter, WriteGroup
+from commitlog.writing import Ended, Names, Opened, SegmentWriter
 
 HOT_TRIM = 64
 
@@ -36,6 +37,7 @@ class Partition:
         self.topic_names = names.topics
         self.topic_ids = {name: topic_id for topic_id, name in enumerate(names.topics)}
         self.publisher_names = names.publishers
+        self._publisher_numbers = {name: number for number, name in enumerate(names.publishers)}
         self.segments = segments
         self.next_offsets = next_offsets
         self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = next_lsn
@@ -68,9 +70,13 @@ class Partition:
         return topic_id
 
     def add_publisher(self, client_id: str) -> int:
-        """Number a publisher, from 1."""
-        self.publisher_names.append(client_id.encode())
-        return len(self.publisher_names) - 1
+        """The number of a publisher, from 1: the same for the same client id, as long as the log knows it."""
+        name = client_id.encode()
+        number = self._publisher_numbers.get(name)
+        if number is None:
+            number = self._publisher_numbers[name] = len(self.publisher_names)
+            self.publisher_names.append(name)
+        return number
 
     # Writing
 
@@ -126,15 +132,22 @@ class Partition:
         After a failure that another segment could take, the group is as safe as any. If none could, the partition is
         `offline`: nothing is acknowledged, and the next group tries again with all that waits."""
         self._in_flight = None
+        segments = self.segments
         for news in group.news:
             if isinstance(news, Opened):
-                self.segments.opened(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
-            elif isinstance(news, Sealed):
-                self.segments.sealed(news.end_lsn, news.size, news.draft)
+                segments.files.append(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
+            elif isinstance(news, Ended):
+                segments.ended(news.end_lsn, news.stop, news.draft)
             else:
-                self.segments.active.places.append(news)
+                segments.active.take(news)
+        if group.chunks:
+            self.written_lsn = group.safe_lsn
+            if self.writer.sync_groups:
+                self.durable_lsn = group.safe_lsn
         if group.offline is not None:
-            self._pending[:0] = group.chunks
+            waiting = [chunk for chunk in group.chunks if chunk.base_lsn >= group.safe_lsn]
+            self.pending_bytes -= group.bytes - sum(len(c.rows) + len(c.frames) for c in waiting)
+            self._pending[:0] = waiting
             self.offline = LogFailure(
                 self.directory, f"{group.offline}; nothing is acknowledged until a write succeeds"
             )
@@ -143,9 +156,6 @@ class Partition:
         if group.chunks:
             self.offline = None
             self.pending_bytes -= group.bytes
-            self.written_lsn = group.end_lsn
-            if self.writer.sync_groups:
-                self.durable_lsn = group.end_lsn
             self._trim()
         return LogFailure(self.directory, f"{group.fault}; went on in a new segment") if group.fault else None
 
@@ -186,28 +196,39 @@ class Partition:
 
     def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> ColdRead:
         """A read of what is on disk, for another thread."""
-        return ColdRead(self.files, self.segments.snapshot(), lsn, self.written_lsn, bytes_max)
+        segments = self.segments
+        return ColdRead(self.files, segments.snapshot(), segments.cache, lsn, self.written_lsn, bytes_max)
 
     def find_time(self, ts_us: int) -> FindTime:
         """A search, for another thread, for the first lsn with that time or a later one."""
         return FindTime(
-            self.files, self.segments.snapshot(), list(self._hot), ts_us, self.written_lsn, self.next_lsn
+            self.files, self.segments.snapshot(), self.segments.cache, self._unwritten(), ts_us, self.next_lsn
         )
 
     def find_offset(self, topic: bytes, offset: int) -> FindOffset:
         """A search, for another thread, for the lsn of a topic's offset, or of the next one that is kept."""
-        topic_id = self.topic_ids.get(topic)
         return FindOffset(
-            self.files,
-            self.segments.snapshot(),
-            list(self._hot),
-            topic_id,
-            offset,
-            self.written_lsn,
-            self.next_lsn,
-        )
+            self.files, self.segments.snapshot(), self.segments.cache, self._unwritten(),
+            self.topic_ids.get(topic), offset, self.next_lsn,
+        )  # fmt: skip
+
+    def _unwritten(self) -> list[Chunk]:
+        return self._hot[bisect_right(self._hot_lsns, self.written_lsn - 1) :]
 
     # Housekeeping
+
+    def finish(self) -> None:
+        """The end of the run, if all is written: seal, index, and save the dictionary. For any thread; raises OSError.
+
+        After it nothing may be appended."""
+        if self.pending_bytes or self.offline is not None:
+            return
+        sealed = self.writer.seal(self.next_lsn, self._last_ts)
+        if sealed is not None:
+            self.segments.ended(sealed.end_lsn, sealed.stop, sealed.draft)
+        while (job := self.take_seal_job()) is not None:
+            job.run()
+        self.segments.dictionary.save(self.segments.dictionary.lsn)
 
     def take_seal_job(self) -> SealJob | None:
         """The indexing of a segment that was sealed since, for another thread."""
@@ -215,11 +236,13 @@ class Partition:
 
     def take_retention(self, now_us: int) -> Retention | None:
         """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run."""
-        count = segments_to_drop(self.segments.files, self.spec, now_us, self.files)
-        if self.segments.removing or count <= 0:
+        segments = self.segments
+        count = segments_to_drop(segments.files, self.spec, now_us)
+        if segments.removing or count <= 0:
             return None
-        self.segments.removing = True
-        snapshot = encode_snapshot(self.topic_names, self.next_offsets, self.next_lsn)
-        paths = [segment.path for segment in self.segments.files[:count]]
-        first_lsn = self.segments.files[count].base_lsn
-        return Retention(self.files, self.directory, self.writer, paths, first_lsn, snapshot)
+        first_lsn = segments.files[count].base_lsn
+        if segments.dictionary.lsn < first_lsn:
+            return None  # not all of them are indexed
+        segments.removing = True
+        paths = [segment.path for segment in segments.files[:count]]
+        return Retention(self.files, self.writer, segments.dictionary, paths, first_lsn)

@@ -1,8 +1,9 @@
 """Read a data directory from another process: no lock is taken, nothing is written, a broker may run meanwhile.
 
-What may be read of a partition (`end_lsn`) is what the files prove: the highest committed mark in any chunk's header,
-all of a sealed segment, and, where no live process holds the directory, every whole chunk, for that is what the next
-start will keep. docs/log-format.md, "Reading"."""
+What may be read of a partition (`end_lsn`) is what the files prove. Where no live process holds the directory (the
+pid in LOCK is not alive): every whole chunk, for that is what the next start will keep. Where one does: everything in
+a segment that was sealed or given up, and of the last one as much as the highest committed mark in its chunks says;
+a broker that is idle writes that mark by itself. docs/log-format.md, "Reading"."""
 
 from __future__ import annotations
 
@@ -10,29 +11,33 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from commitlog.chunk import HEADER_BYTES, SEAL, Chunk, Gap, decode_aux
-from commitlog.errors import Damaged
-from commitlog.files import Files
-from commitlog.index import load_index, place_at
-from commitlog.kernels import rows as kernel
-from commitlog.lookup import clipped
+from commitlog.chunk import SEAL, Chunk, Gap
+from commitlog.dictionary import maybe_snapshot
+from commitlog.directory import Found, listing
+from commitlog.files import Files, whole_file
+from commitlog.index import Index, maybe_index, read_segment
+from commitlog.lookup import ColdRead, FindOffset, FindTime, clipped
 from commitlog.manifest import Manifest
-from commitlog.retention import SNAPSHOT, decode_snapshot
 from commitlog.segment import (
     HOLDS_RECORDS,
     SEGMENT_HEADER_BYTES,
     Place,
-    body_fault,
-    read_aux,
-    read_chunk,
-    read_header,
+    place_of,
+    probe,
     walk,
 )
+from commitlog.segments import PlaceCache, SegmentFile
+from commitlog.tail import examine
+
+READ_BYTES = 1 << 22
 
 
 @dataclass
 class SegmentView:
-    """One segment file. end_lsn: one behind its last record that may be read."""
+    """One segment file. end_lsn: one behind its last record that may be read; stop: the byte behind that.
+
+    first_ts, last_ts: µs since 1970, 0 when it has no records
+    """
 
     path: str
     base_lsn: int
@@ -40,116 +45,127 @@ class SegmentView:
     sealed: bool
     bytes: int
     salt: int
-    stop: int = 0  # the byte behind what counts
+    stop: int
     places: list[Place] = field(default_factory=list, repr=False)
-    first_ts: int = 0
-    last_ts: int = 0
+
+    @property
+    def first_ts(self) -> int:
+        return self.places[0].base_ts if self.places else 0
+
+    @property
+    def last_ts(self) -> int:
+        return self.places[-1].last_ts if self.places else 0
 
 
 class PartitionView:
-    """One partition as it was when the view was made."""
+    """One partition as it was when the view was made. Every method may raise OSError."""
 
     def __init__(
         self, files: Files, directory: str, stream: str, generation: int, number: int, held: bool
     ) -> None:
         self._files = files
         self.directory, self.stream, self.generation, self.number = directory, stream, generation, number
-        self._topics: dict[int, bytes] = {}
-        self._publishers: dict[int, bytes] = {}
-        self._segments: list[SegmentView] = []
         self.held = held
-        self.unreadable: list[str] = []
-        self._look(held)
-        self.first_lsn = max(self._first, self._segments[0].base_lsn if self._segments else 0)
-        self.end_lsn = max((s.end_lsn for s in self._segments), default=self.first_lsn)
+        self._segments: list[SegmentFile] = []
+        self._sizes: dict[str, int] = {}
+        self._cache = PlaceCache()
+        self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
+        listed = listing(files, directory, Manifest(files, directory).load(), stream, number)
+        self.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
+        for found in listed.segments:
+            try:
+                self._take(found)
+            except FileNotFoundError:
+                pass  # retention took it while we looked
+        base_lsn = self._segments[0].base_lsn if self._segments else 0
+        self.first_lsn = base_lsn if listed.first_lsn is None else listed.first_lsn
+        self.end_lsn = max((s.end_lsn or 0 for s in self._segments), default=self.first_lsn)
+        if not held:
+            self.end_lsn = max(self.end_lsn, listed.ended_lsn)
 
     @property
     def name(self) -> str:
-        """ "main/g1/p0": as subscribers of a replay see it."""
+        """As subscribers of a replay see it: main/g1/p0."""
         return f"{self.stream}/g{self.generation}/p{self.number}"
 
     def segments(self) -> list[SegmentView]:
-        return list(self._segments)
+        return [self._view(segment) for segment in self._segments]
+
+    def _view(self, s: SegmentFile) -> SegmentView:
+        places, size = self._cache.places(self._files, s), self._sizes[s.path]
+        return SegmentView(
+            s.path, s.base_lsn, s.end_lsn or s.base_lsn, s.sealed, size, s.salt, s.stop, places
+        )
 
     def names(self) -> tuple[dict[int, bytes], dict[int, bytes]]:
         """Topic id -> topic, publisher number -> client id."""
-        return self._topics, self._publishers
+        if self._names is None:
+            snapshot = maybe_snapshot(self._files, self.directory)
+            topics = dict(enumerate(snapshot.topics)) if snapshot is not None else {}
+            publishers = dict(enumerate(snapshot.publishers)) if snapshot is not None else {}
+            for segment in self._segments:
+                if snapshot is None or (segment.end_lsn or 0) > snapshot.lsn:
+                    index = self._index(segment)
+                    topics.update(index.names)
+                    publishers.update(index.publishers)
+            self._names = topics, publishers
+        return self._names
 
-    def _look(self, held: bool) -> None:
-        edits = Manifest(self._files, self.directory).load()
-        self._first = max((e["lsn"] for e in edits if e["edit"] == "first"), default=0)
-        known = {e["segment"]: e for e in edits if e["edit"] in ("seal", "end")}
-        snapshot = f"{self.directory}/{SNAPSHOT}"
-        if self._files.exists(snapshot):
-            handle = self._files.open(snapshot)
+    def _index(self, segment: SegmentFile) -> Index:
+        try:
+            index = maybe_index(self._files, segment.path, segment.end_lsn or 0, segment.stop)
+            return index or read_segment(self._files, segment.path, segment.stop)
+        except FileNotFoundError:
+            return Index()
+
+    def _take(self, found: Found) -> None:
+        header = found.opening.header
+        segment = SegmentFile(found.path, header.base_lsn, header.salt, found.opening.first_ts)
+        segment.indexed = True
+        if found.edit is not None:
+            segment.end_lsn, segment.stop = found.edit["end_lsn"], found.edit["stop"]
+            segment.sealed = found.edit["edit"] == "seal"
+        else:
+            handle = self._files.open(found.path)
             try:
-                found = decode_snapshot(self._files.read(handle, 0, self._files.size(snapshot)))
+                if self.held and found.limit_lsn is None:
+                    self._take_active(handle, found, segment)
+                else:
+                    tail = examine(
+                        self._files,
+                        handle,
+                        found.path,
+                        header.salt,
+                        found.size,
+                        header.base_lsn,
+                        found.limit_lsn,
+                    )
+                    segment.end_lsn, segment.stop, segment.sealed = tail.end_lsn, tail.stop, tail.sealed
             finally:
                 self._files.close(handle)
-            if found is not None:
-                self._topics.update(enumerate(found[0]))
-        marks = [0]
-        for name in self._files.names(self.directory):
-            if name.endswith(".seg"):
-                try:
-                    self._take(f"{self.directory}/{name}", known.get(name), held, marks)
-                except (Damaged, FileNotFoundError) as damage:  # retention may take a file while we look
-                    self.unreadable.append(str(damage))
-        if held:
-            proved = max(marks)
-            for segment in self._segments:
-                if not segment.sealed:
-                    segment.end_lsn = max(segment.base_lsn, min(segment.end_lsn, proved))
-
-    def _take(self, path: str, edit: dict[str, object] | None, held: bool, marks: list[int]) -> None:
-        handle = self._files.open(path)
-        try:
-            size = self._files.size(path)
-            header = read_header(self._files, handle, path)
-            if edit is not None and edit["edit"] == "seal":
-                index, end_lsn = load_index(self._files, path)
-                self._topics.update(index.names)
-                self._publishers.update(index.publishers)
-                segment = SegmentView(
-                    path, header.base_lsn, end_lsn, True, size, header.salt, size, index.places
-                )
-                marks.append(end_lsn)
-            else:
-                stop = size if edit is None else int(str(edit["position"]))
-                segment = self._walked(handle, path, header.base_lsn, header.salt, stop, marks)
-                segment.bytes = size
-        finally:
-            self._files.close(handle)
-        if segment.places:
-            segment.first_ts = segment.places[0].base_ts
-            segment.last_ts = segment.places[-1].base_ts
+        if found.limit_lsn is not None:
+            segment.end_lsn = min(segment.end_lsn or 0, found.limit_lsn)
         self._segments.append(segment)
+        self._sizes[found.path] = found.size
 
-    def _walked(
-        self, handle: int, path: str, base_lsn: int, salt: int, stop: int, marks: list[int]
-    ) -> SegmentView:
-        """A segment that is written to, or that was not sealed: chunk by chunk."""
-        segment = SegmentView(path, base_lsn, base_lsn, False, 0, salt, stop)
-        for position, header in walk(self._files, handle, salt, SEGMENT_HEADER_BYTES, stop):
-            marks.append(header.durable_lsn)
-            if header.kind == SEAL:
-                marks.append(header.base_lsn)
-            if header.kind in HOLDS_RECORDS and header.count:
-                # The last chunk may be half written: its body tells.
-                if position + header.total_len >= stop:
-                    body = self._files.read(handle, position + HEADER_BYTES, header.body_len)
-                    if body_fault(header, body) is not None:
-                        break
-                segment.places.append(
-                    Place(header.base_lsn, position, header.base_ts, header.count, header.total_len)
-                )
-                segment.end_lsn = header.next_lsn
-            if header.aux_len:
-                aux = decode_aux(read_aux(self._files, handle, position, header))
-                for number, _, name in aux.topics:
-                    self._topics[number] = name
-                self._publishers.update(aux.publishers)
-        return segment
+    def _take_active(self, handle: int, found: Found, segment: SegmentFile) -> None:
+        """A segment that a broker writes to: what it has committed, as its marks say."""
+        salt, position = segment.salt, SEGMENT_HEADER_BYTES
+        places: list[Place] = []
+        proved = segment.base_lsn
+        for part in (walk, probe):
+            # Over damage in the middle there are whole chunks; behind the end there is what is being written.
+            for at, header in part(self._files, handle, salt, position, found.size):
+                proved = max(proved, header.durable_lsn)
+                position = at + header.total_len
+                segment.sealed = header.kind == SEAL
+                if header.kind in HOLDS_RECORDS and header.count:
+                    places.append(place_of(at, header))
+        segment.places = [place for place in places if place.base_lsn < proved]
+        segment.end_lsn = proved
+        segment.stop = SEGMENT_HEADER_BYTES
+        if segment.places:
+            segment.stop = segment.places[-1].position + segment.places[-1].total_len
 
     # Records
 
@@ -157,80 +173,28 @@ class PartitionView:
         """Records from_lsn..to_lsn in order, clipped at both ends; what cannot be read comes as a Gap."""
         lsn = max(from_lsn, self.first_lsn)
         to_lsn = min(to_lsn, self.end_lsn)
-        for segment in self._segments:
-            if segment.end_lsn <= lsn or lsn >= to_lsn:
-                continue
-            if segment.base_lsn > lsn:
-                yield Gap(lsn, min(segment.base_lsn, to_lsn), "no segment has them")
-                lsn = segment.base_lsn
-            handle = self._files.open(segment.path)
-            try:
-                for place in segment.places[place_at(segment.places, lsn) :]:
-                    if place.base_lsn >= to_lsn:
-                        break
-                    if place.base_lsn > lsn:
-                        yield Gap(lsn, place.base_lsn, f"{segment.path} does not have them")
-                    found = read_chunk(self._files, handle, segment.path, segment.salt, place)
-                    start = max(lsn, place.base_lsn)
-                    if isinstance(found, Chunk):
-                        yield from_row(clipped(found, to_lsn), start - found.base_lsn)
-                    else:
-                        yield Gap(start, min(found.next_lsn, to_lsn), found.why)
-                    lsn = place.next_lsn
-            finally:
-                self._files.close(handle)
-        if lsn < to_lsn:
-            yield Gap(lsn, to_lsn, "no segment has them")
+        while lsn < to_lsn:
+            for found in ColdRead(self._files, self._segments, self._cache, lsn, to_lsn, READ_BYTES).run():
+                yield clipped(found, lsn, to_lsn) if isinstance(found, Chunk) else found
+                lsn = found.next_lsn
 
     def find_time(self, ts_us: int) -> int:
         """The first lsn at or after that time; end_lsn when there is none."""
-        for segment in self._segments:
-            if not segment.places or (
-                segment is not self._segments[-1] and segment.last_ts < ts_us - 3_600_000_000
-            ):
-                continue
-            for number, place in enumerate(segment.places):
-                following = segment.places[number + 1 : number + 2]
-                if following and following[0].base_ts < ts_us:
-                    continue
-                if place.base_ts >= ts_us:
-                    return min(place.base_lsn, self.end_lsn)
-                for chunk in self.chunks(place.base_lsn, place.next_lsn):
-                    if isinstance(chunk, Chunk):
-                        row = int(kernel.first_at_time(chunk.rows, ts_us - chunk.base_ts))
-                        if row < chunk.count:
-                            return chunk.base_lsn + row
-        return self.end_lsn
+        found = FindTime(self._files, self._segments, self._cache, [], ts_us, self.end_lsn).run()
+        return min(max(found, self.first_lsn), self.end_lsn)
 
     def find_offset(self, topic: bytes, offset: int) -> int:
         """The lsn of a topic's offset, or of the next one that is kept; end_lsn when there is none."""
-        topic_id = next((number for number, name in self._topics.items() if name == topic), None)
-        if topic_id is not None:
-            for chunk in self.chunks(self.first_lsn, self.end_lsn):
-                if isinstance(chunk, Chunk):
-                    row = int(kernel.first_of_topic(chunk.rows, topic_id, offset))
-                    if row >= 0:
-                        return chunk.base_lsn + row
-        return self.end_lsn
-
-
-def from_row(chunk: Chunk, first: int) -> Chunk:
-    """The records of a chunk from row `first` on."""
-    if first <= 0:
-        return chunk
-    rows = bytearray(memoryview(chunk.rows)[32 * first :])
-    words = memoryview(rows).cast("I")
-    start = words[1]
-    for at in range(1, len(words), 8):
-        words[at] -= start
-    frames = memoryview(chunk.frames)[start:]
-    return Chunk(chunk.base_lsn + first, chunk.count - first, chunk.base_ts, chunk.flags, rows, frames)
+        number = next((number for number, name in self.names()[0].items() if name == topic), None)
+        found = FindOffset(self._files, self._segments, self._cache, [], number, offset, self.end_lsn).run()
+        return min(max(found, self.first_lsn), self.end_lsn)
 
 
 class LogReader:
     """Every partition of a data directory."""
 
     def __init__(self, files: Files, root: str) -> None:
+        """raises: FileNotFoundError when it is no data directory"""
         self._files, self.root = files, root
         if not files.exists(f"{root}/FORMAT"):
             raise FileNotFoundError(f"{root}: no data directory of rumq (it has no FORMAT)")
@@ -242,18 +206,20 @@ class LogReader:
         for stream in self._files.names(self.root):
             if not self._is_stream(stream):
                 continue
-            for generation in self._files.names(f"{self.root}/{stream}"):
-                for part in self._files.names(f"{self.root}/{stream}/{generation}"):
-                    directory = f"{self.root}/{stream}/{generation}/{part}"
-                    found.append(
-                        PartitionView(
-                            self._files, directory, stream, int(generation[1:]), int(part[1:]), held
-                        )
-                    )
+            for generation in numbered(self._files.names(f"{self.root}/{stream}"), "g"):
+                above = f"{self.root}/{stream}/g{generation}"
+                for number in numbered(self._files.names(above), "p"):
+                    directory = f"{above}/p{number}"
+                    found.append(PartitionView(self._files, directory, stream, generation, number, held))
         return found
 
     def _is_stream(self, name: str) -> bool:
         return name not in ("LOCK", "FORMAT") and self._files.exists(f"{self.root}/{name}/g1")
+
+
+def numbered(names: list[str], letter: str) -> list[int]:
+    """The numbers of the names that are a letter and a number, in order."""
+    return sorted(int(name[1:]) for name in names if name[:1] == letter and name[1:].isdigit())
 
 
 def held_by_a_live_process(files: Files, root: str) -> bool:
@@ -261,11 +227,7 @@ def held_by_a_live_process(files: Files, root: str) -> bool:
     path = f"{root}/LOCK"
     if not files.exists(path):
         return False
-    handle = files.open(path)
-    try:
-        words = files.read(handle, 0, 64).split()
-    finally:
-        files.close(handle)
+    words = whole_file(files, path).split()
     if len(words) < 2 or words[0] != b"pid" or not words[1].isdigit():
         return True
     try:

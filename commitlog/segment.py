@@ -9,8 +9,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from commitlog.chunk import ALIGN, CTRL, DATA, HEADER_BYTES, Chunk, Gap, Header, maybe_header, split_body
-from commitlog.errors import Damaged
+from commitlog.chunk import (
+    ALIGN,
+    CTRL,
+    DATA,
+    HEADER_BYTES,
+    Chunk,
+    Gap,
+    Header,
+    decode_aux,
+    maybe_header,
+    split_body,
+)
+from commitlog.errors import Damaged, FormatTooNew
 from commitlog.files import Files
 from commitlog.kernels import rows as kernel
 
@@ -19,6 +30,9 @@ FORMAT_VERSION = 1
 SEGMENT_HEADER_BYTES = 4096
 LAYOUT = struct.Struct("<8sHHIIH64s16sQQQI16s")
 PROBE_BYTES = 1 << 20
+WALK_BYTES = 1 << 16
+HOLDS_RECORDS = (DATA, CTRL)
+NO_ID = bytes(16)
 
 
 class SegmentHeader(NamedTuple):
@@ -32,19 +46,37 @@ class SegmentHeader(NamedTuple):
     epoch: int
     boot_id: bytes
 
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Of two segments with common lsns, the one with the higher order was written later and has them."""
+        return self.base_lsn, self.epoch, self.created_us
+
 
 class Place(NamedTuple):
-    """Where a chunk stands in its file."""
+    """Where a chunk of records stands in its file. flags: of the chunk; late: its greatest ts_delta, µs."""
 
     base_lsn: int
     position: int
     base_ts: int
-    count: int  # type: ignore[assignment]  # records; tuple.count is of no use here
+    count: int  # type: ignore[assignment]  # the name of a tuple's method; MQTT's and the log's word goes first
     total_len: int
+    flags: int
+    late: int
 
     @property
     def next_lsn(self) -> int:
         return self.base_lsn + self.count
+
+    @property
+    def last_ts(self) -> int:
+        return self.base_ts + self.late
+
+
+def place_of(position: int, header: Header) -> Place:
+    return Place(
+        header.base_lsn, position, header.base_ts, header.count, header.total_len, header.flags,
+        header.max_ts_delta,
+    )  # fmt: skip
 
 
 def encode_segment_header(header: SegmentHeader) -> bytes:
@@ -58,17 +90,52 @@ def encode_segment_header(header: SegmentHeader) -> bytes:
 
 
 def decode_segment_header(raw: bytes, path: str) -> SegmentHeader:
-    """Raises Damaged when the bytes are not a header of a version that can be read."""
+    """Raises Damaged when the bytes are no header, FormatTooNew when only a later version can read the segment."""
     if len(raw) < SEGMENT_HEADER_BYTES or crc32(raw[:-4]) != int.from_bytes(raw[-4:], "little"):
         raise Damaged(path, "the segment header is damaged")
     f = LAYOUT.unpack_from(raw)
-    if f[0] != MAGIC or f[2] > FORMAT_VERSION:
-        raise Damaged(path, "not a segment that this version can read")
+    if f[0] != MAGIC:
+        raise Damaged(path, "not a segment")
+    if f[2] > FORMAT_VERSION:
+        raise FormatTooNew(
+            path, f"it takes a reader of version {f[2]}, this is {FORMAT_VERSION}: use the rumq that wrote it"
+        )
     return SegmentHeader(f[3], f[4], f[6][: f[5]].decode(), f[7], f[8], f[9], f[10], f[11], f[12])
 
 
 def read_header(files: Files, handle: int, path: str) -> SegmentHeader:
     return decode_segment_header(files.read(handle, 0, SEGMENT_HEADER_BYTES), path)
+
+
+class Opening(NamedTuple):
+    """How a segment begins. first_ts: of its first chunk, 0 when there is none; damage: what its header suffered."""
+
+    header: SegmentHeader
+    first_ts: int
+    damage: Damaged | None
+
+
+def opening(files: Files, handle: int, path: str) -> Opening:
+    """The header of a segment; where it is damaged, what the first chunk and the file's name say.
+
+    raises: Damaged when they do not say it either, FormatTooNew
+    """
+    raw = files.read(handle, 0, SEGMENT_HEADER_BYTES + HEADER_BYTES)
+    first = raw[SEGMENT_HEADER_BYTES:]
+    try:
+        header = decode_segment_header(raw[:SEGMENT_HEADER_BYTES], path)
+    except Damaged as damage:
+        salt = int.from_bytes(first[8:16], "little")
+        chunk, name = maybe_header(first, salt), path.rpartition("/")[2]
+        if chunk is None or not name[:20].isdigit() or chunk.base_lsn != int(name[:20]):
+            raise
+        generation = int.from_bytes(first[92:96], "little")
+        header = SegmentHeader(
+            generation, -1, "", NO_ID, salt, chunk.base_lsn, chunk.base_ts, chunk.epoch, NO_ID
+        )
+        return Opening(header, chunk.base_ts, damage)
+    chunk = maybe_header(first, header.salt)
+    return Opening(header, chunk.base_ts if chunk is not None else 0, None)
 
 
 def walk(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterator[tuple[int, Header]]:
@@ -77,7 +144,7 @@ def walk(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterato
     position = start
     while position + HEADER_BYTES <= stop:
         if position + HEADER_BYTES > at + len(buffer) or position < at:
-            buffer, at = files.read(handle, position, 1 << 16), position
+            buffer, at = files.read(handle, position, WALK_BYTES), position
         header = maybe_header(buffer[position - at : position - at + HEADER_BYTES], salt)
         if header is None or position + header.total_len > stop:
             return
@@ -85,16 +152,17 @@ def walk(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterato
         position += header.total_len
 
 
-def body_fault(header: Header, body: bytes) -> str | None:
+def body_fault(header: Header, body: bytes | memoryview) -> str | None:
     """What is wrong with a chunk's body; None when all of it checks."""
     if len(body) < header.body_len:
         return "it ends early"
     rows, frames, aux = split_body(header, body)
-    for part, crc, name in (
+    parts = (
         (rows, header.rows_crc, "rows"),
         (frames, header.frames_crc, "frames"),
         (aux, header.aux_crc, "aux"),
-    ):
+    )
+    for part, crc, name in parts:
         if crc32(part) != crc:
             return f"its {name} do not match their checksum"
     if header.kind == DATA and not kernel.frames_in_order(rows, len(frames)):
@@ -106,16 +174,16 @@ def read_chunk(files: Files, handle: int, path: str, salt: int, place: Place) ->
     """The chunk at a place, checked; a Gap when it is not what was written."""
     raw = files.read(handle, place.position, place.total_len)
     header = maybe_header(raw[:HEADER_BYTES], salt)
-    if header is None or header.base_lsn != place.base_lsn:
-        return Gap(
-            place.base_lsn, place.next_lsn, f"{path} at {place.position}: the chunk's header is damaged"
-        )
+    where = f"{path} at {place.position}"
+    if header is None or header.base_lsn != place.base_lsn or header.count != place.count:
+        return Gap(place.base_lsn, place.next_lsn, f"{where}: the chunk's header is damaged")
     body = memoryview(raw)[HEADER_BYTES:]
-    fault = body_fault(header, body)  # type: ignore[arg-type]
+    fault = body_fault(header, body)
     if fault is not None:
-        return Gap(place.base_lsn, place.next_lsn, f"{path} at {place.position}: {fault}")
-    rows, frames, _ = split_body(header, body)
-    return Chunk(header.base_lsn, header.count, header.base_ts, header.flags, rows, frames)
+        return Gap(place.base_lsn, place.next_lsn, f"{where}: {fault}")
+    rows, frames, aux = split_body(header, body)
+    tags = decode_aux(aux).tags if header.aux_len else b""
+    return Chunk(header.base_lsn, header.count, header.base_ts, header.flags, rows, frames, tags)
 
 
 def read_aux(files: Files, handle: int, position: int, header: Header) -> bytes:
@@ -136,8 +204,6 @@ def probe(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterat
             place = position + at
             if place % ALIGN == 0 and place >= skip_to:
                 header = maybe_header(block[at : at + HEADER_BYTES], salt)
-                if header is None and len(block) < at + HEADER_BYTES:
-                    header = maybe_header(files.read(handle, place, HEADER_BYTES), salt)
                 if header is not None and place + header.total_len <= stop:
                     body = files.read(handle, place + HEADER_BYTES, header.body_len)
                     if body_fault(header, body) is None:
@@ -147,4 +213,16 @@ def probe(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterat
         position += PROBE_BYTES
 
 
-HOLDS_RECORDS = (DATA, CTRL)
+def chunks_through(files: Files, handle: int, salt: int, stop: int) -> Iterator[tuple[int, Header]]:
+    """Every chunk of a segment up to `stop`: headers one behind the other, and over damage to the next whole chunk."""
+    position = SEGMENT_HEADER_BYTES
+    while position < stop:
+        for at, header in walk(files, handle, salt, position, stop):
+            yield at, header
+            position = at + header.total_len
+        if position >= stop:
+            return
+        following = next(probe(files, handle, salt, position + 1, stop), None)
+        if following is None:
+            return
+        position = following[0]

@@ -5,48 +5,92 @@ Lives on the loop thread; other threads get a snapshot. Knows no record."""
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import OrderedDict
+from threading import Lock
 
+from commitlog.dictionary import Dictionary
 from commitlog.files import Files
-from commitlog.index import Draft, Index, load_index
+from commitlog.index import Draft, load_places
 from commitlog.retention import Retention, SealJob
 from commitlog.segment import Place
 
+PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
+
 
 class SegmentFile:
-    """One segment. end_lsn: None while it is written to; stop: the byte where what counts ends, None for all."""
+    """One segment. end_lsn: None while it is written to; stop: the byte where what counts of it ends."""
 
-    __slots__ = ("base_lsn", "draft", "end_lsn", "index", "indexed", "path", "places", "salt", "size", "stop")
+    __slots__ = (
+        "base_lsn",
+        "draft",
+        "end_lsn",
+        "first_ts",
+        "indexed",
+        "path",
+        "places",
+        "salt",
+        "sealed",
+        "stop",
+    )
 
-    def __init__(self, path: str, base_lsn: int, salt: int) -> None:
+    def __init__(self, path: str, base_lsn: int, salt: int, first_ts: int = 0) -> None:
         self.path = path
         self.base_lsn = base_lsn
         self.salt = salt
+        self.first_ts = first_ts  # µs since 1970 of its first chunk, 0 when it has none
         self.end_lsn: int | None = None
-        self.stop: int | None = None
-        self.size = 0
-        self.places: list[Place] = []
-        self.index: Index | None = None
+        self.stop = 0
+        self.sealed = False
+        self.places: list[Place] = []  # until it is indexed
         self.draft: Draft | None = None  # of a segment sealed in this run, until it is indexed
         self.indexed = False
 
-    def load(self, files: Files) -> Index:
-        """The index of a sealed segment, kept once loaded."""
-        if self.index is None:
-            self.index, _ = load_index(files, self.path, self.stop)
-        return self.index
+    @property
+    def bytes(self) -> int:
+        """Of what counts."""
+        if self.end_lsn is None and self.places:
+            return self.places[-1].position + self.places[-1].total_len
+        return self.stop
 
-    def chunk_places(self, files: Files) -> list[Place]:
-        """Where its chunks stand."""
-        if self.places or self.end_lsn is None:
-            return list(self.places)
-        return self.load(files).places
+    def take(self, place: Place) -> None:
+        self.first_ts = self.first_ts or place.base_ts
+        self.places.append(place)
+
+
+class PlaceCache:
+    """Where the chunks of finished segments stand: those asked for last are kept. For any thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, list[Place]] = OrderedDict()
+        self._lock = Lock()
+
+    def places(self, files: Files, segment: SegmentFile) -> list[Place]:
+        """raises: OSError, FileNotFoundError when retention took it."""
+        if segment.end_lsn is None:
+            return list(segment.places)
+        places = segment.places
+        if places or segment.end_lsn == segment.base_lsn:
+            return places
+        with self._lock:
+            kept = self._kept.get(segment.path)
+            if kept is not None:
+                self._kept.move_to_end(segment.path)
+                return kept
+        places = load_places(files, segment.path, segment.end_lsn, segment.stop)
+        with self._lock:
+            self._kept[segment.path] = places
+            while len(self._kept) > PLACES_KEPT:
+                self._kept.popitem(last=False)
+        return places
 
 
 class SegmentList:
-    def __init__(self, first_lsn: int) -> None:
-        self.files: list[SegmentFile] = []
+    def __init__(self, first_lsn: int, files: list[SegmentFile], dictionary: Dictionary) -> None:
+        self.files = files
         self.first_lsn = first_lsn
         self.removing = False
+        self.cache = PlaceCache()
+        self.dictionary = dictionary
 
     @property
     def active(self) -> SegmentFile:
@@ -55,15 +99,10 @@ class SegmentList:
     def snapshot(self) -> list[SegmentFile]:
         return list(self.files)
 
-    def opened(self, segment: SegmentFile) -> None:
-        if self.files and self.files[-1].end_lsn is None:
-            self.files[-1].end_lsn = segment.base_lsn
-        self.files.append(segment)
-
-    def sealed(self, end_lsn: int, size: int, draft: Draft) -> None:
-        self.active.end_lsn = end_lsn
-        self.active.size = size
-        self.active.draft = draft
+    def ended(self, end_lsn: int, stop: int, draft: Draft | None) -> None:
+        """The active segment is finished: sealed with a draft of its index, or given up without one."""
+        self.active.end_lsn, self.active.stop = end_lsn, stop
+        self.active.draft, self.active.sealed = draft, draft is not None
 
     def at(self, lsn: int) -> SegmentFile | None:
         return segment_at(self.files, lsn)
@@ -72,7 +111,7 @@ class SegmentList:
         for segment in self.files:
             if segment.end_lsn is not None and not segment.indexed:
                 segment.indexed = True
-                return SealJob(files, segment)
+                return SealJob(files, segment, self.dictionary)
         return None
 
     def removed(self, retention: Retention) -> None:
@@ -84,9 +123,9 @@ class SegmentList:
 
 
 def segment_at(segments: list[SegmentFile], lsn: int) -> SegmentFile | None:
-    """The segment whose range holds `lsn`, or None."""
+    """The segment whose range holds `lsn`, or else the last that begins before it; None when none does."""
     at = bisect_right(segments, lsn, key=lambda s: s.base_lsn) - 1
     # An empty segment has the base lsn of the next one.
-    while at >= 0 and segments[at].end_lsn is not None and segments[at].end_lsn == segments[at].base_lsn:
+    while at > 0 and segments[at].end_lsn == segments[at].base_lsn:
         at -= 1
     return segments[at] if at >= 0 else None

@@ -6,24 +6,24 @@ from __future__ import annotations
 
 import errno
 import os
-from array import array
 from collections.abc import Callable, Sequence
 
 from commitlog.chunk import Chunk, Gap
-from commitlog.errors import DirectoryInUse, FormatTooNew, NotWritable
-from commitlog.files import Files, replace_file
+from commitlog.dictionary import Dictionary
+from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
+from commitlog.files import Files, make_durable_directory, replace_file, whole_file
 from commitlog.lookup import ColdRead
 from commitlog.manifest import Manifest
 from commitlog.partition import Partition
 from commitlog.recovery import Recovered, recover
-from commitlog.retention import SNAPSHOT, encode_snapshot
-from commitlog.segment import read_header
+from commitlog.retention import remove_segments
 from commitlog.segments import SegmentList
 from commitlog.streams import Matches, StreamSpec, partition_of, stream_of
 from commitlog.writing import Names, SegmentWriter
 
 FORMAT = "rumq 1"
 GENERATION = 1
+STREAM_BYTES_MAX = 64  # what a segment's header has room for
 
 
 class Store:
@@ -45,31 +45,32 @@ class Store:
         return self._first_of[stream] + partition_of(topic, self.streams[stream].partitions)
 
     def chunks_with(self, partition: Partition, flag: int) -> list[Chunk | Gap]:
-        """Every chunk on disk whose header has `flag`, in order; for the start, before anything is appended."""
+        """Every chunk on disk with that flag, in order; for the start, before anything is appended. raises: OSError"""
         found: list[Chunk | Gap] = []
-        for segment in partition.segments.files:
-            for place in segment.chunk_places(self._files):
-                if segment_flags(self._files, segment.path, place.position) & flag:
-                    found += ColdRead(self._files, [segment], place.base_lsn, place.next_lsn, 1).run()
+        segments = partition.segments
+        for segment in segments.files:
+            for place in segments.cache.places(self._files, segment):
+                if place.flags & flag:
+                    read = ColdRead(self._files, [segment], segments.cache, place.base_lsn, place.next_lsn, 1)
+                    found += read.run()
         return found
 
-    def close(self) -> None:
-        """Everything has been written: seal the active segments, save the dictionaries, let the directory go."""
+    def close(self) -> list[LogFailure]:
+        """Everything has been written: seal the active segments, save the dictionaries, let the directory go.
+
+        returns: what could not be sealed or saved; it is whole all the same, the next start takes longer
+        """
+        failures = []
         for partition in self.partitions:
-            if not partition.pending_bytes and partition.offline is None:
-                partition.writer.seal(partition.next_lsn, partition._last_ts)
-                snapshot = encode_snapshot(partition.topic_names, partition.next_offsets, partition.next_lsn)
-                replace_file(self._files, f"{partition.directory}/{SNAPSHOT}", snapshot)
+            try:
+                partition.finish()
+            except OSError as fault:
+                failures.append(
+                    LogFailure(partition.directory, f"{fault}; the next start looks through the log")
+                )
             partition.writer.close()
         self._files.close(self._lock)
-
-
-def segment_flags(files: Files, path: str, position: int) -> int:
-    handle = files.open(path)
-    try:
-        return int.from_bytes(files.read(handle, position + 6, 2), "little")
-    finally:
-        files.close(handle)
+        return failures
 
 
 def open_store(
@@ -79,45 +80,53 @@ def open_store(
 ) -> Store:  # fmt: skip
     """Open a data directory, or make it, and recover every partition.
 
+    holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
     raises: DirectoryInUse, FormatTooNew, NotWritable, each saying what to do
     """
+    lock = None
     try:
         lock = hold(files, root, holder)
+        check_format(files, root)
         store = Store(files, root, lock, list(streams), matches)
         for spec in streams:
+            if len(spec.name.encode()) > STREAM_BYTES_MAX:
+                raise StoreError(
+                    root, f"the name of stream {spec.name} is longer than {STREAM_BYTES_MAX} bytes"
+                )
             store._first_of.append(len(store.partitions))
             for number in range(spec.partitions):
                 open_partition(
                     store, files, root, spec, number, now_us, boot_id, random, hot_bytes_max, direct_bytes_min
                 )
-    except OSError as fault:
-        raise NotWritable(root, reason(fault)) from fault
+    except (OSError, StoreError) as fault:
+        if lock is not None:
+            files.close(lock)
+        raise fault if isinstance(fault, StoreError) else NotWritable(root, reason(fault)) from fault
     return store
 
 
 def hold(files: Files, root: str, holder: str) -> int:
-    files.make_directory(root)
+    make_durable_directory(files, root)
     try:
-        lock = files.lock(f"{root}/LOCK", holder)
+        return files.lock(f"{root}/LOCK", holder)
     except BlockingIOError:
+        said = whole_file(files, f"{root}/LOCK").decode(errors="replace").strip()
+        who = f"another broker ({said})" if said else "another broker"
         raise DirectoryInUse(
-            root, "another broker holds it: stop that one, or give this one another --data"
+            root, f"{who} holds it: stop that one, or give this one another --data"
         ) from None
+
+
+def check_format(files: Files, root: str) -> None:
     path = f"{root}/FORMAT"
-    if files.exists(path):
-        handle = files.open(path)
-        try:
-            said = files.read(handle, 0, 64).decode(errors="replace").strip()
-        finally:
-            files.close(handle)
-        if said != FORMAT:
-            files.close(lock)
-            raise FormatTooNew(
-                root, f"its format is {said!r}, this version reads {FORMAT!r}: use the rumq that wrote it"
-            )
-    else:
+    if not files.exists(path):
         replace_file(files, path, f"{FORMAT}\n".encode())
-    return lock
+        return
+    said = whole_file(files, path)[:64].decode(errors="replace").strip()
+    if said != FORMAT:
+        raise FormatTooNew(
+            root, f"its format is {said!r}, this version reads {FORMAT!r}: use the rumq that wrote it"
+        )
 
 
 def reason(fault: OSError) -> str:
@@ -137,50 +146,35 @@ def open_partition(
     random: Callable[[int], bytes], hot_bytes_max: int, direct_bytes_min: int,
 ) -> None:  # fmt: skip
     directory = f"{root}/{spec.name}/g{GENERATION}/p{number}"
-    made = not files.exists(directory)
-    files.make_directory(directory)
-    if made:
-        for above in (directory, f"{root}/{spec.name}/g{GENERATION}", f"{root}/{spec.name}", root):
-            files.sync_directory(above)
+    make_durable_directory(files, directory, known=root)
     manifest = Manifest(files, directory)
-    found = recover(files, directory, manifest)
-    epoch = 1 + max((segment_epoch(files, s.path) for s in found.segments[-1:]), default=0)
+    found = recover(files, directory, manifest, spec.name, number)
     manifest.rewrite(found.edits)
+    try:
+        remove_segments(files, found.leftover)
+    except OSError:
+        pass  # they count for nothing, and the next start tries again
     names = Names(found.topic_names, found.publishers)
-    segments = SegmentList(found.first_lsn)
-    segments.files = found.segments
-    if found.segments:
-        segments.first_lsn = max(found.first_lsn, found.segments[0].base_lsn)
+    # After the recovery everything in the segments is on disk.
+    dictionary = Dictionary(
+        files,
+        directory,
+        names.topics,
+        names.publishers,
+        found.next_offsets,
+        found.next_lsn,
+        found.snapshot_lsn,
+    )
+    segments = SegmentList(found.first_lsn, found.segments, dictionary)
     writer = SegmentWriter(
-        files, directory, stream=spec.name, generation=GENERATION, number=number, epoch=epoch, boot_id=boot_id,
+        files, directory, stream=spec.name, generation=GENERATION, number=number, epoch=found.epoch, boot_id=boot_id,
         sync_groups=spec.durability == "disk", segment_bytes_max=spec.segment_bytes_max,
         segment_us_max=spec.segment_seconds_max * 1_000_000, names=names, manifest=manifest, random=random,
         direct_bytes_min=direct_bytes_min,
     )  # fmt: skip
-    next_offsets = found.next_offsets if found.next_offsets else array("Q")
-    store.partitions.append(
-        Partition(
-            files,
-            directory,
-            spec,
-            len(store.partitions),
-            number,
-            GENERATION,
-            writer,
-            names,
-            segments,
-            found.next_lsn,
-            next_offsets,
-            max(found.last_ts, 0),
-            hot_bytes_max,
-        )
-    )
+    partition = Partition(
+        files, directory, spec, len(store.partitions), number, GENERATION, writer, names, segments,
+        found.next_lsn, found.next_offsets, found.last_ts, hot_bytes_max,
+    )  # fmt: skip
+    store.partitions.append(partition)
     store.recovered.append(found)
-
-
-def segment_epoch(files: Files, path: str) -> int:
-    handle = files.open(path)
-    try:
-        return read_header(files, handle, path).epoch
-    finally:
-        files.close(handle)

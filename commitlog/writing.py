@@ -1,8 +1,7 @@
-"""The write side of a partition: groups of chunks to a segment file, rolls, seals. docs/log-format.md.
+"""The write side of a partition: chunks to a segment file, segments opened, sealed, given up. docs/log-format.md.
 
-Everything here runs on the I/O thread. There is one function that writes and one that syncs; a failed write or sync
-is never tried again on the same file: the file is fenced, and the group goes to a new segment. Takes the time from
-the records; touches no state that the loop thread uses."""
+Everything here runs on the I/O thread. There is one function that writes and one that syncs. Takes the time from the
+records; touches no state that the loop thread uses."""
 
 from __future__ import annotations
 
@@ -29,7 +28,6 @@ from commitlog.kernels import rows as kernel
 from commitlog.manifest import Manifest
 from commitlog.segment import SEGMENT_HEADER_BYTES, Place, SegmentHeader, encode_segment_header
 
-MERGED_BYTES_MAX = 1 << 20
 BUFFER_BYTES = 1 << 21
 BUFFER_KEPT_MAX = 1 << 24
 
@@ -48,13 +46,12 @@ class Opened(NamedTuple):
     header: SegmentHeader
 
 
-class Sealed(NamedTuple):
-    """A segment that is complete and synced."""
+class Ended(NamedTuple):
+    """A segment that is finished: sealed and synced, or given up at `stop`. draft: of its index, None when given up."""
 
-    path: str
     end_lsn: int
-    size: int
-    draft: Draft
+    stop: int
+    draft: Draft | None
 
 
 class SegmentWriter:
@@ -87,10 +84,13 @@ class SegmentWriter:
         self._draft = Draft()
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
+        self._told_topics: list[tuple[int, int, bytes]] = []
+        self._told_publishers: list[tuple[int, bytes]] = []
+        self._owed: list[dict[str, Any]] = []
 
     # One function writes, one syncs
 
-    def _write(self, data: bytes | memoryview, *, direct: bool = False) -> None:
+    def _write(self, data: Any, *, direct: bool = False) -> None:
         assert self._handle is not None
         if direct:
             self._files.write_direct(self._handle, self.path, self.position, memoryview(data))
@@ -105,32 +105,33 @@ class SegmentWriter:
     # Segments
 
     def open_segment(self, base_lsn: int, now_us: int) -> Opened:
-        """Begin a new segment; it is known and on disk before anything is written to it."""
+        """Begin a new segment; it is known and on disk before anything is written to it. raises: OSError"""
         uuid = self._random(16)
         salt = int.from_bytes(self._random(8), "little") | 1
+        # Of two segments with the same base lsn, the time tells which was the later one.
+        self._opened_us = max(now_us, self._opened_us + 1)
         header = SegmentHeader(
-            self._generation,
-            self._number,
-            self._stream,
-            uuid,
-            salt,
-            base_lsn,
-            now_us,
-            self._epoch,
+            self._generation, self._number, self._stream, uuid, salt, base_lsn, self._opened_us, self._epoch,
             self._boot_id,
-        )
+        )  # fmt: skip
         name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
         self.path = f"{self._directory}/{name}"
         self._handle = self._files.create(self.path)
         self.position = 0
-        self._write(encode_segment_header(header))
-        self.sync()
-        self._files.sync_directory(self._directory)
-        self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
-        self._salt, self._opened_us, self._chain = salt, now_us, 0
+        try:
+            self._write(encode_segment_header(header))
+            self.sync()
+            self._files.sync_directory(self._directory)
+            self._pay()
+            self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
+        except OSError:
+            self.discard()
+            raise
+        self._salt, self._chain = salt, 0
         self._base_lsn, self._draft = base_lsn, Draft()
         self._seen_topics = bytearray(len(self._names.topics) + 1024)
         self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
+        self._told_topics, self._told_publishers = [], []
         return Opened(self.path, header)
 
     def must_roll(self, size: int, now_us: int) -> bool:
@@ -140,37 +141,65 @@ class SegmentWriter:
             return False
         return self.position + size > self._bytes_max or now_us - self._opened_us > self._us_max
 
-    def seal(self, next_lsn: int, now_us: int) -> Sealed | None:
-        """End the active segment: what it holds is on disk before it is called sealed."""
+    def seal(self, next_lsn: int, now_us: int) -> Ended | None:
+        """End the active segment: what it holds is on disk before it is called sealed. raises: OSError"""
         if self._handle is None:
             return None
         self._append_bare(SEAL, next_lsn, now_us, next_lsn)
         self.sync()
-        self._files.close(self._handle)
-        self._handle = None
-        self._manifest.add({"edit": "seal", "segment": self.path.rpartition("/")[2], "end_lsn": next_lsn})
-        return Sealed(self.path, next_lsn, self.position, self._draft)
+        self._close()
+        self._note({"edit": "seal", "segment": self._name, "end_lsn": next_lsn, "stop": self.position})
+        return Ended(next_lsn, self.position, self._draft)
 
-    def fence(self, end_lsn: int, position: int) -> None:
-        """Give up the active segment at `position`; what is behind does not count."""
+    def fence(self, end_lsn: int, stop: int) -> Ended | None:
+        """Give up the active segment: after a failed write or sync, what is behind `stop` does not count."""
         if self._handle is None:
-            return
-        handle, self._handle = self._handle, None
+            return None
+        self._close()
+        self._note({"edit": "end", "segment": self._name, "end_lsn": end_lsn, "stop": stop})
+        return Ended(end_lsn, stop, None)
+
+    def discard(self) -> None:
+        """Remove the active segment, in which nothing counts yet."""
+        self._close()
         try:
-            self._files.close(handle)
+            self._files.remove(self.path)
         except OSError:
-            pass
-        name = self.path.rpartition("/")[2]
-        self._manifest.add({"edit": "end", "segment": name, "position": position, "end_lsn": end_lsn})
+            return  # it stays, and whatever is opened next is the later one
+        self._note({"edit": "drop", "segment": self._name})
+
+    @property
+    def _name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    def _note(self, edit: dict[str, Any]) -> None:
+        """Add to the manifest what the segments themselves say as well: if that fails, it is found out from them."""
+        self._owed.append(edit)
+        try:
+            self._pay()
+        except OSError:
+            pass  # before the next segment is opened
+
+    def _pay(self) -> None:
+        while self._owed:
+            self._manifest.add(self._owed[0])
+            del self._owed[0]
 
     def raise_first(self, first_lsn: int) -> None:
-        """Write down that retention takes everything below; before it does."""
+        """Write down that retention takes everything below; before it does. raises: OSError"""
         self._manifest.add({"edit": "first", "lsn": first_lsn})
 
     def close(self) -> None:
+        self._close()
+        self._manifest.close()
+
+    def _close(self) -> None:
         if self._handle is not None:
-            self._files.close(self._handle)
-            self._handle = None
+            handle, self._handle = self._handle, None
+            try:
+                self._files.close(handle)
+            except OSError:
+                pass  # what counts of it was synced before
 
     # Chunks
 
@@ -204,7 +233,9 @@ class SegmentWriter:
         low, high, late = kernel.bounds(rows)
         topics = self._new_topics(rows)
         publishers = self._new_publishers(rows)
-        aux = encode_aux(topics, publishers, tags)
+        # Told twice, in two chunks: so no name is lost with the chunk that used it first.
+        aux = encode_aux(self._told_topics + topics, self._told_publishers + publishers, tags)
+        self._told_topics, self._told_publishers = topics, publishers
         if topics:
             flags |= FLAG_TOPICS
         count = rows_len // 32
@@ -214,8 +245,7 @@ class SegmentWriter:
             DATA, flags, self._salt, first.base_lsn, count, rows, memoryview(buffer)[rows_end : rows_end + frames_len],
             aux, total, first.base_ts, durable_lsn, late, self._epoch, self._chain, low, high, self._generation,
         )  # fmt: skip
-        place = Place(first.base_lsn, self.position, first.base_ts, count, total)
-        column = kernel.topic_column(rows)
+        place = Place(first.base_lsn, self.position, first.base_ts, count, total, flags, late)
         rows.release()
         buffer = self._room(total)
         buffer[:HEADER_BYTES] = raw
@@ -223,8 +253,8 @@ class SegmentWriter:
         buffer[size:total] = bytes(total - size)
         with memoryview(buffer) as view, view[:total] as whole:
             self._write(whole, direct=direct)
+            self._draft.add(place, self._base_lsn, whole[HEADER_BYTES:rows_end], topics, publishers)
         self._chain = crc
-        self._draft.add(place, first.base_lsn - self._base_lsn, column, topics, publishers)
         if len(buffer) > BUFFER_KEPT_MAX:
             self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
         return place
@@ -260,84 +290,3 @@ class SegmentWriter:
 def grow(seen: bytearray, wanted: int) -> None:
     if len(seen) < wanted:
         seen.extend(bytes(wanted - len(seen) + 1024))
-
-
-class WriteGroup:
-    """What one visit of the I/O thread writes. `run` there; then `Partition.complete` on the loop thread."""
-
-    __slots__ = (
-        "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault", "mark_us", "news", "offline", "places",
-    )  # fmt: skip
-
-    def __init__(
-        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int
-    ) -> None:
-        self._writer = writer
-        self.chunks = chunks
-        self.durable_lsn = durable_lsn  # as it was when the group was taken
-        self.end_lsn = end_lsn
-        self.mark_us = mark_us  # when not 0: only write down what is durable
-        self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
-        self.places: list[Place] = []
-        self.news: list[Opened | Sealed | Place] = []  # in order, for the loop thread
-        self.fault: OSError | None = None  # a write or sync failed, and the group went elsewhere
-        self.offline: OSError | None = None  # it could not be written anywhere
-
-    def run(self) -> None:
-        writer = self._writer
-        if self.mark_us:
-            try:
-                writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
-            except OSError as fault:
-                self._fence(fault, self.end_lsn, writer.position)
-            return
-        start_lsn, position = self.chunks[0].base_lsn, writer.position
-        try:
-            self._write()
-        except OSError as fault:
-            if not self._fence(fault, start_lsn, position):
-                return
-            self.news = [n for n in self.news if not isinstance(n, Place)]
-            try:
-                self._write()
-            except OSError as second:
-                self._fence(second, start_lsn, SEGMENT_HEADER_BYTES)
-                self.offline = second
-
-    def _fence(self, fault: OSError, end_lsn: int, position: int) -> bool:
-        self.fault = fault
-        try:
-            self._writer.fence(end_lsn, position)
-        except OSError as second:
-            self.offline = second
-            return False
-        return True
-
-    def _write(self) -> None:
-        writer = self._writer
-        pieces = pieced(self.chunks)
-        for index, piece in enumerate(pieces):
-            size = sum(len(c.rows) + len(c.frames) for c in piece) + 2 * HEADER_BYTES
-            if writer.must_roll(size, piece[0].base_ts):
-                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts)
-                if sealed is not None:
-                    self.news.append(sealed)
-                self.news.append(writer.open_segment(piece[0].base_lsn, piece[0].base_ts))
-            self.news.append(writer.append(piece, self.durable_lsn, last=index == len(pieces) - 1))
-        if writer.sync_groups:
-            writer.sync()
-
-
-def pieced(chunks: list[Chunk]) -> list[list[Chunk]]:
-    """Consecutive chunks in pieces that become one chunk each."""
-    pieces: list[list[Chunk]] = []
-    size = MERGED_BYTES_MAX
-    for chunk in chunks:
-        more = len(chunk.frames) + len(chunk.rows)
-        # A ts_delta is a u32 of µs: what is over an hour apart is not merged.
-        if size + more > MERGED_BYTES_MAX or chunk.base_ts - pieces[-1][0].base_ts > 3_000_000_000:
-            pieces.append([])
-            size = 0
-        pieces[-1].append(chunk)
-        size += more
-    return pieces

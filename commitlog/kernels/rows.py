@@ -164,16 +164,33 @@ def first_of_topic(rows: object, topic_id: cython.uint, offset: cython.ulonglong
     return -1
 
 
-def topic_column(rows: object) -> bytes:
-    """The topic ids of some rows, as u32."""
+def topic_column(rows: object) -> tuple[bytes, int]:
+    """The topic ids of some rows, as u32, and the highest of them; there must be one row at least."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     total: cython.Py_ssize_t = len(words) // 8
     out: object = bytearray(4 * total + 4)
     ids: cython.uint[::1] = memoryview(out).cast("I")
+    highest: cython.uint = 0
     i: cython.Py_ssize_t
     for i in range(total):
         ids[i] = words[i * 8]
-    return bytes(out[: 4 * total])
+        if ids[i] > highest:
+            highest = ids[i]
+    return bytes(out[: 4 * total]), highest
+
+
+def follow(rows: object, following: object) -> None:
+    """Note for each topic of some rows the offset behind its last one (array of u64 by topic id)."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    offsets: cython.ulonglong[::1] = memoryview(following)
+    known: cython.Py_ssize_t = len(offsets)
+    total: cython.Py_ssize_t = len(words) // 8
+    i: cython.Py_ssize_t
+    topic: cython.uint
+    for i in range(total):
+        topic = words[i * 8]
+        if topic < known:
+            offsets[topic] = (words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)) + 1
 
 
 def count_topics(column: object, counts: object) -> None:

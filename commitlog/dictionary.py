@@ -1,0 +1,110 @@
+"""The names of a partition, saved apart from its segments: topics keep their numbers when retention takes their last
+record, and a start need not look at every segment. docs/log-format.md, "topics.snap".
+
+Covers only what is sealed and synced. Used by the threads that index and that remove, one at a time."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from threading import Lock
+from typing import NamedTuple
+from zlib import crc32
+
+from commitlog.files import Files, replace_file, whole_file
+from commitlog.index import Index
+
+SNAPSHOT = "topics.snap"
+MAGIC = b"RUMQTOP1"
+HEAD = struct.Struct("<8sQII")
+SEALS_BETWEEN = 16  # a start looks at no more segments than this, beside those that were being written
+
+
+class Snapshot(NamedTuple):
+    """Every topic and publisher used below `lsn`, in the order of their numbers; the next offset of each topic."""
+
+    lsn: int
+    topics: list[bytes]
+    offsets: array[int]
+    publishers: list[bytes]
+
+
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    topics = zip(snapshot.topics, snapshot.offsets, strict=True)
+    body = b"".join(struct.pack("<QH", offset, len(name)) + name for name, offset in topics)
+    body += b"".join(struct.pack("<H", len(name)) + name for name in snapshot.publishers)
+    raw = HEAD.pack(MAGIC, snapshot.lsn, len(snapshot.topics), len(snapshot.publishers)) + body
+    return raw + crc32(raw).to_bytes(4, "little")
+
+
+def decode_snapshot(raw: bytes) -> Snapshot | None:
+    """None when it does not check: the segments say the same, of what they still hold."""
+    if len(raw) < HEAD.size + 4 or raw[:8] != MAGIC or crc32(raw[:-4]) != int.from_bytes(raw[-4:], "little"):
+        return None
+    _, lsn, topics, publishers = HEAD.unpack_from(raw)
+    found = Snapshot(lsn, [], array("Q"), [])
+    at = HEAD.size
+    for _ in range(topics):
+        offset, length = struct.unpack_from("<QH", raw, at)
+        found.offsets.append(offset)
+        found.topics.append(raw[at + 10 : at + 10 + length])
+        at += 10 + length
+    for _ in range(publishers):
+        (length,) = struct.unpack_from("<H", raw, at)
+        found.publishers.append(raw[at + 2 : at + 2 + length])
+        at += 2 + length
+    return found
+
+
+def maybe_snapshot(files: Files, directory: str) -> Snapshot | None:
+    """The snapshot of a partition; None when there is none that checks."""
+    path = f"{directory}/{SNAPSHOT}"
+    return decode_snapshot(whole_file(files, path)) if files.exists(path) else None
+
+
+class Dictionary:
+    """What the next snapshot says. topics, publishers: the partition's own lists, which only grow."""
+
+    def __init__(
+        self, files: Files, directory: str, topics: list[bytes], publishers: list[bytes], offsets: array[int],
+        lsn: int, saved_lsn: int,
+    ) -> None:  # fmt: skip
+        """offsets: as of `lsn`, below which all is sealed and synced; saved_lsn: what the file covers, -1: none."""
+        self._files, self._directory = files, directory
+        self._topics, self._publishers = topics, publishers
+        self._offsets = array("Q", offsets)
+        self._publishers_end = len(publishers)
+        self.lsn, self.saved_lsn = lsn, saved_lsn
+        self._seals = 0
+        self._lock = Lock()
+
+    def take(self, index: Index, end_lsn: int) -> None:
+        """Take in the next segment that is sealed and synced; saves now and then."""
+        with self._lock:
+            for topic_id, rows in index.topics.items():
+                if topic_id >= len(self._offsets):
+                    self._offsets.frombytes(bytes(8 * (topic_id + 1 - len(self._offsets))))
+                self._offsets[topic_id] = max(self._offsets[topic_id], rows.following)
+            self._publishers_end = max(self._publishers_end, 1 + max(index.publishers, default=0))
+            self.lsn = max(self.lsn, end_lsn)
+            self._seals += 1
+            due = self._seals >= SEALS_BETWEEN
+        if due:
+            self.save(self.lsn)
+
+    def save(self, wanted_lsn: int) -> bool:
+        """See to it that the file covers `wanted_lsn`; False when that much is not known yet."""
+        with self._lock:
+            if self.saved_lsn >= wanted_lsn:
+                return True
+            if self.lsn < wanted_lsn:
+                return False
+            snapshot = Snapshot(
+                self.lsn,
+                self._topics[: len(self._offsets)],
+                self._offsets,
+                self._publishers[: self._publishers_end],
+            )
+            replace_file(self._files, f"{self._directory}/{SNAPSHOT}", encode_snapshot(snapshot))
+            self.saved_lsn, self._seals = self.lsn, 0
+            return True

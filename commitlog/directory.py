@@ -1,0 +1,87 @@
+"""The segments in a partition's directory, in the order they were written, as whoever opens or reads it finds them.
+
+docs/log-format.md, "Which segment has a record". Reads only."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from commitlog.errors import Damaged
+from commitlog.files import Files
+from commitlog.segment import SEGMENT_HEADER_BYTES, Opening, opening
+
+
+class Found(NamedTuple):
+    """One segment file. limit_lsn: where the next segment begins, which has everything from there on."""
+
+    path: str
+    size: int
+    opening: Opening
+    edit: dict[str, Any] | None
+    limit_lsn: int | None
+
+    @property
+    def base_lsn(self) -> int:
+        return self.opening.header.base_lsn
+
+
+class Listing(NamedTuple):
+    """first_lsn: None when no manifest says it; leftover: edits of segments that retention took but did not remove;
+    unreadable: (path, why) of segments of which nothing can be read; ended_lsn: the highest that any edit knows of."""
+
+    first_lsn: int | None
+    segments: list[Found]
+    leftover: list[dict[str, Any]]
+    unreadable: list[tuple[str, str]]
+    ended_lsn: int
+
+
+def listing(files: Files, directory: str, edits: list[dict[str, Any]], stream: str, number: int) -> Listing:
+    """What is there, beside what the manifest's edits say. raises: OSError, FormatTooNew"""
+    first_lsn = max((e["lsn"] for e in edits if e["edit"] == "first"), default=None)
+    known = {e["segment"]: e for e in edits if e["edit"] in ("seal", "end")}
+    names = [name for name in files.names(directory) if name.endswith(".seg") and name[:20].isdigit()]
+    leftover: list[dict[str, Any]] = []
+    unreadable: list[tuple[str, str]] = []
+    openings: list[tuple[Opening, str]] = []
+    for name in names:
+        path, edit = f"{directory}/{name}", known.get(name)
+        if int(name[:20]) < (first_lsn or 0):
+            # One that the manifest does not know was put there by somebody: it stays, and counts for nothing.
+            leftover += [edit] if edit is not None else []
+            continue
+        try:
+            found = open_and_look(files, path)
+        except FileNotFoundError:
+            continue  # retention took it while we looked
+        except Damaged as damage:
+            # Of a segment that was being made when the power went there is no more than its header.
+            if edit is not None or files.size(path) > SEGMENT_HEADER_BYTES:
+                unreadable.append((path, damage.what))
+            continue
+        header = found.header
+        if header.partition >= 0 and (header.stream, header.partition) != (stream, number):
+            unreadable.append((path, f"it belongs to {header.stream}/p{header.partition}"))
+        else:
+            openings.append((found, path))
+    openings.sort(key=lambda o: o[0].header.order)
+    segments = []
+    for at, (found, path) in enumerate(openings):
+        following = openings[at + 1][0].header.base_lsn if at + 1 < len(openings) else None
+        edit = known.get(path.rpartition("/")[2])
+        segments.append(Found(path, files.size(path), found, edit, following))
+    last_lsn = max((s.base_lsn for s in segments), default=-1)
+    dropped = {e["segment"] for e in edits if e["edit"] == "drop"} | set(known) | set(names)
+    for edit in edits:
+        if edit["edit"] == "open" and edit["segment"] not in dropped and edit["base_lsn"] > last_lsn:
+            unreadable.append((f"{directory}/{edit['segment']}", "it is gone, and nothing says what it held"))
+    ended = [e["end_lsn"] for e in known.values()] + [e["next_lsn"] for e in edits if e["edit"] == "gap"]
+    return Listing(first_lsn, segments, leftover, unreadable, max([first_lsn or 0, *ended]))
+
+
+def open_and_look(files: Files, path: str) -> Opening:
+    handle = files.open(path)
+    try:
+        return opening(files, handle, path)
+    finally:
+        files.close(handle)

@@ -1,0 +1,109 @@
+"""What one visit of the I/O thread writes: a group of chunks, all of them or none acknowledged. docs/log-format.md.
+
+A failed write or sync is never tried again on the same file: the segment is given up at the last byte that counts, and
+what was not safe goes to a new one."""
+
+from __future__ import annotations
+
+from commitlog.chunk import HEADER_BYTES, Chunk
+from commitlog.segment import SEGMENT_HEADER_BYTES, Place
+from commitlog.writing import Ended, Opened, SegmentWriter
+
+MERGED_BYTES_MAX = 1 << 20
+APART_US_MAX = 3_000_000_000  # a ts_delta is a u32 of µs
+
+
+class WriteGroup:
+    """`run` on the I/O thread; then `Partition.complete` on the loop thread.
+
+    news: what became of segments, in order, for the loop thread
+    fault: a write or sync failed, and its records went to another segment; offline: or nowhere
+    safe_lsn: everything below is written, and synced where the stream asks for it
+    """
+
+    __slots__ = (
+        "_next", "_pieces", "_position", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault", "mark_us",
+        "news", "offline", "safe_lsn",
+    )  # fmt: skip
+
+    def __init__(
+        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int
+    ) -> None:
+        """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time."""
+        self._writer = writer
+        self.chunks = chunks
+        self.durable_lsn = durable_lsn
+        self.end_lsn = end_lsn
+        self.mark_us = mark_us
+        self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
+        self.news: list[Opened | Ended | Place] = []
+        self.fault: OSError | None = None
+        self.offline: OSError | None = None
+        self.safe_lsn = chunks[0].base_lsn if chunks else end_lsn
+        self._pieces: list[list[Chunk]] = []
+        self._next = 0  # the first piece that is not safe
+        self._position = 0  # where the pieces from there on begin in the active segment
+
+    def run(self) -> None:
+        if self.mark_us:
+            self._position = self._writer.position
+            try:
+                self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
+            except OSError as fault:
+                self._give_up(fault)
+            return
+        self._pieces = pieced(self.chunks)
+        for _ in range(2):
+            try:
+                self._write()
+                self.safe_lsn = self.end_lsn
+                return
+            except OSError as fault:
+                failure = fault
+                self._give_up(fault)
+        self.offline = failure
+
+    def _write(self) -> None:
+        writer = self._writer
+        self._position = writer.position
+        last = len(self._pieces) - 1
+        for index in range(self._next, last + 1):
+            piece = self._pieces[index]
+            size = sum(len(c.rows) + len(c.frames) for c in piece) + 2 * HEADER_BYTES
+            if writer.must_roll(size, piece[0].base_ts):
+                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts)
+                if sealed is not None:
+                    self.news.append(sealed)
+                    self._next, self.safe_lsn = index, piece[0].base_lsn
+                self.news.append(writer.open_segment(piece[0].base_lsn, piece[0].base_ts))
+                self._position = writer.position
+            self.news.append(writer.append(piece, self.durable_lsn, last=index == last))
+        if writer.sync_groups:
+            writer.sync()
+
+    def _give_up(self, fault: OSError) -> None:
+        """Nothing more goes to the active segment, and of this group only what is safe counts in it."""
+        self.fault = self.fault or fault
+        while self.news and isinstance(self.news[-1], Place) and self.news[-1].base_lsn >= self.safe_lsn:
+            self.news.pop()
+        if self._position > SEGMENT_HEADER_BYTES:
+            ended = self._writer.fence(self.safe_lsn, self._position)
+            if ended is not None:
+                self.news.append(ended)
+        elif self.news and isinstance(self.news[-1], Opened):
+            self.news.pop()
+            self._writer.discard()
+
+
+def pieced(chunks: list[Chunk]) -> list[list[Chunk]]:
+    """Consecutive chunks in pieces that become one chunk each."""
+    pieces: list[list[Chunk]] = []
+    size = MERGED_BYTES_MAX
+    for chunk in chunks:
+        more = len(chunk.frames) + len(chunk.rows)
+        if size + more > MERGED_BYTES_MAX or chunk.base_ts - pieces[-1][0].base_ts > APART_US_MAX:
+            pieces.append([])
+            size = 0
+        pieces[-1].append(chunk)
+        size += more
+    return pieces

@@ -1,0 +1,66 @@
+"""Where what counts of a segment ends, when nothing says so: after a kill, a power loss, or damage. docs/log-format.md,
+"Recovery". Reads only; the same file always gives the same answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from commitlog.chunk import HEADER_BYTES, SEAL, Gap
+from commitlog.files import Files
+from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault, probe, walk
+
+
+class Tail(NamedTuple):
+    """stop, end_lsn: the byte and the lsn where what counts ends; gaps: what must have been before, and cannot be
+    read; sealed: its SEAL chunk ends it; proved_lsn: the highest committed mark in it"""
+
+    stop: int
+    end_lsn: int
+    gaps: list[Gap]
+    sealed: bool
+    proved_lsn: int
+
+
+def examine(
+    files: Files, handle: int, path: str, salt: int, size: int, base_lsn: int, limit_lsn: int | None
+) -> Tail:
+    """Look at every chunk of a segment, bodies too. limit_lsn: where a later segment begins, which has the rest.
+
+    Whole chunks up to the first that is not are kept. What is behind that was never acknowledged (it is torn), unless
+    a mark, or a later segment, says that something was: then every whole chunk behind it is kept too, and what is
+    missing between is a gap.
+    """
+    stop, reached, chain, proved = SEGMENT_HEADER_BYTES, base_lsn, 0, base_lsn
+    sealed = False
+    for at, header in walk(files, handle, salt, SEGMENT_HEADER_BYTES, size):
+        if header.chain != chain or header.base_lsn != reached:
+            break
+        if limit_lsn is not None and header.next_lsn > limit_lsn:
+            break
+        if header.body_len and body_fault(header, files.read(handle, at + HEADER_BYTES, header.body_len)):
+            break
+        proved = max(proved, header.durable_lsn)
+        chain, reached = header.crc, header.next_lsn
+        stop = at + header.total_len
+        if header.kind == SEAL:
+            sealed = True
+            break
+    if sealed:
+        return Tail(stop, reached, [], True, reached)
+    later = list(probe(files, handle, salt, stop, size))
+    proved = max([proved, *(h.durable_lsn for _, h in later)])
+    promised = proved if limit_lsn is None else limit_lsn
+    gaps = []
+    if promised > reached:
+        for at, header in later:
+            if header.kind not in HOLDS_RECORDS or not header.count or header.base_lsn < reached:
+                continue
+            if limit_lsn is not None and header.next_lsn > limit_lsn:
+                continue
+            if header.base_lsn > reached:
+                gaps.append(Gap(reached, header.base_lsn, f"{path}: damaged at byte {stop}"))
+            reached, stop = header.next_lsn, at + header.total_len
+        if promised > reached:
+            gaps.append(Gap(reached, promised, f"{path}: damaged at byte {stop}"))
+            reached = promised
+    return Tail(stop, reached, gaps, False, proved)
