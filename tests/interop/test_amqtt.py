@@ -1,70 +1,108 @@
-"""amqtt's client, over asyncio."""
+"""amqtt's client, over asyncio. It speaks MQTT 3.1.1 only."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
+import pytest
 from amqtt.client import MQTTClient
-from amqtt.mqtt.constants import QOS_0, QOS_1, QOS_2
 
-QUIET = {"auto_reconnect": False, "ping_delay": 1}
+from tests.broker_process import Address
+from tests.interop.dying_client import Killed
+
+NUMBERS = [b"%d" % n for n in range(20)]
+SECONDS_MAX = 10
 
 
-async def first(client: MQTTClient, count: int) -> list[bytes]:
+def run(main: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(2 * SECONDS_MAX):
+            await main()
+
+    asyncio.run(limited())
+
+
+async def dial(at: Address, name: str | None = None, *, lasting: bool = False) -> MQTTClient:
+    client = MQTTClient(client_id=name, config={"auto_reconnect": False})
+    await client.connect(f"mqtt://{at.host}:{at.port}/", cleansession=not lasting)
+    return client
+
+
+async def payloads(client: MQTTClient, count: int) -> list[bytes]:
     got = []
     for _ in range(count):
-        message = await client.deliver_message(timeout_duration=10)
+        message = await client.deliver_message(timeout_duration=SECONDS_MAX)
         assert message is not None
         got.append(bytes(message.data))
     return got
 
 
-def test_messages_of_each_qos_arrive_in_order(port: int, topic: str) -> None:
+async def leave(*clients: MQTTClient) -> None:
+    for client in clients:
+        await client.disconnect()
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_messages_arrive_in_order(broker: Address, topic: str, qos: int) -> None:
     async def main() -> None:
-        publisher, subscriber = MQTTClient(config=QUIET), MQTTClient(config=QUIET)
-        await publisher.connect(f"mqtt://127.0.0.1:{port}/")
-        await subscriber.connect(f"mqtt://127.0.0.1:{port}/")
-        for qos in (QOS_0, QOS_1, QOS_2):
-            await subscriber.subscribe([(f"{topic}/{qos}", qos)])
-            for n in range(20):
-                await publisher.publish(f"{topic}/{qos}", b"%d" % n, qos)
-            assert await first(subscriber, 20) == [b"%d" % n for n in range(20)]
-        await publisher.disconnect()
-        await subscriber.disconnect()
+        publisher, subscriber = await dial(broker), await dial(broker)
+        await subscriber.subscribe([(topic, qos)])
+        for payload in NUMBERS:
+            await publisher.publish(topic, payload, qos)
+        assert await payloads(subscriber, 20) == NUMBERS
+        await leave(publisher, subscriber)
 
-    asyncio.run(main())
+    run(main)
 
 
-def test_a_session_gets_what_came_while_it_was_away(port: int, topic: str) -> None:
+def test_a_session_gets_what_came_while_it_was_away(broker: Address, topic: str) -> None:
     async def main() -> None:
-        address, name = f"mqtt://127.0.0.1:{port}/", topic.replace("/", "-")
-        subscriber = MQTTClient(client_id=name, config=QUIET)
-        await subscriber.connect(address, cleansession=False)
-        await subscriber.subscribe([(topic, QOS_1)])
-        await subscriber.disconnect()
-        publisher = MQTTClient(config=QUIET)
-        await publisher.connect(address)
-        for n in range(10):
-            await publisher.publish(topic, b"%d" % n, QOS_1)
-        await publisher.disconnect()
-        again = MQTTClient(client_id=name, config=QUIET)
-        await again.connect(address, cleansession=False)
-        assert await first(again, 10) == [b"%d" % n for n in range(10)]
-        await again.disconnect()
+        name = topic.replace("/", "-")
+        subscriber = await dial(broker, name, lasting=True)
+        await subscriber.subscribe([(topic, 1)])
+        await leave(subscriber)
+        publisher = await dial(broker)
+        for payload in NUMBERS:
+            await publisher.publish(topic, payload, 1)
+        again = await dial(broker, name, lasting=True)
+        assert await payloads(again, 20) == NUMBERS
+        await leave(publisher, again)
 
-    asyncio.run(main())
+    run(main)
 
 
-def test_the_will_of_one_that_is_taken_over_is_published(port: int, topic: str) -> None:
+def test_the_will_of_one_that_is_killed_is_published(broker: Address, topic: str) -> None:
     async def main() -> None:
-        address, name = f"mqtt://127.0.0.1:{port}/", topic.replace("/", "-")
-        will = {"will": {"topic": topic, "message": "gone", "qos": 1, "retain": False}}
-        watcher, dying = MQTTClient(config=QUIET), MQTTClient(client_id=name, config=QUIET | will)
-        await watcher.connect(address)
-        await watcher.subscribe([(topic, QOS_1)])
-        await dying.connect(address)
-        second = MQTTClient(client_id=name, config=QUIET)
-        await second.connect(address)
-        assert await first(watcher, 1) == [b"gone"]
-        await second.disconnect()
-        await watcher.disconnect()
+        watcher = await dial(broker)
+        await watcher.subscribe([(topic, 1)])
+        with Killed("amqtt", broker, topic):
+            pass
+        assert await payloads(watcher, 1) == [b"gone"]
+        await leave(watcher)
 
-    asyncio.run(main())
+    run(main)
+
+
+def test_a_retained_message_greets(broker: Address, topic: str) -> None:
+    async def main() -> None:
+        client = await dial(broker)
+        await client.publish(topic, b"state", 1, retain=True)
+        await client.subscribe([(topic, 1)])
+        message = await client.deliver_message(timeout_duration=SECONDS_MAX)
+        assert message is not None
+        assert (bytes(message.data), message.retain) == (b"state", True)
+        await leave(client)
+
+    run(main)
+
+
+def test_a_replay_brings_everything_and_lives_on(log_broker: Address, topic: str) -> None:
+    async def main() -> None:
+        publisher, late = await dial(log_broker), await dial(log_broker)
+        for payload in NUMBERS:
+            await publisher.publish(topic, payload, 1)
+        await late.subscribe([(f"$log/earliest/{topic}", 1)])
+        await publisher.publish(topic, b"live", 1)
+        assert await payloads(late, 21) == [*NUMBERS, b"live"]
+        await leave(publisher, late)
+
+    run(main)

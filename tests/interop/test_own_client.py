@@ -4,6 +4,7 @@ import pytest
 import trio
 
 from rumq.client import Outgoing, Refused, connect
+from tests.broker_process import Address
 
 
 def run(main: object) -> None:
@@ -16,11 +17,11 @@ def run(main: object) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_messages_arrive_once_and_in_order(port: int, topic: str, version: int, qos: int) -> None:
+def test_messages_arrive_once_and_in_order(broker: Address, topic: str, version: int, qos: int) -> None:
     async def main() -> None:
         async with (
-            connect("127.0.0.1", port, version=version) as subscriber,
-            connect("127.0.0.1", port, version=version) as publisher,
+            connect(*broker, version=version) as subscriber,
+            connect(*broker, version=version) as publisher,
         ):
             await subscriber.subscribe(topic, qos=qos)
             sent = [b"%d" % n for n in range(500)]
@@ -33,7 +34,7 @@ def test_messages_arrive_once_and_in_order(port: int, topic: str, version: int, 
     run(main)
 
 
-def test_who_is_taken_over_is_told(port: int, topic: str) -> None:
+def test_who_is_taken_over_is_told(broker: Address, topic: str) -> None:
     async def main() -> None:
         async def first(*, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             with pytest.raises(Refused, match="0x8E"):
@@ -41,14 +42,14 @@ def test_who_is_taken_over_is_told(port: int, topic: str) -> None:
             taken_over.set()
 
         async def hold(task_status: trio.TaskStatus[None]) -> None:
-            async with connect("127.0.0.1", port, client_id=topic) as client:
+            async with connect(*broker, client_id=topic) as client:
                 task_status.started()
                 await client.receive_batch()
 
         taken_over = trio.Event()
         async with trio.open_nursery() as nursery:
             await nursery.start(first)
-            async with connect("127.0.0.1", port, client_id=topic):
+            async with connect(*broker, client_id=topic):
                 await taken_over.wait()
 
     run(main)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker_process import Rumqd
 from tests.conformance import wire
-from tests.interop.conftest import Rumqd
 
 MESSAGES, PAYLOAD = 250_000, 1000
 
@@ -22,7 +22,7 @@ def broker(tmp_path: Path) -> Iterator[Rumqd]:
 
 
 def dial(broker: Rumqd, name: str) -> socket.socket:
-    sock = socket.create_connection(("127.0.0.1", broker.port), 10)
+    sock = socket.create_connection(broker.address, 10)
     sock.settimeout(60)
     sock.sendall(wire.connect(name, 4))
     assert sock.recv(4) == b"\x20\x02\x00\x00"
@@ -50,7 +50,6 @@ def read_all(sock: socket.socket, numbers: list[int]) -> None:
 
 
 def resident(broker: Rumqd) -> int:
-    assert broker.process is not None
     with open(f"/proc/{broker.process.pid}/statm") as file:
         return int(file.read().split()[1]) * 4096
 
