@@ -35,7 +35,7 @@ def pub(at: Address, *args: str, lines: list[str] | None = None) -> None:
 
 
 class Sub:
-    """mosquitto_sub, subscribed, or gone when it had enough before; `told` are the lines it prints at each message, as `form` has it."""
+    """mosquitto_sub, subscribed, or gone if it had enough before. form: what it prints of each message"""
 
     def __init__(self, at: Address, *args: str, form: str = "%p") -> None:
         # Debug output says when it is subscribed; "> " tells messages from it.
