@@ -43,7 +43,7 @@ def listing(files: Files, directory: str, edits: list[dict[str, Any]], stream: s
     names = [name for name in files.names(directory) if name.endswith(".seg") and name[:20].isdigit()]
     leftover: list[dict[str, Any]] = []
     unreadable: list[tuple[str, str]] = []
-    openings: list[tuple[Opening, str]] = []
+    openings: list[tuple[Opening, str, int]] = []
     for name in names:
         path, edit = f"{directory}/{name}", known.get(name)
         if int(name[:20]) < (first_lsn or 0):
@@ -51,25 +51,26 @@ def listing(files: Files, directory: str, edits: list[dict[str, Any]], stream: s
             leftover += [edit] if edit is not None else []
             continue
         try:
+            size = files.size(path)
             found = open_and_look(files, path)
         except FileNotFoundError:
             continue  # retention took it while we looked
         except Damaged as damage:
             # Of a segment that was being made when the power went there is no more than its header.
-            if edit is not None or files.size(path) > SEGMENT_HEADER_BYTES:
+            if edit is not None or size > SEGMENT_HEADER_BYTES:
                 unreadable.append((path, damage.what))
             continue
         header = found.header
         if header.partition >= 0 and (header.stream, header.partition) != (stream, number):
             unreadable.append((path, f"it belongs to {header.stream}/p{header.partition}"))
         else:
-            openings.append((found, path))
+            openings.append((found, path, size))
     openings.sort(key=lambda o: o[0].header.order)
     segments = []
-    for at, (found, path) in enumerate(openings):
+    for at, (found, path, size) in enumerate(openings):
         following = openings[at + 1][0].header.base_lsn if at + 1 < len(openings) else None
         edit = known.get(path.rpartition("/")[2])
-        segments.append(Found(path, files.size(path), found, edit, following))
+        segments.append(Found(path, size, found, edit, following))
     last_lsn = max((s.base_lsn for s in segments), default=-1)
     dropped = {e["segment"] for e in edits if e["edit"] == "drop"} | set(known) | set(names)
     for edit in edits:

@@ -15,6 +15,8 @@ from commitlog.kernels import rows as kernel
 from commitlog.segment import Place, read_chunk
 from commitlog.segments import PlaceCache, SegmentFile, segment_at
 
+OFFSET_MAX = 2**64 - 1
+
 
 def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
     """The records first_lsn..end_lsn of a chunk; the chunk itself when that is all of it."""
@@ -166,7 +168,7 @@ class FindOffset:
     ) -> None:  # fmt: skip
         self._files, self._segments, self._cache = files, segments, cache
         self._unwritten, self._next_lsn = unwritten, next_lsn
-        self._topic_id, self._offset = topic_id, offset
+        self._topic_id, self._offset = topic_id, min(max(offset, 0), OFFSET_MAX)
 
     def run(self) -> int:
         """raises: OSError"""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from commitlog.chunk import SEAL, Chunk, Gap
 from commitlog.dictionary import maybe_snapshot
-from commitlog.directory import Found, listing
+from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files, whole_file
 from commitlog.index import Index, maybe_index, read_segment
 from commitlog.lookup import ColdRead, FindOffset, FindTime, clipped
@@ -70,7 +70,9 @@ class PartitionView:
         self._sizes: dict[str, int] = {}
         self._cache = PlaceCache()
         self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
-        listed = listing(files, directory, Manifest(files, directory).load(), stream, number)
+        listed = self._listing()
+        if held and listed.segments and listed.segments[0].base_lsn > (listed.first_lsn or 0):
+            listed = self._listing()  # retention may have taken some while we looked
         self.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
         for found in listed.segments:
             try:
@@ -83,6 +85,10 @@ class PartitionView:
         if not held:
             self.end_lsn = max(self.end_lsn, listed.ended_lsn)
 
+    def _listing(self) -> Listing:
+        edits = Manifest(self._files, self.directory).load()
+        return listing(self._files, self.directory, edits, self.stream, self.number)
+
     @property
     def name(self) -> str:
         """As subscribers of a replay see it: main/g1/p0."""
@@ -92,7 +98,11 @@ class PartitionView:
         return [self._view(segment) for segment in self._segments]
 
     def _view(self, s: SegmentFile) -> SegmentView:
-        places, size = self._cache.places(self._files, s), self._sizes[s.path]
+        size = self._sizes[s.path]
+        try:
+            places = self._cache.places(self._files, s)
+        except FileNotFoundError:  # retention took it since
+            places = []
         return SegmentView(
             s.path, s.base_lsn, s.end_lsn or s.base_lsn, s.sealed, size, s.salt, s.stop, places
         )

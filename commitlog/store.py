@@ -111,9 +111,9 @@ def hold(files: Files, root: str, holder: str) -> int:
         return files.lock(f"{root}/LOCK", holder)
     except BlockingIOError:
         said = whole_file(files, f"{root}/LOCK").decode(errors="replace").strip()
-        who = f"another broker ({said})" if said else "another broker"
+        who = f" ({said})" if said else ""
         raise DirectoryInUse(
-            root, f"{who} holds it: stop that one, or give this one another --data"
+            root, f"another broker holds it{who}: stop that one, or give this one another --data"
         ) from None
 
 

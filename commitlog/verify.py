@@ -66,6 +66,7 @@ class PartitionCheck:
         for segment in self.view.segments():
             if segment.base_lsn > self.expected:
                 missing = self.expected, segment.base_lsn
+                self.offsets.clear()
                 yield self.found("error", segment.path, "records before it are missing", *missing)
             self.expected = segment.base_lsn
             yield from SegmentCheck(self, segment).run()
@@ -82,12 +83,15 @@ class PartitionCheck:
         if not self.files.exists(path):
             yield self.found("warning", path, "the manifest is missing")
             return
+        present = set(self.files.names(self.view.directory))
         raw = whole_file(self.files, path)
         for line in bad_lines(raw):
             yield self.found("warning", path, f"line {line} does not match its checksum")
-        present = set(self.files.names(self.view.directory))
-        first = self.view.first_lsn
-        for edit in decode_edits(raw):
+        edits = decode_edits(raw)
+        # Looked at twice: one segment may have gone before the manifest was read, another have come after.
+        present |= set(self.files.names(self.view.directory))
+        first = max([self.view.first_lsn, *(edit["lsn"] for edit in edits if edit["edit"] == "first")])
+        for edit in edits:
             if edit["edit"] in ("seal", "end") and edit["end_lsn"] > first and edit["segment"] not in present:
                 base = int(edit["segment"][:20])
                 if base < edit["end_lsn"]:
@@ -119,7 +123,8 @@ class SegmentCheck:
         try:
             handle = files.open(path)
         except FileNotFoundError:
-            return  # retention took it while we looked
+            self._lose()  # retention took it while we looked
+            return
         try:
             try:
                 read_header(files, handle, path)
@@ -232,7 +237,9 @@ class SegmentCheck:
         path = index_path(segment.path)
         if self.damaged or not files.exists(path):
             return  # made at the next seal or start
-        if segment.sealed or not self.partition.view.held:
-            index = read_segment(files, segment.path, segment.stop)
-            if whole_file(files, path) != encode_index(index, segment.end_lsn, segment.stop):
-                yield self.partition.found("warning", path, "it does not say what its segment says")
+        try:
+            index, said = read_segment(files, segment.path, segment.stop), whole_file(files, path)
+        except FileNotFoundError:
+            return  # retention took it while we looked
+        if said != encode_index(index, segment.end_lsn, segment.stop):
+            yield self.partition.found("warning", path, "it does not say what its segment says")

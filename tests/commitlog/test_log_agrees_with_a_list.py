@@ -162,5 +162,5 @@ def chooser(choices: list[int]):  # type: ignore[no-untyped-def]
     return choose
 
 
-LogAgreesWithAList.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+LogAgreesWithAList.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
 TestLogAgreesWithAList = LogAgreesWithAList.TestCase
