@@ -32,8 +32,10 @@ def run_command(*flags: str) -> list[str]:
 class Rumqd:
     """A broker that is not running yet; it is given the flags at each start."""
 
-    def __init__(self, data: Path, *flags: str) -> None:
+    def __init__(self, data: Path, *flags: str, descriptors: int = 0) -> None:
+        """descriptors: how many it may have open at once; 0 as many as this process"""
         self.data, self.flags = data, flags
+        self._before = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else []
         self.address = Address("127.0.0.1", 0)
         self.events: list[Event] = []
         self._process: subprocess.Popen[bytes] | None = None
@@ -46,7 +48,9 @@ class Rumqd:
         """Return once it accepts clients. raises: AssertionError with its last words when it never does"""
         self.events, self._ended = [], False
         self._process = subprocess.Popen(
-            run_command("--data", str(self.data), *self.flags), stderr=subprocess.PIPE, env=ENVIRONMENT
+            [*self._before, *run_command("--data", str(self.data), *self.flags)],
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
         )
         threading.Thread(target=self._hear, args=(self._process,), daemon=True).start()
         self.address = Address("127.0.0.1", self.event("broker.ready")["port"])

@@ -23,11 +23,11 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def run(data: Path) -> Iterator[Run]:
-    """run(*flags) -> Rumqd: a broker on the test's data directory that accepts clients."""
+    """run(*flags, descriptors=0) -> Rumqd: a broker on the test's data directory that accepts clients."""
     started: list[Rumqd] = []
 
-    def call(*flags: str) -> Rumqd:
-        started.append(Rumqd(data, *flags))
+    def call(*flags: str, descriptors: int = 0) -> Rumqd:
+        started.append(Rumqd(data, *flags, descriptors=descriptors))
         started[-1].start()
         return started[-1]
 
