@@ -95,17 +95,17 @@ class Rumqd:
             self._ended = self._ended or process is self._process
             self._heard.notify_all()
 
-    def named(self, name: str) -> list[Event]:
-        """The events of this name since the start."""
-        return [event for event in self.events if event["event"] == name]
+    def named(self, *names: str) -> list[Event]:
+        """The events of these names since the start."""
+        return [event for event in self.events if event["event"] in names]
 
-    def event(self, name: str, number: int = 1) -> Event:
-        """The `number`-th event of this name since the start, waited for."""
+    def event(self, *names: str, number: int = 1) -> Event:
+        """The `number`-th event of these names since the start, waited for."""
         until = time.monotonic() + SECONDS_MAX
         with self._heard:
-            while len(found := self.named(name)) < number:
+            while len(found := self.named(*names)) < number:
                 left = until - time.monotonic()
-                assert left > 0 and not self._ended, f"no {name}; last said: {self.events[-5:]}"
+                assert left > 0 and not self._ended, f"no {names}; last said: {self.events[-5:]}"
                 self._heard.wait(left)
         return found[number - 1]
 
