@@ -2,8 +2,10 @@
 
 import os
 import pty
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tests.conformance.peer import Peer
 from tests.limits.conftest import Dial, Run
 
 IN_USE = 3
+HEADER_CRC_AT = 4092
 # Root may write anywhere; without this capability it is as any other user.
 AS_A_USER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
@@ -65,6 +68,19 @@ def test_a_data_directory_of_another_format_is_refused_untouched(run: Run, forma
     assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} <= {
         str(broker.data / "LOCK")
     }
+
+
+def test_a_segment_for_newer_readers_is_refused_and_not_passed_over(run: Run, join: Dial) -> None:
+    """docs/log-format.md, "Segment": the minimum reader version."""
+    broker = run()
+    join(broker, "c").publish("t", b"kept", qos=1)
+    assert broker.stop() == 0
+    (path,) = broker.data.rglob("*.seg")
+    segment = bytearray(path.read_bytes())
+    struct.pack_into("<HH", segment, 8, 2, 2)
+    struct.pack_into("<I", segment, HEADER_CRC_AT, zlib.crc32(segment[:HEADER_CRC_AT]))
+    path.write_bytes(segment)
+    assert "it takes a reader of version 2, this is 1" in refusal(broker.data)
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["read-only", "parent read-only"])
