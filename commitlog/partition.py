@@ -234,10 +234,30 @@ class Partition:
         """The indexing of a segment that was sealed since, for another thread."""
         return self.segments.take_seal_job(self.files)
 
-    def take_retention(self, now_us: int) -> Retention | None:
-        """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run."""
+    def take_retention(self, now_us: int, keep_lsn: int | None = None) -> Retention | None:
+        """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run.
+
+        keep_lsn: somebody still needs the records from there on"""
         segments = self.segments
         count = segments_to_drop(segments.files, self.spec, now_us)
+        while count > 0 and keep_lsn is not None and segments.files[count].base_lsn > keep_lsn:
+            count -= 1
+        return self._removal(count)
+
+    def take_removal(self, below_lsn: int) -> Retention | None:
+        """The removal of segments whose records are all below an lsn, as `take_retention`."""
+        files = self.segments.files
+        count = 0
+        while (
+            count + 1 < len(files)
+            and files[count].end_lsn is not None
+            and files[count + 1].base_lsn <= below_lsn
+        ):
+            count += 1
+        return self._removal(count)
+
+    def _removal(self, count: int) -> Retention | None:
+        segments = self.segments
         if segments.removing or count <= 0:
             return None
         first_lsn = segments.files[count].base_lsn

@@ -209,12 +209,12 @@ class LogReader:
         if not files.exists(f"{root}/FORMAT"):
             raise FileNotFoundError(f"{root}: no data directory of rumq (it has no FORMAT)")
 
-    def partitions(self) -> list[PartitionView]:
-        """A view of each partition, made now."""
+    def partitions(self, *, internal: bool = False) -> list[PartitionView]:
+        """A view of each partition, made now. internal: of the broker's own records as well (`_state`)."""
         held = held_by_a_live_process(self._files, self.root)
         found = []
         for stream in self._files.names(self.root):
-            if not self._is_stream(stream):
+            if not self._is_stream(stream) or (stream.startswith("_") and not internal):
                 continue
             for generation in numbered(self._files.names(f"{self.root}/{stream}"), "g"):
                 above = f"{self.root}/{stream}/g{generation}"

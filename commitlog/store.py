@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.dictionary import Dictionary
@@ -37,6 +37,8 @@ class Store:
         self.streams = streams
         self.partitions: list[Partition] = []
         self.recovered: list[Recovered] = []
+        self.internal: Partition | None = None
+        self.internal_recovered: Recovered | None = None
         self._first_of: list[int] = []
 
     def place(self, topic: str) -> int:
@@ -44,16 +46,18 @@ class Store:
         stream = stream_of(topic, self.streams, self._matches)
         return self._first_of[stream] + partition_of(topic, self.streams[stream].partitions)
 
-    def chunks_with(self, partition: Partition, flag: int) -> list[Chunk | Gap]:
-        """Every chunk on disk with that flag, in order; for the start, before anything is appended. raises: OSError"""
-        found: list[Chunk | Gap] = []
+    def chunks_with(self, partition: Partition, flag: int, from_lsn: int = 0) -> Iterator[Chunk | Gap]:
+        """Every chunk on disk with that flag (0: any) and a record from `from_lsn` on, in order. raises: OSError
+
+        For the start, before anything is appended."""
         segments = partition.segments
         for segment in segments.files:
+            if segment.end_lsn is not None and segment.end_lsn <= from_lsn:
+                continue
             for place in segments.cache.places(self._files, segment):
-                if place.flags & flag:
+                if place.next_lsn > from_lsn and (place.flags & flag or not flag):
                     read = ColdRead(self._files, [segment], segments.cache, place.base_lsn, place.next_lsn, 1)
-                    found += read.run()
-        return found
+                    yield from read.run()
 
     def close(self) -> list[LogFailure]:
         """Everything has been written: seal the active segments, save the dictionaries, let the directory go.
@@ -61,7 +65,8 @@ class Store:
         returns: what could not be sealed or saved; it is whole all the same, the next start takes longer
         """
         failures = []
-        for partition in self.partitions:
+        internal = [self.internal] if self.internal is not None else []
+        for partition in [*self.partitions, *internal]:
             try:
                 partition.finish()
             except OSError as fault:
@@ -76,10 +81,11 @@ class Store:
 def open_store(
     files: Files, root: str, streams: Sequence[StreamSpec], *, matches: Matches, now_us: int,
     boot_id: bytes = bytes(16), random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 64 << 20,
-    holder: str = "", direct_bytes_min: int = 1 << 17,
+    holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None,
 ) -> Store:  # fmt: skip
     """Open a data directory, or make it, and recover every partition.
 
+    internal: a stream of one partition for the owner's own records, beside those that topics have
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
     raises: DirectoryInUse, FormatTooNew, NotWritable, each saying what to do
     """
@@ -95,9 +101,16 @@ def open_store(
                 )
             store._first_of.append(len(store.partitions))
             for number in range(spec.partitions):
-                open_partition(
-                    store, files, root, spec, number, now_us, boot_id, random, hot_bytes_max, direct_bytes_min
-                )
+                partition, found = open_partition(
+                    files, root, spec, len(store.partitions), number, boot_id, random, hot_bytes_max,
+                    direct_bytes_min,
+                )  # fmt: skip
+                store.partitions.append(partition)
+                store.recovered.append(found)
+        if internal is not None:
+            store.internal, store.internal_recovered = open_partition(
+                files, root, internal, len(store.partitions), 0, boot_id, random, 0, direct_bytes_min
+            )
     except (OSError, StoreError) as fault:
         if lock is not None:
             files.close(lock)
@@ -142,9 +155,9 @@ def reason(fault: OSError) -> str:
 
 
 def open_partition(
-    store: Store, files: Files, root: str, spec: StreamSpec, number: int, now_us: int, boot_id: bytes,
+    files: Files, root: str, spec: StreamSpec, index: int, number: int, boot_id: bytes,
     random: Callable[[int], bytes], hot_bytes_max: int, direct_bytes_min: int,
-) -> None:  # fmt: skip
+) -> tuple[Partition, Recovered]:  # fmt: skip
     directory = f"{root}/{spec.name}/g{GENERATION}/p{number}"
     make_durable_directory(files, directory, known=root)
     manifest = Manifest(files, directory)
@@ -173,8 +186,7 @@ def open_partition(
         direct_bytes_min=direct_bytes_min,
     )  # fmt: skip
     partition = Partition(
-        files, directory, spec, len(store.partitions), number, GENERATION, writer, names, segments,
+        files, directory, spec, index, number, GENERATION, writer, names, segments,
         found.next_lsn, found.next_offsets, found.last_ts, hot_bytes_max,
     )  # fmt: skip
-    store.partitions.append(partition)
-    store.recovered.append(found)
+    return partition, found

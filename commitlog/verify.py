@@ -43,7 +43,7 @@ def verify(files: Files, root: str) -> Iterator[Finding]:
 
     raises: FileNotFoundError when there is no data directory
     """
-    for view in LogReader(files, root).partitions():
+    for view in LogReader(files, root).partitions(internal=True):
         yield from PartitionCheck(files, view).run()
 
 

@@ -33,6 +33,12 @@ class Delivery:
         self._given.clear()
         return self.effects
 
+    def begin_anew(self) -> list[Effect]:
+        """What was asked for outside a step."""
+        effects = self.effects
+        self.effects = []
+        return effects
+
     def show(self, feed: Feed, chunk: Any, *, located: bool) -> None:
         """Give a new chunk to the live readers of every group that wants something of it."""
         cached = chunk.routes

@@ -78,4 +78,20 @@ class More:
     reader: Reader
 
 
-Effect = Deliver | DeliverRetained | ReadCold | FindStart | Gone | More
+@dataclass(slots=True, eq=False)
+class Merged:
+    """A subscription that had a reader of its own is now one of its session's main reader."""
+
+    key: str
+    asked: str
+    reader: Reader
+
+
+@dataclass(slots=True, eq=False)
+class Placed:
+    """The start of a replay has been found: its reader's cursors stand there."""
+
+    reader: Reader
+
+
+Effect = Deliver | DeliverRetained | ReadCold | FindStart | Gone | More | Merged | Placed

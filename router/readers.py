@@ -67,9 +67,13 @@ class Reader:
 
     cursors[p]: the next lsn wanted of partition p, while not live there
     sink: who gets the messages, None while the session is away; key: what the owner calls this reader
+    number: its own among the readers of one session; start: of a replay that is being looked for
+    unsure: below these lsns the client may have had messages before the broker died
     """
 
-    __slots__ = ("cursors", "gone", "group", "key", "number", "share", "sink", "waiting")
+    __slots__ = (
+        "cursors", "gone", "group", "key", "number", "share", "sink", "start", "unsure", "waiting",
+    )  # fmt: skip
 
     def __init__(self, number: int, group: Group, cursors: list[int], key: str) -> None:
         self.number = number
@@ -78,6 +82,8 @@ class Reader:
         self.key = key
         self.sink: object = None
         self.share: Share | None = None
+        self.start: tuple[str, int] | None = None
+        self.unsure: list[int] | None = None
         self.waiting = 0  # bit p: a cold read of partition p is under way
         self.gone: dict[int, int] = {}  # partition -> records that retention took before they were read
 

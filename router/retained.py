@@ -32,6 +32,7 @@ class RetainedView:
         self._tree = TopicTree()
         self._by_topic: dict[str, Retained] = {}
         self.bytes = 0
+        self.changes = 0  # grows with each
 
     def __len__(self) -> int:
         return len(self._by_topic)
@@ -42,6 +43,7 @@ class RetainedView:
             topic = names[topic_id].decode()
             raw = bytes(memoryview(chunk.rows)[32 * row : 32 * row + 32])
             old = self._by_topic.pop(topic, None)
+            self.changes += 1
             if old is not None:
                 self.bytes -= len(old.frame)
             if raw[28] & ROW_EMPTY:
@@ -50,10 +52,16 @@ class RetainedView:
                 continue
             start, stop = kernel.frame_bounds(chunk.rows, row, len(chunk.frames))
             frame = bytes(memoryview(chunk.frames)[start:stop])
-            message = Retained(topic, partition, chunk.base_lsn + row, chunk.base_ts, raw, frame)
-            self._by_topic[topic] = message
-            self._tree.set(topic, message)
-            self.bytes += len(frame)
+            self.put(Retained(topic, partition, chunk.base_lsn + row, chunk.base_ts, raw, frame))
+
+    def put(self, message: Retained) -> None:
+        """Have a message in the view; its topic has none."""
+        self._by_topic[message.topic] = message
+        self._tree.set(message.topic, message)
+        self.bytes += len(message.frame)
+
+    def all(self) -> list[Retained]:
+        return list(self._by_topic.values())
 
     def find(self, topic_filter: str) -> list[Retained]:
         """The retained messages of every topic that the filter matches, oldest of each partition first."""

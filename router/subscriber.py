@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from router.share import Share
 
 
+READERS_MAX = (1 << 25) - 1  # what a slot of an in-flight window has room for
+
+
 class Subscriber:
     __slots__ = (
         "key",
         "late",
         "main",
         "main_subscriptions",
+        "numbers",
         "personal",
         "replays",
         "reshape",
@@ -39,6 +43,7 @@ class Subscriber:
         self.personal = personal
         self.reshape = False  # the client came back with another shape
         self.sink: object = None
+        self.numbers = 0
         self.main: Reader | None = None
         self.main_subscriptions: dict[str, Subscription] = {}
         self.late: dict[str, Reader] = {}
@@ -49,6 +54,11 @@ class Subscriber:
         """Every reader that this session alone owns."""
         own = [self.main] if self.main is not None else []
         return [*own, *self.late.values(), *self.replays.values()]
+
+    def next_number(self) -> int:
+        """A number for a new reader; one that was given 33 million readers ago is free again."""
+        self.numbers = self.numbers % READERS_MAX + 1
+        return self.numbers
 
     def filters(self) -> list[str]:
         """Every filter, as the client wrote it."""

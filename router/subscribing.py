@@ -5,7 +5,7 @@ Knows no bytes, no reason codes: what is asked for has been checked already."""
 from __future__ import annotations
 
 from router.delivery import Delivery
-from router.effects import DeliverRetained, FindStart
+from router.effects import DeliverRetained, FindStart, Merged, Placed
 from router.feed import Feed
 from router.readers import Group, Groups, Reader, Wants
 from router.retained import RetainedView
@@ -23,14 +23,18 @@ class Subscribing:
         self.delivery = delivery
         self.retained = retained
         self.shares: dict[str, Share] = {}
-        self._numbers = 0
 
     # Readers
 
     def _new_reader(self, subscriber: Subscriber, subscriptions: list[Subscription], located: bool) -> Reader:
-        self._numbers += 1
+        return self.new_reader(subscriber, subscriber.next_number(), subscriptions, located)
+
+    def new_reader(
+        self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], located: bool
+    ) -> Reader:
+        """A reader at the end of the log, but not live yet."""
         group = self._join(subscriber, subscriptions, located)
-        reader = Reader(self._numbers, group, [feed.live_mark for feed in self.feeds], subscriber.key)
+        reader = Reader(number, group, [feed.live_mark for feed in self.feeds], subscriber.key)
         reader.sink = subscriber.sink
         return reader
 
@@ -109,44 +113,55 @@ class Subscribing:
         self.unsubscribe(subscriber, asked)
         reader = subscriber.replays[asked] = self._new_reader(subscriber, [subscription], True)
         if isinstance(start, tuple):
-            reader.waiting = (1 << len(self.feeds)) - 1
-            kind, value = start
-            topic = subscription.topic_filter.encode()
-            found = (
-                FindStart(reader, value, None, None)
-                if kind == "time"
-                else FindStart(reader, None, topic, value)
-            )
-            self.delivery.effects.append(found)
+            self.look_for(reader, start)
         else:
             for feed in self.feeds:
                 first = feed.partition.first_lsn if start == "earliest" else feed.commit_mark
                 reader.cursors[feed.index] = first
             self.delivery.catch_up(reader)
 
+    def look_for(self, reader: Reader, start: tuple[str, int]) -> None:
+        """Have the place found where a replay begins; until then its reader waits."""
+        reader.waiting = (1 << len(self.feeds)) - 1
+        reader.start = start
+        kind, value = start
+        if kind == "time":
+            self.delivery.effects.append(FindStart(reader, value, None, None))
+        else:
+            (subscription,) = reader.group.wants.subscriptions
+            topic = subscription.topic_filter.encode()
+            self.delivery.effects.append(FindStart(reader, None, topic, value))
+
     def start_found(self, reader: Reader, lsns: dict[int, int]) -> None:
         for index, lsn in lsns.items():
             reader.cursors[index] = lsn
         reader.waiting = 0
+        reader.start = None
+        self.delivery.effects.append(Placed(reader))
         self.delivery.catch_up(reader)
 
     def join_share(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
         """Take part in a shared subscription; `subscription` has the plain filter."""
         share = self.shares.get(asked)
         if share is None:
-            everything = Subscription(subscription.topic_filter, qos=2)
-            self._numbers += 1
-            group, fresh = self.groups.join(Wants(frozenset([everything]), False, asked))
-            self._match_again(fresh)
-            reader = Reader(self._numbers, group, [feed.live_mark for feed in self.feeds], asked)
-            share = self.shares[asked] = Share(asked, subscription.topic_filter, reader)
-            reader.share = share
+            share = self.new_share(asked, subscription.topic_filter)
             for feed in self.feeds:
-                group.live[feed.index][reader] = None
-        self._numbers += 1
-        share.join(subscriber, subscription, self._numbers, len(self.feeds))
+                share.reader.group.live[feed.index][share.reader] = None
+        known = share.members.get(subscriber)
+        number = known.reader.number if known is not None else subscriber.next_number()
+        share.join(subscriber, subscription, number, len(self.feeds))
         subscriber.shares[asked] = share
         self.delivery.run_share(share)
+
+    def new_share(self, asked: str, topic_filter: str) -> Share:
+        """A share without members, at the end of the log, but not live yet."""
+        everything = Subscription(topic_filter, qos=2)
+        group, fresh = self.groups.join(Wants(frozenset([everything]), False, asked))
+        self._match_again(fresh)
+        reader = Reader(0, group, [feed.live_mark for feed in self.feeds], asked)
+        share = self.shares[asked] = Share(asked, topic_filter, reader)
+        reader.share = share
+        return share
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
         """Take a subscription away; unknown ones are no fault here."""
@@ -234,6 +249,7 @@ class Subscribing:
                     self._close(reader)
                     subscriber.main_subscriptions[asked] = subscription
                     self._regroup(subscriber, main, list(subscriber.main_subscriptions.values()))
+                    self.delivery.effects.append(Merged(subscriber.key, asked, main))
         for share in subscriber.shares.values():
             share.members[subscriber].parked = False
             self.delivery.run_share(share)

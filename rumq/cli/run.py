@@ -27,12 +27,14 @@ from rumq.shards.asking import answer
 from rumq.shards.counter import serve
 from rumq.shards.driver import Driver
 from rumq.shards.loop import Loop
+from rumq.shards.restoring import restore
 from rumq.shards.telling import tell
 
 STOP_SECONDS_MAX = 30.0
 SWITCH_SECONDS = 0.0005
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-CHUNK_RETAIN = 8
+STATE_STREAM = "_state"
+STATE_SEGMENT_BYTES = 16 << 20
 
 
 def run(settings: Settings) -> int:
@@ -55,7 +57,7 @@ def run(settings: Settings) -> int:
     driver.pump = pump
     for worker in (driver.writer, driver.reader):
         pump.watch(worker.fd, worker.finish)
-    restore_retained(store, driver)
+    restore(driver)
     listeners = bound(settings, pump, driver)
     # What is here now stays: the collector need not look at it again, and cycles are rare on the hot path.
     gc.collect()
@@ -104,10 +106,15 @@ def opened(settings: Settings, data: str) -> Store:
         store = open_store(
             RealFiles(), data, streams(settings), matches=matches, now_us=time.time_ns() // 1000,
             hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), holder=f"pid {os.getpid()}\n",
+            internal=internal_stream(settings),
         )  # fmt: skip
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
-    for partition, found in zip(store.partitions, store.recovered, strict=True):
+    partitions, recovered = list(store.partitions), list(store.recovered)
+    if store.internal is not None and store.internal_recovered is not None:
+        partitions.append(store.internal)
+        recovered.append(store.internal_recovered)
+    for partition, found in zip(partitions, recovered, strict=True):
         where = {"stream": partition.stream, "partition": partition.number}
         if not found.clean:
             tell("log.recovered", **where, next_lsn=partition.next_lsn, torn_bytes=found.torn_bytes)
@@ -127,6 +134,14 @@ def streams(settings: Settings) -> list[StreamSpec]:
         )
         for s in settings.stream
     ]  # fmt: skip
+
+
+def internal_stream(settings: Settings) -> StreamSpec:
+    """Where sessions are kept: as safe as the safest of the streams that they read."""
+    durable = any(s.durability == "disk" for s in settings.stream)
+    return StreamSpec(
+        STATE_STREAM, (), 1, "disk" if durable else "process", STATE_SEGMENT_BYTES, 86_400, None, None
+    )
 
 
 def limits(settings: Settings) -> Limits:
@@ -173,14 +188,6 @@ def bound(settings: Settings, pump: Pump, driver: Driver) -> list[Listener]:
         tell("listener.bound", host=host, port=port)
         listeners.append(listener)
     return listeners
-
-
-def restore_retained(store: Store, driver: Driver) -> None:
-    """Make the view of retained messages again from the log."""
-    for partition in store.partitions:
-        for chunk in store.chunks_with(partition, CHUNK_RETAIN):
-            if hasattr(chunk, "rows"):
-                driver.shard.retained.take(partition.index, chunk, partition.topic_names)
 
 
 def boot_id() -> bytes:

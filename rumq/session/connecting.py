@@ -50,6 +50,7 @@ def accept(link: Link, connect: p.Connect) -> None:
             properties["server_keep_alive"] = bound
             link.keep_alive = float(bound)
     window = min(limits.inflight_max, given.get("receive_maximum", 65535))
+    house.journal.connected(session)
     link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
     answer(link, p.Connack(present, Reason.SUCCESS, properties))
     if link.closed:
@@ -139,4 +140,4 @@ def answer(link: Link, connack: p.Connack) -> None:
             )
             link.end(with_will=False)
             return
-    link.send(connack)
+    link.promise(encode(connack, link.version), barrier=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from rumq.mqtt.kernels.ingest import Batch
+from rumq.session.journal import Journal
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
 from rumq.session.registry import Registry
@@ -16,6 +17,7 @@ class House(Protocol):
     topics: topic -> partition << 32 | topic id, of every topic known here
     batches: what this turn published, one a partition
     commands: what the router is told at the end of the turn
+    journal_bit: which bit of a link's `ack_parts` stands for the journal of sessions
     """
 
     limits: Limits
@@ -25,6 +27,8 @@ class House(Protocol):
     topics: dict[bytes, int]
     commands: list[Any]
     watch: Any
+    journal: Journal
+    journal_bit: int
     now_us: int
     monotonic: float
 
@@ -39,6 +43,9 @@ class House(Protocol):
 
     def hold(self, link: Any) -> None:
         """Keep the link's acknowledgements until what they promise is true."""
+
+    def hold_messages(self, link: Any, data: object) -> None:
+        """Keep messages on their way to the link's client until the facts noted about them are written."""
 
     def refresh(self, link: Any) -> None:
         """Have the link's readers go on at the end of the turn: there is room or credit again."""

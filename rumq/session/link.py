@@ -45,8 +45,8 @@ class Link:
     """The protocol state of one connection."""
 
     __slots__ = (
-        "client_max_packet", "closed", "connected_at", "flow", "heard_at", "holds", "house", "keep_alive",
-        "session", "transport", "unsent", "version", "wants_problem_information", "wire",
+        "attaching", "barriers", "client_max_packet", "closed", "connected_at", "flow", "heard_at", "holds", "house",
+        "keep_alive", "raised", "session", "transport", "unsent", "version", "wants_problem_information", "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport) -> None:
@@ -61,7 +61,10 @@ class Link:
             None  # in flight when the client left, not sent again yet
         )
         self.keep_alive = 0.0
-        self.holds: Any = None  # acknowledgements that wait for the log, oldest first
+        self.holds: Any = None  # what waits for the log, oldest first
+        self.raised = False  # the next of `holds` is a barrier: no message may overtake it
+        self.barriers = 0  # how many of `holds` are
+        self.attaching = False  # delivery begins once CONNACK is out
         self.client_max_packet = 0
         self.wants_problem_information = True
         self.heard_at = self.connected_at = house.monotonic
@@ -138,8 +141,14 @@ class Link:
                 pos = after
                 if self.closed:
                     return end
+        if wire.noted:
+            assert self.session is not None
+            house.journal.acknowledged(self.session, bytes(wire.noted))
+            wire.noted.clear()
         if wire.acks:
             if wire.ack_parts or self.holds:
+                if wire.durable_bit and wire.qos2_open is not None:
+                    self._tagged()
                 house.hold(self)
             else:  # answers that promise nothing about the log
                 self.transport.write(bytes(wire.acks))
@@ -212,7 +221,10 @@ class Link:
         self.transport.write(encode(packet, self.version))
 
     def send_explained(self, packet: Any, why: str | None) -> None:
-        """Send with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
+        self.transport.write(self.explained(packet, why))
+
+    def explained(self, packet: Any, why: str | None) -> bytes:
+        """A packet with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
         if why and self.version == 5 and self.wants_problem_information:
             full = encode(
                 type(packet)(
@@ -221,9 +233,58 @@ class Link:
                 5,
             )
             if not self.client_max_packet or len(full) <= self.client_max_packet:
-                self.transport.write(full)
-                return
-        self.send(packet)
+                return full
+        return encode(packet, self.version)
+
+    def promise(self, data: bytes, *, barrier: bool) -> None:
+        """Send an answer that must stay true when the broker dies: of a durable session it waits for the journal.
+
+        barrier: messages come after it"""
+        wire = self.wire
+        if wire is None or not wire.durable_bit:
+            self.transport.write(data)
+            return
+        wire.acks += data
+        wire.ack_parts |= wire.durable_bit
+        if barrier:
+            self.raised = True
+            if self.flow is not None:
+                self.flow.waits = True
+        self.house.hold(self)
+
+    def _tagged(self) -> None:
+        session = self.session
+        assert session is not None
+        self.house.journal.tagged[session.number] = session
+
+    def note(self, head: int, packet_id: int) -> None:
+        """Have the journal know of an acknowledgement that the kernel did not see."""
+        session = self.session
+        if session is not None and session.durable:
+            self.house.journal.acknowledged_one(session, head, packet_id)
+
+    def sent(self, window: Window, code: int, first: int, data: Any) -> None:
+        """Messages from number `first` on have been numbered: note it, and send them, those of QoS 2 once it is
+        written. Sent before, they would come twice after a crash: nobody would know under which packet ids."""
+        session = self.session
+        assert session is not None
+        states, lsns, _ = window.slots(first, window.next)
+        self.house.journal.sent(session, code, first, states, lsns)
+        if 2 in states and self.flow is not None:
+            self.flow.waits = True
+            self.house.hold_messages(self, data)
+        else:
+            self.transport.write(data)
+
+    def released(self) -> None:
+        """The last barrier has gone out: messages may follow."""
+        if self.flow is not None:
+            self.flow.waits = False
+        if self.attaching:
+            self.attaching = False
+            self.attach()
+        else:
+            self.house.refresh(self)
 
     # The end
 
@@ -233,7 +294,7 @@ class Link:
             return
         self.house.event("client.refused", self, reason=int(fault.reason), fault=fault.message)
         if self.session is not None:
-            if self.version == 5:
+            if self.version == 5 and not self.attaching:
                 self.send_explained(p.Disconnect(fault.reason), fault.message)
         elif self.version == 5:
             refusal = p.Connack(False, fault.reason)
@@ -250,7 +311,7 @@ class Link:
         """End the connection for a reason of ours. MQTT 5.0, 3.14.2.1."""
         if self.closed:
             return
-        if self.session is not None and self.version == 5:
+        if self.session is not None and self.version == 5 and not self.attaching:
             self.send_explained(p.Disconnect(reason), why)
         self.end(with_will=True)
 
@@ -267,8 +328,11 @@ class Link:
             return
         self.closed = True
         session, wire, flow = self.session, self.wire, self.flow
-        if wire is not None and wire.acks:
+        if wire is not None:
             wire.acks.clear()
+            if wire.noted and session is not None:
+                self.house.journal.acknowledged(session, bytes(wire.noted))
+                wire.noted.clear()
         if flow is not None:
             flow.is_open = False
         if session is not None and wire is not None and flow is not None:
@@ -305,12 +369,18 @@ class Link:
         if session.window is not None:
             session.window.limit = window_limit
             wire.window = session.window
+        if session.durable:
+            wire.durable_bit = self.house.journal_bit
         self.wire = wire
-        self.flow = Outflow(self.transport, make_window, session.window, self.house.commands)
+        noted = self if session.durable else None
+        self.flow = Outflow(self.transport, make_window, session.window, self.house.commands, noted)
 
     def attach(self) -> None:
         """Start delivery: after CONNACK, and after what was in flight."""
         assert self.session is not None
+        if self.raised or self.barriers:
+            self.attaching = True
+            return
         self.unsent = resend(self)
         if self.unsent:
             self.house.send_again(self)  # attaches when that is done

@@ -37,17 +37,26 @@ class Outbox(Protocol):
         """Whether something is on its way out."""
 
 
+class Noted(Protocol):
+    """Who keeps a durable session's messages in mind, and sends them."""
+
+    def sent(self, window: Window, code: int, first: int, data: object) -> None: ...
+
+
 class Outflow:
     """The sink of one connected session."""
 
     __slots__ = (
-        "_commands", "_make_window", "aliases", "delivered", "is_open", "outbox", "retained", "starved", "window",
+        "_commands", "_make_window", "_noted", "aliases", "delivered", "is_open", "outbox", "retained", "starved",
+        "waits", "window",
     )  # fmt: skip
 
     def __init__(
-        self, outbox: Outbox, make_window: Callable[[], Window], window: Window | None, commands: list[Any]
-    ) -> None:
-        """make_window: makes the session's window when the first message of QoS 1 or 2 comes."""
+        self, outbox: Outbox, make_window: Callable[[], Window], window: Window | None, commands: list[Any],
+        noted: Noted | None = None,
+    ) -> None:  # fmt: skip
+        """make_window: makes the session's window when the first message of QoS 1 or 2 comes; noted: of a session
+        that outlives the broker"""
         self.outbox = outbox
         self.window = window
         self.retained: deque[tuple[Build, int]] | None = None
@@ -55,6 +64,8 @@ class Outflow:
         self.starved = False  # something waits for credit
         self.is_open = True
         self.delivered = 0
+        self.waits = False  # something must go out first, and is being written down
+        self._noted = noted
         self._make_window = make_window
         self._commands = commands
 
@@ -64,8 +75,9 @@ class Outflow:
             return
         partition = effect.partition
         base = blob.base_lsn
-        if self.retained or self.outbox.room <= 0:
-            self.outbox.refused = True
+        if self.waits or self.retained or self.outbox.room <= 0:
+            if not self.waits:
+                self.outbox.refused = True
             self._commands.append(Blocked(reader, partition, base + effect.first))
             return
         first = blob.first_at_or_after(base + effect.first) if effect.first else 0
@@ -73,6 +85,9 @@ class Outflow:
             blob.count if effect.stop == effect.chunk.count else blob.first_at_or_after(base + effect.stop)
         )
         if first >= count:
+            return
+        if reader.unsure is not None and base + effect.first < reader.unsure[partition]:
+            self._offer_again(reader, partition, blob, first, count)
             return
         if not blob.qos_count:
             data = blob.data if first == 0 and count == blob.count else blob.part(first, count)
@@ -83,8 +98,27 @@ class Outflow:
         if taken < count:
             self._commands.append(Blocked(reader, partition, blob.lsn(taken)))
 
-    def number(self, blob: fanout.Blob, first: int, count: int, code: int) -> int:
-        """Send frames first..count with packet ids of this session; returns the first one not sent."""
+    def _offer_again(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> None:
+        """Take messages that the client may have had before a crash: QoS 0 at most once, all others with DUP."""
+        assert reader.unsure is not None
+        unsure, code = reader.unsure[partition], reader.number << 6 | partition
+        while first < count:
+            lsn = blob.lsn(first)
+            if not blob.data[blob.start(first)] & 6:
+                if lsn >= unsure:
+                    self.outbox.write(blob.part(first, first + 1))
+                    self.delivered += 1
+                first += 1
+            elif self.waits or self.number(blob, first, first + 1, code, unsure) == first:
+                self._commands.append(Blocked(reader, partition, lsn))
+                return
+            else:
+                first += 1
+
+    def number(self, blob: fanout.Blob, first: int, count: int, code: int, dup_below: int = 0) -> int:
+        """Send frames first..count with packet ids of this session; returns the first one not sent.
+
+        dup_below: as of `fanout.number`"""
         window = self.window
         if window is None:
             window = self.window = self._make_window()
@@ -92,11 +126,17 @@ class Outflow:
             if self.outbox.room <= 0:
                 self.outbox.refused = True
                 return first
-            data, after = fanout.number(window, blob, first, count, code, PIECE_BYTES)
+            if self.waits:
+                return first
+            before = window.next
+            data, after = fanout.number(window, blob, first, count, code, PIECE_BYTES, dup_below)
             if after == first:
                 self.starved = True
                 return first
-            self.outbox.write(data)
+            if self._noted is not None and window.next != before:
+                self._noted.sent(window, code, before, data)
+            else:
+                self.outbox.write(data)
             self.delivered += after - first
             first = after
         return first
@@ -129,7 +169,7 @@ class Outflow:
         self.go_on_with_retained()
 
     def go_on_with_retained(self) -> None:
-        while self.retained and self.is_open:
+        while self.retained and self.is_open and not self.waits:
             if self.outbox.room <= 0:
                 self.outbox.refused = True
                 return

@@ -10,6 +10,7 @@ from typing import Any
 
 from router.commands import Detach, End
 from rumq.mqtt.packets import Will
+from rumq.session.journal import Journal
 from rumq.session.limits import EXPIRES_NEVER
 from rumq.session.outflow import RETAINED_CODE
 from rumq.session.session import Session
@@ -18,7 +19,10 @@ from rumq.session.session import Session
 class Registry:
     """Client id -> session. `publish_will` is called with (session, will) when one is due."""
 
-    def __init__(self, commands: list[Any], publish_will: Callable[[Session, Will], None]) -> None:
+    def __init__(
+        self, commands: list[Any], publish_will: Callable[[Session, Will], None], journal: Journal
+    ) -> None:
+        self.journal = journal
         self.sessions: dict[str, Session] = {}
         self._commands = commands
         self._publish_will = publish_will
@@ -63,6 +67,7 @@ class Registry:
             self.end(session)
             return
         self._commands.append(Detach(session.subscriber))
+        self.journal.left(session)
         if session.expiry_seconds != EXPIRES_NEVER:
             session.expires_at = now + session.expiry_seconds
             self._at(session.expires_at, session)
@@ -74,6 +79,18 @@ class Registry:
             else:
                 session.will_at = now + delay
                 self._at(session.will_at, session)
+        if session.will is None:
+            self.journal.will(session)
+
+    def restore(self, session: Session, *, expires_in: float, will_in: float | None, now: float) -> None:
+        """Take up a session that an earlier run of the broker had; nobody is connected with it."""
+        self.sessions[session.client_id] = session
+        if expires_in != EXPIRES_NEVER:
+            session.expires_at = now + expires_in
+            self._at(session.expires_at, session)
+        if will_in is not None:
+            session.will_at = now + will_in
+            self._at(session.will_at, session)
 
     def end(self, session: Session) -> None:
         """Forget a session; its will, if it still waits, is due now."""
@@ -89,6 +106,7 @@ class Registry:
                 if state == 1 and not code & RETAINED_CODE:  # QoS 2 goes to nobody else: MQTT-4.8.2-5
                     unacknowledged.append((code >> 6, code & 63, lsn))
         self._commands.append(End(session.subscriber, unacknowledged))
+        self.journal.ended(session)
         if will is not None:
             self._publish_will(session, will)
 
@@ -109,6 +127,7 @@ class Registry:
             if session.will_at is not None and session.will_at <= now and session.will is not None:
                 will, session.will, session.will_at = session.will, None, None
                 self._publish_will(session, will)
+                self.journal.will(session)
             if session.expires_at is not None and session.expires_at <= now:
                 self.end(session)
                 ended.append(session)

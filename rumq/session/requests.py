@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from router import commands as c
 from router.subscription import Subscription
 from rumq.mqtt import packets as p
+from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_filter, parse_share
+from rumq.session.journal import REFUSED
 from rumq.session.replay import BadStart, parse_start, split_replay
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
+
+PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 
 
 def subscribe(link: Link, packet: p.Subscribe) -> None:
@@ -43,9 +47,12 @@ def subscribe(link: Link, packet: p.Subscribe) -> None:
             reasons.append(Reason(min(asked.qos, link.house.limits.maximum_qos)))
     if why is not None:
         link.house.event("subscribe.refused", link, fault=why)
-    link.send_explained(p.Suback(packet.packet_id, tuple(reasons)), why)
+    link.promise(link.explained(p.Suback(packet.packet_id, tuple(reasons)), why), barrier=True)
     link.house.settle()
     link.house.commands.extend(commands)
+    for asked, reason in zip(packet.filters, reasons, strict=True):
+        if reason < Reason.UNSPECIFIED_ERROR:
+            link.house.journal.subscribed(link.session, asked.topic_filter)
 
 
 class Denied(Exception):
@@ -104,9 +111,11 @@ def unsubscribe(link: Link, packet: p.Unsubscribe) -> None:
     link.house.settle()
     for asked in packet.filters:
         reasons.append(Reason.SUCCESS if asked in known else Reason.NO_SUBSCRIPTION_EXISTED)
+        if asked in known:
+            link.house.journal.unsubscribed(link.session, asked)
         known.discard(asked)
         link.house.commands.append(c.Unsubscribe(subscriber, asked))
-    link.send(p.Unsuback(packet.packet_id, tuple(reasons)))
+    link.promise(encode(p.Unsuback(packet.packet_id, tuple(reasons)), link.version), barrier=False)
 
 
 def acknowledgement(link: Link, packet: p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp) -> None:
@@ -114,19 +123,26 @@ def acknowledgement(link: Link, packet: p.Puback | p.Pubrec | p.Pubrel | p.Pubco
     wire = link.wire
     assert wire is not None
     window = wire.window
+    packet_id = packet.packet_id
     if isinstance(packet, p.Pubrel):
-        known = wire.release(packet.packet_id)
+        known = wire.release(packet_id)
+        if known:
+            link.note(PUBREL, packet_id)
         reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND
-        link.send(p.Pubcomp(packet.packet_id, reason))
+        link.promise(encode(p.Pubcomp(packet_id, reason), link.version), barrier=False)
+    elif window is None:
+        if isinstance(packet, p.Pubrec) and packet.reason < Reason.UNSPECIFIED_ERROR:
+            link.send(p.Pubrel(packet_id, Reason.PACKET_IDENTIFIER_NOT_FOUND))
+    elif packet.reason >= Reason.UNSPECIFIED_ERROR and not isinstance(packet, p.Pubcomp):
+        if window.refuse(packet_id):
+            link.note(REFUSED, packet_id)
     elif isinstance(packet, p.Pubrec):
-        if packet.reason >= 0x80:
-            if window is not None:
-                window.refuse(packet.packet_id)
-            return
-        known = window is not None and window.acknowledge(0x50, packet.packet_id) >= 0
-        link.send(p.Pubrel(packet.packet_id, Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND))
-    elif window is not None:
-        if isinstance(packet, p.Puback) and packet.reason >= 0x80:
-            window.refuse(packet.packet_id)
-        else:
-            window.acknowledge(0x40 if isinstance(packet, p.Puback) else 0x70, packet.packet_id)
+        known = window.acknowledge(PUBREC, packet_id) >= 0
+        if known:
+            link.note(PUBREC, packet_id)
+        reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND
+        link.promise(encode(p.Pubrel(packet_id, reason), link.version), barrier=False)
+    else:
+        head = PUBACK if isinstance(packet, p.Puback) else PUBCOMP
+        if window.acknowledge(head, packet_id) >= 0:
+            link.note(head, packet_id)

@@ -26,8 +26,8 @@ class Shape(NamedTuple):
 
 class Session:
     __slots__ = (
-        "asked", "client_id", "counts", "ended", "expires_at", "expiry_seconds", "link", "publishers", "qos2_open",
-        "subscriber", "version", "will", "will_at", "window",
+        "asked", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "link", "number",
+        "publishers", "qos2_open", "subscriber", "version", "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(self, client_id: str, shape: Hashable, *, personal: bool) -> None:
@@ -45,6 +45,8 @@ class Session:
         self.link: Link | None = None
         self.counts = Counts()
         self.ended = False
+        self.number = 0  # by which the journal knows it; 0: it does not
+        self.durable = False  # it outlives its connection, so it must outlive the broker
 
 
 class Counts:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from router import commands as c
-from router.effects import Deliver, DeliverRetained, FindStart, Gone, More, ReadCold
+from router.effects import Deliver, DeliverRetained, FindStart, Gone, Merged, More, Placed, ReadCold
 from router.readers import Reader
 from router.retained import Retained
 from router.shard import Shard
@@ -21,7 +21,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import fanout, ingest
 from rumq.mqtt.kernels.ingest import Batch, Wire
 from rumq.mqtt.packets import Publish, Will
-from rumq.mqtt.properties import Properties
+from rumq.session.journal import Journal, as_publish
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
 from rumq.session.link import Link
@@ -30,9 +30,10 @@ from rumq.session.registry import Registry
 from rumq.session.session import Session, Shape
 from rumq.session.watch import Watch
 from rumq.shards.blobs import Blobs, wire_form
+from rumq.shards.keeping import Keeping
 from rumq.shards.repeat import Repeat
 from rumq.shards.worker import Worker
-from rumq.shards.writing import Writing
+from rumq.shards.writing import Hold, Writing
 
 COLD_READ_BYTES = 1 << 20
 SLOW_LOOK_BYTES = 1 << 16
@@ -64,7 +65,12 @@ class Driver:
         self.shard = Shard(store.partitions, backlog_records_max)
         self.blobs = Blobs(self.shard.feeds)
         self.ledger = Ledger()
-        self.registry = Registry(self.commands, self._publish_will)
+        self.journal = Journal()
+        self.journal_bit = 1 << len(store.partitions)
+        self.registry = Registry(self.commands, self._publish_will, self.journal)
+        self.keeping = Keeping(
+            store.internal, store.partitions, self.journal, self.shard, self.registry.sessions.get
+        )
         self.batches = [Batch() for _ in store.partitions]
         self.topics: dict[bytes, int] = {}
         for partition in store.partitions:
@@ -73,7 +79,7 @@ class Driver:
         self.writer = Worker("rumq-write")
         self.reader = Worker("rumq-read")
         self.writing = Writing(
-            store.partitions, self.writer, self.reader, self.commands, linger_seconds=linger_seconds,
+            [*store.partitions, store.internal], len(store.partitions), self.writer, self.reader, self.commands, linger_seconds=linger_seconds,
             pending_bytes_max=pending_bytes_max, event=event, monotonic=lambda: self.monotonic,
         )  # fmt: skip
         self.watch = Watch()
@@ -83,6 +89,7 @@ class Driver:
         self._next_tidy = 0.0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
+        self._held_messages: list[Hold] = []
         self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
         self._refresh: dict[Link, None] = {}
         self._own = Wire(True, 1 << 28, 65535, 0)
@@ -99,6 +106,9 @@ class Driver:
     def hold(self, link: Link) -> None:
         self._held.append(link)
 
+    def hold_messages(self, link: Link, data: object) -> None:
+        self._held_messages.append(Hold(link, data, 0, 1, True))
+
     def refresh(self, link: Link) -> None:
         self._refresh[link] = None
 
@@ -107,6 +117,9 @@ class Driver:
 
     def assigned_client_id(self) -> str:
         return f"rumq-{uuid.uuid4().hex[:20]}"
+
+    def tell(self, name: str, **fields: object) -> None:
+        self._event(name, **fields)
 
     def event(self, name: str, link: Link, **fields: object) -> None:
         session = link.session
@@ -152,6 +165,8 @@ class Driver:
             self._tidy()
         while self._later and self._later[0][0] <= self.monotonic:
             heapq.heappop(self._later)[2]()
+        self.keeping.flush(self.now_us)
+        self.keeping.look(self.now_us, self.monotonic)
         self.writing.start(self.now_us, self.monotonic, self.drain)
         if self.writing.pending_bytes > SLOW_LOOK_BYTES or (self.pump is not None and self.pump.paused):
             self._slow_publishers()
@@ -159,9 +174,13 @@ class Driver:
     def _tidy(self) -> None:
         """Let segments go whose time has come, or that are too many."""
         for partition in self.store.partitions:
-            removal = partition.take_retention(self.now_us)
+            keep_lsn = self.keeping.keep_lsn(partition.index)
+            removal = partition.take_retention(self.now_us, keep_lsn)
             if removal is not None:
                 self.writer.submit(removal.run, partial(self._tidied, partition, removal))
+        removal = self.keeping.take_removal()
+        if removal is not None:
+            self.writer.submit(removal.run, partial(self._tidied, self.store.internal, removal))
 
     def _tidied(self, partition: Any, removal: Any, _: Any, fault: BaseException | None) -> None:
         partition.segments.removed(removal)
@@ -197,12 +216,17 @@ class Driver:
             for effect in self.shard.step(commands, self.now_us):
                 self._carry_out(effect)
             self.settle()
-        if self._held:
+        if self._held or self._held_messages:
+            # What they wait for is all that has happened until now.
+            self.keeping.flush(self.now_us)
+            messages, self._held_messages = self._held_messages, []
+            for piece in messages:
+                self.writing.wait(self.keeping.partition.index, piece)
             held, self._held = self._held, []
             for link in held:
                 if not link.closed:
                     self.writing.hold(link)
-            if self.commands:
+            if self.commands or self._refresh:
                 self._run()
 
     def _go_on(self, link: Link) -> None:
@@ -251,11 +275,27 @@ class Driver:
             self._read_cold(effect)
         elif kind is FindStart:
             self._find_start(effect)
+        elif kind is Merged:
+            self._merged(effect)
+        elif kind is Placed:
+            session = self.registry.sessions.get(effect.reader.key)
+            if session is not None:
+                self.journal.placed(session, effect.reader.number, effect.reader.cursors)
         elif kind is Gone:
             self._event(
                 "log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records
             )
             self.ledger.count("gone", effect.reader.key, "#", effect.records)
+
+    def _merged(self, effect: Merged) -> None:
+        session = self.registry.sessions.get(effect.key)
+        if session is not None:
+            self.journal.merged(session, effect.asked, effect.reader.number)
+
+    def carry_out_restored(self) -> None:
+        """Carry out what restoring asked for: replays whose start is still to be found."""
+        for effect in self.shard.delivery.begin_anew():
+            self._carry_out(effect)
 
     def _more(self, reader: Reader) -> None:
         """Go on with a reader that is behind as soon as its piece has left, others in between."""
@@ -277,9 +317,16 @@ class Driver:
         version, packet_max, alias_max = shape
         v5 = version == 5
         if alias_max:
+            first_lsn = effect.chunk.base_lsn + effect.first
+            unsure = [
+                r for r in effect.readers if r.unsure is not None and first_lsn < r.unsure[effect.partition]
+            ]
             for reader in effect.readers:
-                self._deliver_with_aliases(effect, reader, packet_max, alias_max)
-            return
+                if reader not in unsure:
+                    self._deliver_with_aliases(effect, reader, packet_max, alias_max)
+            if not unsure:
+                return
+            effect.readers = unsure  # full topics, which are never wrong
         publisher = 0
         if key is not None:
             session = self.registry.sessions.get(key)
@@ -311,8 +358,8 @@ class Driver:
             credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
             if credit == 0:
                 flow.starved = True
-            if credit == 0 or flow.retained or flow.outbox.room <= 0:
-                flow.outbox.refused = True
+            if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0:
+                flow.outbox.refused = not flow.waits
                 self.commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
                 return
             blob, after = fanout.build(
@@ -399,11 +446,7 @@ class Driver:
     # What the broker publishes itself
 
     def _publish_will(self, session: Session, will: Will) -> None:
-        properties: Properties = {**will.properties}
-        properties.pop("will_delay_interval", None)
-        packet_id = 1 if will.qos else None
-        packet = Publish(will.topic, will.payload, will.qos, will.retain, False, packet_id, properties)
-        self.publish(packet, session.client_id, 5 if session.version == 5 else 4)
+        self.publish(as_publish(will), session.client_id, 5 if session.version == 5 else 4)
 
     def publish(self, packet: Publish, client_id: str, version: int = 5) -> None:
         """Publish on behalf of a client that is not there to do it."""

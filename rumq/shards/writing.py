@@ -18,22 +18,30 @@ RETRY_SECONDS = 1.0  # an offline partition tries again
 
 
 class Hold:
-    """Acknowledgements of one connection that leave together, once `parts` partitions are committed."""
+    """Bytes for one connection that leave together, once `parts` partitions are committed.
 
-    __slots__ = ("acks", "link", "parts", "pubacks")
+    barrier: no message that is delivered later may leave before them"""
 
-    def __init__(self, link: Any, acks: bytes, pubacks: int, parts: int) -> None:
-        self.link, self.acks, self.pubacks, self.parts = link, acks, pubacks, parts
+    __slots__ = ("acks", "barrier", "link", "parts", "pubacks")
+
+    def __init__(self, link: Any, acks: Any, pubacks: int, parts: int, barrier: bool) -> None:
+        self.link, self.acks, self.pubacks, self.parts, self.barrier = link, acks, pubacks, parts, barrier
+        link.barriers += barrier
+        if link.holds is None:
+            link.holds = deque()
+        link.holds.append(self)
 
 
 class Writing:
     """The write side of every partition of a shard."""
 
     def __init__(
-        self, partitions: list[Any], worker: Worker, indexer: Worker, commands: list[Any], *, linger_seconds: float,
+        self, partitions: list[Any], routed: int, worker: Worker, indexer: Worker, commands: list[Any], *, linger_seconds: float,
         pending_bytes_max: int, event: Callable[..., None], monotonic: Callable[[], float],
     ) -> None:  # fmt: skip
+        """routed: how many of the partitions, the first ones, the router reads"""
         self._partitions = partitions
+        self._routed = routed
         self._worker, self._indexer = worker, indexer
         self._monotonic = monotonic
         self._commands = commands
@@ -51,14 +59,13 @@ class Writing:
         """Keep the acknowledgements that the link's last packets ask for, until they are true."""
         wire = link.wire
         parts = wire.ack_parts
-        held = Hold(link, bytes(wire.acks), wire.pubacks, parts.bit_count())
+        if not wire.acks:
+            return
+        held = Hold(link, bytes(wire.acks), wire.pubacks, parts.bit_count(), link.raised)
         wire.acks.clear()
         wire.ack_parts = 0
         wire.pubacks = 0
-        link_holds = link.holds
-        if link_holds is None:
-            link_holds = link.holds = deque()
-        link_holds.append(held)
+        link.raised = False
         index = 0
         while parts:
             if parts & 1:
@@ -70,6 +77,11 @@ class Writing:
             parts >>= 1
             index += 1
         self._send_ready(link)
+
+    def wait(self, index: int, held: Hold) -> None:
+        """Keep what is held until everything appended to a partition so far is committed."""
+        self._holds[index].append((self._partitions[index].next_lsn, held))
+        self._urgent[index] = True
 
     def start(self, now_us: int, monotonic: float, drain: bool) -> None:
         """Hand to the worker what is due. drain: everything is."""
@@ -121,7 +133,8 @@ class Writing:
             self._mark_due[index] = self._monotonic() + MARK_SECONDS
         while (job := partition.take_seal_job()) is not None:
             self._indexer.submit(job.run, self._indexed)
-        self._commands.append(Committed(index, partition.committed_lsn))
+        if index < self._routed:
+            self._commands.append(Committed(index, partition.committed_lsn))
         self._release(index)
 
     def _indexed(self, _: Any, fault: BaseException | None) -> None:
@@ -146,6 +159,10 @@ class Writing:
             if not link.closed:
                 link.wire.unacknowledged -= ready.pubacks
                 link.transport.write(ready.acks)
+                if ready.barrier:
+                    link.barriers -= 1
+                    if not link.barriers and not link.raised:
+                        link.released()
 
     @property
     def pending_bytes(self) -> int:

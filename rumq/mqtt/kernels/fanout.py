@@ -504,9 +504,11 @@ def number(
     stop: cython.Py_ssize_t,
     reader: cython.uint,
     bytes_max: cython.Py_ssize_t,
+    dup_below: cython.ulonglong = 0,
 ) -> tuple[object, int]:
     """One session's copy of frames first..stop, with packet ids, as far as its credit and `bytes_max` go.
 
+    dup_below: messages below this lsn may have been sent before, so they carry DUP
     returns: the bytes, and the first frame not taken. At least one frame is taken if there is credit.
     """
     blob.locate()
@@ -560,6 +562,8 @@ def number(
         slot = window.next & window.mask
         states[slot] = qos
         lsns[slot] = blob.base_lsn + rows[k]
+        if lsns[slot] < dup_below:
+            out[starts[k] - begin] |= 8
         readers[slot] = reader
         window.next += 1
     window.in_flight += used

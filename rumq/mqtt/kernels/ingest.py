@@ -101,6 +101,8 @@ class Wire:
     pubacks = cython.declare(cython.Py_ssize_t, visibility="public")
     window = cython.declare(Window, visibility="public")
     published = cython.declare(cython.ulonglong, visibility="public")
+    durable_bit = cython.declare(cython.ulonglong, visibility="public")
+    noted = cython.declare(bytearray, visibility="public")
     stop = cython.declare(cython.int, visibility="readonly")
     fault = cython.declare(cython.int, visibility="readonly")
     fault_text = cython.declare(object, visibility="readonly")
@@ -126,6 +128,10 @@ class Wire:
         self.pubacks = 0
         self.window = None
         self.published = 0
+        self.durable_bit = (
+            0  # the session outlives the broker: which bit of `ack_parts` stands for its journal
+        )
+        self.noted = bytearray()  # acknowledgements of a durable session, u32 each: head << 16 | packet id
         self.stop = MORE
         self.fault = 0
         self.fault_text = None
@@ -731,6 +737,15 @@ def put_ack(acks: bytearray, head: cython.uint, pid: cython.uint) -> cython.void
 
 
 @cython.cfunc
+@cython.inline
+def note(noted: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
+    noted.append(pid & 255)
+    noted.append(pid >> 8)
+    noted.append(head)
+    noted.append(0)
+
+
+@cython.cfunc
 def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint) -> cython.void:
     tags.append(row & 255)
     tags.append((row >> 8) & 255)
@@ -829,6 +844,10 @@ def short_ack(
     if head == 0x62:  # PUBREL
         if wire.release(pid):
             put_ack(wire.acks, 0x70, pid)
+            if wire.durable_bit:
+                # Before PUBCOMP: the client may use the packet id again after it.
+                note(wire.noted, 0x62, pid)
+                wire.ack_parts |= wire.durable_bit
         elif wire.v5:
             wire.acks.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
         else:
@@ -840,6 +859,10 @@ def short_ack(
         code = -1
     else:
         code = wire.window.acknowledge(head, pid)
+    if code >= 0 and wire.durable_bit:
+        note(wire.noted, head, pid)
+        if head == 0x50:  # before PUBREL: the client forgets the message with it
+            wire.ack_parts |= wire.durable_bit
     if head == 0x50:
         if code >= 0:
             wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))

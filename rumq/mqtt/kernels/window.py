@@ -115,6 +115,60 @@ class Window:
         while self.head != self.next and states[self.head & self.mask] == DONE:
             self.head += 1
 
+    def slots(self, first: int, stop: int) -> tuple[bytes, bytes, bytes]:
+        """States (u8), lsns (u64) and codes (u32) of messages `first` to `stop`, which are in the ring."""
+        capacity = self.mask + 1
+        begin, count = first & self.mask, stop - first
+        tail = min(count, capacity - begin)
+        found = []
+        for ring, width in ((self.states, 1), (self.lsns, 8), (self.readers, 4)):
+            with memoryview(ring) as view:
+                found.append(
+                    bytes(view[begin * width : (begin + tail) * width])
+                    + bytes(view[: (count - tail) * width])
+                )
+        return found[0], found[1], found[2]
+
+    def put(self, first: int, states: bytes, lsns: bytes, codes: bytes) -> None:
+        """Take messages as `slots` gave them, from number `first` on; what is between is done.
+
+        A window that is made again from what was noted of another (docs/durability.md)."""
+        stop = first + len(states)
+        if self.head == self.next:
+            self.head = self.next = first
+        if stop > self.next:
+            self.reserve(stop - self.next)
+        slot_states = self.states
+        slot_lsns = memoryview(self.lsns).cast("Q")
+        slot_codes = memoryview(self.readers).cast("I")
+        from_lsns, from_codes = memoryview(lsns).cast("Q"), memoryview(codes).cast("I")
+        while self.next < first:
+            slot_states[self.next & self.mask] = DONE
+            self.next += 1
+        for at in range(len(states)):
+            slot = (first + at) & self.mask
+            slot_states[slot] = states[at]
+            slot_lsns[slot] = from_lsns[at]
+            slot_codes[slot] = from_codes[at]
+            if states[at] != DONE:
+                self.in_flight += 1
+        if stop > self.next:
+            self.next = stop
+        while self.head != self.next and slot_states[self.head & self.mask] == DONE:
+            self.head += 1
+
+    def drop_from(self, partition: int, lsn: int) -> int:
+        """End the messages of a partition from `lsn` on: the log has lost them. Returns how many."""
+        lsns = memoryview(self.lsns).cast("Q")
+        codes = memoryview(self.readers).cast("I")
+        dropped = 0
+        for seq in range(self.head, self.next):
+            slot = seq & self.mask
+            if self.states[slot] != DONE and codes[slot] & 63 == partition and lsns[slot] >= lsn:
+                self.finish(seq)
+                dropped += 1
+        return dropped
+
     def waiting(self) -> list[tuple[int, int, int, int]]:
         """(packet id, state, reader, lsn) of each message in flight, oldest first."""
         lsns = memoryview(self.lsns).cast("Q")

@@ -1,0 +1,61 @@
+"""Subscriptions of an earlier run, put where they stood. Called before the first client; delivers nothing.
+
+Knows no file and no journal: what is to be restored is passed in."""
+
+from __future__ import annotations
+
+from router.readers import Reader
+from router.subscriber import Subscriber
+from router.subscribing import Subscribing
+from router.subscription import Subscription
+
+
+class Restoring:
+    """Builds readers and shares that begin where they are told to."""
+
+    def __init__(self, subscribing: Subscribing) -> None:
+        self._subscribing = subscribing
+
+    def reader(
+        self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], cursors: list[int],
+        unsure: list[int] | None, *, located: bool,
+    ) -> Reader:  # fmt: skip
+        """A reader at `cursors`, of which the client may have had everything below `unsure`."""
+        reader = self._subscribing.new_reader(subscriber, number, subscriptions, located)
+        reader.cursors = list(cursors)
+        reader.unsure = unsure
+        subscriber.numbers = max(subscriber.numbers, number)
+        return reader
+
+    def main(
+        self, subscriber: Subscriber, number: int, subscriptions: dict[str, Subscription], cursors: list[int],
+        unsure: list[int] | None,
+    ) -> None:  # fmt: skip
+        """subscriptions: by the filter as the client wrote it"""
+        subscriber.main = self.reader(
+            subscriber, number, list(subscriptions.values()), cursors, unsure, located=False
+        )
+        subscriber.main_subscriptions = subscriptions
+
+    def look_for(self, reader: Reader, start: tuple[str, int]) -> None:
+        """A replay whose start was being looked for: look again."""
+        self._subscribing.look_for(reader, start)
+
+    def share(
+        self, asked: str, topic_filter: str, cursors: list[int], returned: list[tuple[int, int, int]]
+    ) -> None:
+        """A shared subscription. returned: (partition, first lsn, next lsn) to be handed out again first."""
+        share = self._subscribing.new_share(asked, topic_filter)
+        share.reader.cursors = list(cursors)
+        share.returned.extend(returned)
+
+    def member(
+        self, subscriber: Subscriber, number: int, asked: str, subscription: Subscription,
+        unsure: list[int] | None,
+    ) -> None:  # fmt: skip
+        """A session's part in a share that has been restored."""
+        share = self._subscribing.shares[asked]
+        member = share.join(subscriber, subscription, number, len(self._subscribing.feeds))
+        member.reader.unsure = unsure
+        subscriber.shares[asked] = share
+        subscriber.numbers = max(subscriber.numbers, number)

@@ -1,0 +1,236 @@
+"""At a start: sessions, shares and retained messages as the journal and the log say they stood.
+
+The journal is read once, from its first record; the log from where the journal's last tide ends. Runs before the
+first client. docs/session-journal.md."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from router.restoring import Restoring
+from router.retained import Retained
+from router.subscription import Subscription
+from rumq.mqtt.decode import decode
+from rumq.mqtt.frames import frame_at
+from rumq.mqtt.packets import Publish
+from rumq.mqtt.packets import Will as WillMessage
+from rumq.mqtt.properties import Properties
+from rumq.session import facts as f
+from rumq.session.images import Images, SessionImage, ShareImage
+from rumq.session.limits import EXPIRES_NEVER
+from rumq.session.session import Session, Shape
+
+if TYPE_CHECKING:
+    from rumq.shards.driver import Driver
+
+CHUNK_QOS, CHUNK_RETAIN = 1, 8
+ROW_WORDS, PUBLISHER_WORD = 8, 6
+
+
+def restore(driver: Driver) -> None:
+    """Take up everything that an earlier run left. raises: OSError"""
+    images = read_journal(driver)
+    keeping, partitions = driver.keeping, driver.store.partitions
+    changed = adapt(images, keeping.layout(), [p.next_lsn for p in partitions])
+    keeping.begin(driver.now_us)
+    restore_retained(driver, images)
+    restore_tags(driver, images)
+    driver.journal.last_number = images.last_number
+    restoring = Restoring(driver.shard.subscribing)
+    for asked, share in images.shares.items():
+        restore_share(restoring, images, asked, share)
+    over = [restore_session(driver, restoring, image) for image in images.sessions.values()]
+    driver.carry_out_restored()
+    for session in over:
+        if session is not None:
+            driver.registry.end(session)
+    if changed:
+        # Cursors beyond the log's end must not be found again once the log has grown past them.
+        keeping.flush(driver.now_us)
+        keeping.snapshot_now(driver.now_us)
+        write_now(keeping.partition)
+
+
+def read_journal(driver: Driver) -> Images:
+    images = Images()
+    for chunk in driver.store.chunks_with(driver.keeping.partition, 0):
+        if not hasattr(chunk, "rows"):
+            driver.tell(
+                "log.gap", stream="_state", partition=0, first_lsn=chunk.base_lsn, next_lsn=chunk.next_lsn
+            )
+            continue
+        starts = [*struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[1::ROW_WORDS], len(chunk.frames)]
+        payloads = struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[5::ROW_WORDS]
+        for row in range(chunk.count):
+            with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
+                images.take(f.decode_facts(record))
+    return images
+
+
+def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
+    """Make the images fit the log as it is now; returns whether they did not.
+
+    A log of durability `process` may have lost its end, and the configuration may have other partitions."""
+    changed = False
+    if images.layout != layout:
+        changed = bool(images.layout)
+        images.move(layout, next_lsns)
+    for image in images.sessions.values():
+        for cursors in [*image.cursors.values(), image.unsure]:
+            changed |= lower(cursors, next_lsns)
+        if image.window is not None:
+            for index, next_lsn in enumerate(next_lsns):
+                changed |= image.window.drop_from(index, next_lsn) > 0
+    for share in images.shares.values():
+        changed |= lower(share.cursors, next_lsns)
+    for vector in (images.retained_from, images.tags_from):
+        lower(vector, next_lsns)
+        vector.extend([0] * (len(next_lsns) - len(vector)))
+    return changed
+
+
+def lower(cursors: list[int], next_lsns: list[int]) -> bool:
+    changed = False
+    for index, (at, next_lsn) in enumerate(zip(cursors, next_lsns, strict=False)):
+        if at > next_lsn:
+            cursors[index] = next_lsn
+            changed = True
+    return changed
+
+
+def restore_retained(driver: Driver, images: Images) -> None:
+    """The last snapshot, then the log from there on."""
+    view = driver.shard.retained
+    for topic, message in images.retained.items():
+        view.put(Retained(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame))
+    changes = view.changes
+    for partition, from_lsn in zip(driver.store.partitions, images.retained_from, strict=True):
+        for chunk in driver.store.chunks_with(partition, CHUNK_RETAIN, from_lsn):
+            if hasattr(chunk, "rows"):
+                view.take(partition.index, chunk, partition.topic_names)
+    driver.keeping.retained_known(images.retained_from, as_snapshot=view.changes == changes)
+
+
+def restore_tags(driver: Driver, images: Images) -> None:
+    """Inbound QoS 2 messages that came after the journal's last tide."""
+    by_client = {image.client_id: image for image in images.sessions.values()}
+    if not by_client:
+        return
+    for partition, from_lsn in zip(driver.store.partitions, images.tags_from, strict=True):
+        for chunk in driver.store.chunks_with(partition, CHUNK_QOS, from_lsn):
+            if not hasattr(chunk, "rows") or not chunk.tags:
+                continue
+            words = memoryview(chunk.rows).cast("B").cast("I")
+            for row, packet_id in struct.iter_unpack("<II", chunk.tags):
+                if chunk.base_lsn + row >= from_lsn:
+                    publisher = partition.publisher_names[words[row * ROW_WORDS + PUBLISHER_WORD]]
+                    images.tag(by_client, publisher.decode(), packet_id)
+
+
+def restore_share(restoring: Restoring, images: Images, asked: str, share: ShareImage) -> None:
+    """What members were sent is theirs; everything else from the share's cursors on is still to be handed out."""
+    topic_filter = next(
+        (
+            s.fact.topic_filter
+            for image in images.sessions.values()
+            for s in image.subscriptions.values()
+            if s.kind == "share" and s.fact.asked == asked
+        ),
+        None,
+    )
+    if topic_filter is None:
+        return
+    cursors, returned = list(share.cursors), list(share.returned)
+    for index, first in enumerate(share.cursors):
+        handed = sorted(lsn for where, lsn in share.handed if where == index and lsn >= first)
+        at = first
+        for lsn in handed:
+            if at < lsn:
+                returned.append((index, at, lsn))
+            at = lsn + 1
+        cursors[index] = at
+    restoring.share(asked, topic_filter, cursors, returned)
+
+
+def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -> Session | None:
+    """Build a session; returned if it ended with the broker's last run."""
+    next_lsns = [p.next_lsn for p in driver.store.partitions]
+    session = Session(image.client_id, Shape(5 if image.version == 5 else 4, 0, 0), personal=False)
+    session.version, session.number = image.version, image.number
+    session.expiry_seconds = image.expiry_seconds
+    session.durable = image.expiry_seconds > 0
+    session.asked = set(image.subscriptions)
+    session.window = image.window
+    if image.open:
+        session.qos2_open = bytearray(8192)
+        for packet_id in image.open:
+            session.qos2_open[packet_id >> 3] |= 1 << (packet_id & 7)
+    unsure = list(next_lsns) if image.attached else (image.unsure or None)
+    restore_subscriptions(restoring, session, image, next_lsns, unsure)
+    away = 0.0 if image.attached else max(0.0, (driver.now_us - image.left_us) / 1e6)
+    expires_in = float(image.expiry_seconds)
+    if image.expiry_seconds != EXPIRES_NEVER:
+        expires_in = max(0.0, expires_in - away)
+    will_in = None
+    if image.will is not None:
+        session.will = will_of(image.will)
+        will_in = max(0.0, min(image.will.delay_seconds, image.expiry_seconds) - away)
+    driver.journal.sessions[session.number] = session
+    driver.registry.restore(session, expires_in=expires_in, will_in=will_in, now=driver.monotonic)
+    if image.attached:
+        driver.journal.left(session)
+    return None if session.durable else session
+
+
+def restore_subscriptions(
+    restoring: Restoring,
+    session: Session,
+    image: SessionImage,
+    next_lsns: list[int],
+    unsure: list[int] | None,
+) -> None:
+    subscriber = session.subscriber
+    mains: dict[str, Subscription] = {}
+    main_number = 0
+    for asked, each in image.subscriptions.items():
+        fact = each.fact
+        wanted = Subscription(
+            fact.topic_filter, fact.qos, fact.no_local, fact.retain_as_published, fact.identifier
+        )
+        cursors = image.cursors.get(each.reader, next_lsns)
+        if each.kind == "main":
+            mains[asked] = wanted
+            main_number = each.reader
+        elif each.kind == "share":
+            restoring.member(subscriber, each.reader, asked, wanted, unsure)
+        else:
+            reader = restoring.reader(
+                subscriber, each.reader, [wanted], cursors, unsure, located=each.kind == "replay"
+            )
+            (subscriber.replays if each.kind == "replay" else subscriber.late)[asked] = reader
+            if (start := image.starts.get(each.reader)) is not None:
+                restoring.look_for(reader, start)
+    if mains:
+        restoring.main(subscriber, main_number, mains, image.cursors.get(main_number, next_lsns), unsure)
+
+
+def will_of(fact: f.Will) -> WillMessage:
+    found = frame_at(fact.frame, 0, len(fact.frame))
+    assert found is not None
+    packet = decode(fact.frame[0], fact.frame[found[0] :], 5)
+    assert isinstance(packet, Publish)
+    properties: Properties = {**packet.properties}
+    if fact.delay_seconds:
+        properties["will_delay_interval"] = fact.delay_seconds
+    return WillMessage(packet.topic, packet.payload, packet.qos, packet.retain, properties)
+
+
+def write_now(partition: Any) -> None:
+    """Write what waits, here and now. raises: OSError"""
+    group = partition.take_group()
+    if group is not None:
+        group.run()
+        failure = partition.complete(group)
+        if failure is not None and partition.offline is not None:
+            raise OSError(str(failure))
