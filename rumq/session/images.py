@@ -44,6 +44,7 @@ class SessionImage:
     window: Window | None = None
     open: set[int] = field(default_factory=set)
     opened: dict[int, int] = field(default_factory=dict)  # packet id -> releases since `open` was written
+    tagged: bool = False  # `open` is not what the last `Open` says
 
 
 @dataclass(slots=True)
@@ -92,6 +93,7 @@ class Images:
         image = client_ids.get(client_id)
         if image is None:
             return
+        image.tagged = True
         if image.opened.get(packet_id, 0) > 0:
             image.opened[packet_id] -= 1
         else:
@@ -260,6 +262,7 @@ def acknowledged(image: SessionImage, fact: f.Acknowledged) -> None:
     for word in memoryview(fact.acks).cast("I"):
         head, packet_id = word >> 16, word & 0xFFFF
         if head == PUBREL:
+            image.tagged = True
             if packet_id in image.open:
                 image.open.discard(packet_id)
             else:
@@ -274,6 +277,7 @@ def acknowledged(image: SessionImage, fact: f.Acknowledged) -> None:
 def open_tags(image: SessionImage, fact: f.Open) -> None:
     image.open = set(memoryview(fact.packet_ids).cast("H"))
     image.opened = {}
+    image.tagged = False
 
 
 def window(image: SessionImage, fact: f.Window) -> None:

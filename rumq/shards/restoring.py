@@ -178,6 +178,8 @@ def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -
         will_in = max(0.0, min(image.will.delay_seconds, image.expiry_seconds) - away)
     driver.journal.sessions[session.number] = session
     driver.registry.restore(session, expires_in=expires_in, will_in=will_in, now=driver.monotonic)
+    if image.tagged:
+        driver.journal.tagged[session.number] = session
     if image.attached:
         driver.journal.left(session)
     return None if session.durable else session
