@@ -24,9 +24,13 @@ def allow_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def open_connections(address: Address, client_ids: Sequence[str]) -> list[socket.socket]:
-    """Connect one socket for each client id, `WAVE` at a time. raises: BenchFault, OSError"""
-    return [opened for wave in waves(client_ids) for opened in open_wave(address, wave)]
+def open_connections(
+    address: Address, client_ids: Sequence[str], *, lasting: bool = False
+) -> list[socket.socket]:
+    """Connect one socket for each client id, `WAVE` at a time. raises: BenchFault, OSError
+
+    lasting: with sessions that outlive the connection"""
+    return [opened for wave in waves(client_ids) for opened in open_wave(address, wave, lasting)]
 
 
 def waves(client_ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -34,14 +38,14 @@ def waves(client_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield client_ids[start : start + WAVE]
 
 
-def open_wave(address: Address, client_ids: Iterable[str]) -> list[socket.socket]:
+def open_wave(address: Address, client_ids: Iterable[str], lasting: bool) -> list[socket.socket]:
     opened = []
     for client_id in client_ids:
         connection = socket.create_connection(address, timeout=ANSWER_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A reset at close leaves no TIME_WAIT behind: ten thousand would starve the next run of ports.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.sendall(connect_packet(client_id))
+        connection.sendall(connect_packet(client_id, lasting))
         opened.append(connection)
     for connection in opened:
         answer = read_exactly(connection, 4)
@@ -67,9 +71,10 @@ def read_exactly(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def connect_packet(client_id: str) -> bytes:
-    """Clean session, MQTT 3.1.1."""
-    return packet(0x10, text("MQTT") + b"\x04\x02" + KEEP_ALIVE_S.to_bytes(2, "big") + text(client_id))
+def connect_packet(client_id: str, lasting: bool = False) -> bytes:
+    """MQTT 3.1.1, clean session unless `lasting`."""
+    flags = b"\x00" if lasting else b"\x02"
+    return packet(0x10, text("MQTT") + b"\x04" + flags + KEEP_ALIVE_S.to_bytes(2, "big") + text(client_id))
 
 
 def subscribe_packet(topic_filter: str, qos: int) -> bytes:

@@ -20,6 +20,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     spread: "pairs": subscriber i gets publisher i; "all": every subscriber gets everything
     window: QoS 1 and 2: messages a publisher has in flight at most
     rate: messages a second of all publishers together; 0: as fast as the broker takes them
+    lasting: subscribers' sessions outlive their connections
     lead: publishers wait while more than this many messages are sent beyond what the subscribers have got
     """
 
@@ -31,6 +32,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     window: int = 0
     rate: int = 0
     latency: bool = False
+    lasting: bool = False
     lead: int = 20_000
 
     @property

@@ -41,6 +41,10 @@ SCENARIOS: dict[str, Scenario] = {
             Load(publishers=10, subscribers=10, spread="pairs", qos=1, window=100),
         ),
         Scenario(
+            "ten-to-ten-qos1-lasting", "10:10 QoS 1, lasting sessions",
+            Load(publishers=10, subscribers=10, spread="pairs", qos=1, window=100, lasting=True),
+        ),
+        Scenario(
             "fan-out-qos1", "fan-out 1:50 QoS 1, window 100",
             Load(publishers=1, subscribers=50, qos=1, window=100, lead=5_000),
         ),
@@ -51,6 +55,10 @@ SCENARIOS: dict[str, Scenario] = {
         Scenario(
             "ten-to-ten-qos2", "10:10 QoS 2, window 100",
             Load(publishers=10, subscribers=10, spread="pairs", qos=2, window=100),
+        ),
+        Scenario(
+            "ten-to-ten-qos2-lasting", "10:10 QoS 2, lasting sessions",
+            Load(publishers=10, subscribers=10, spread="pairs", qos=2, window=100, lasting=True),
         ),
         Scenario(
             "many-publishers", "10,000 connections, 20,000 msg/s",

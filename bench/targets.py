@@ -15,11 +15,15 @@ Median = Callable[[str, str, str], float]
 
 
 class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """of: the peer a ratio is against; empty: the figure itself is bounded. Exactly one bound is given."""
+    """of: the peer a ratio is against; empty: the figure itself is bounded. Exactly one bound is given.
+
+    of_scenario: a ratio against the same broker in another scenario
+    """
 
     scenario: str
     figure: str
     of: str = ""
+    of_scenario: str = ""
     at_least: float | None = None
     at_most: float | None = None
 
@@ -29,7 +33,8 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def asks(self) -> str:
         bound = f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
-        return f"{bound} x {self.of}" if self.of else bound
+        against = self.of or self.of_scenario
+        return f"{bound} x {against}" if against else bound
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,8 +53,8 @@ def load(path: Path = FILE) -> list[Target]:
 
 def judge(target: Target, median: Median, subject: str = "rumq") -> Judged:
     value = median(target.scenario, subject, target.figure)
-    if target.of:
-        base = median(target.scenario, target.of, target.figure)
+    if target.of or target.of_scenario:
+        base = median(target.of_scenario or target.scenario, target.of or subject, target.figure)
         value = value / base if base else math.nan
     if math.isnan(value):
         return Judged(target=target, value=None, verdict="not measured")

@@ -39,7 +39,9 @@ def run_task(task: Task) -> None:
     # Before the sockets, so that its descriptor is below what select() can wait for.
     epoll = select.epoll()
     own = range(task.first, task.first + task.count)
-    connections = open_connections(task.address, [f"{task.name}-{task.role[0]}{number}" for number in own])
+    client_ids = [f"{task.name}-{task.role[0]}{number}" for number in own]
+    lasting = task.load.lasting and task.role == "subscribe"
+    connections = open_connections(task.address, client_ids, lasting=lasting)
     if task.role == "publish":
         publishing(task, own, connections, epoll)
     elif task.role == "subscribe":

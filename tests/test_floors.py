@@ -23,7 +23,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "commitlog": ({"cython"}, WORLD - {"threading"}),
     "router": ({"commitlog", "cython"}, WORLD),
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
-    "rumq/session": ({"rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
+    "rumq/session": ({"msgspec", "rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
     "rumq/settings": (
         {"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"},
         WORLD | {"os"},

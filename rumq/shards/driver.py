@@ -79,8 +79,9 @@ class Driver:
         self.writer = Worker("rumq-write")
         self.reader = Worker("rumq-read")
         self.writing = Writing(
-            [*store.partitions, store.internal], len(store.partitions), self.writer, self.reader, self.commands, linger_seconds=linger_seconds,
-            pending_bytes_max=pending_bytes_max, event=event, monotonic=lambda: self.monotonic,
+            [*store.partitions, store.internal], len(store.partitions), self.writer, self.reader, self.commands,
+            linger_seconds=linger_seconds, pending_bytes_max=pending_bytes_max, event=event,
+            monotonic=lambda: self.monotonic,
         )  # fmt: skip
         self.watch = Watch()
         self.repeat = Repeat(self)

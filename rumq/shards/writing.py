@@ -36,8 +36,8 @@ class Writing:
     """The write side of every partition of a shard."""
 
     def __init__(
-        self, partitions: list[Any], routed: int, worker: Worker, indexer: Worker, commands: list[Any], *, linger_seconds: float,
-        pending_bytes_max: int, event: Callable[..., None], monotonic: Callable[[], float],
+        self, partitions: list[Any], routed: int, worker: Worker, indexer: Worker, commands: list[Any], *,
+        linger_seconds: float, pending_bytes_max: int, event: Callable[..., None], monotonic: Callable[[], float],
     ) -> None:  # fmt: skip
         """routed: how many of the partitions, the first ones, the router reads"""
         self._partitions = partitions

@@ -210,9 +210,11 @@ def test_chunks_with_a_flag_are_found_by_the_index() -> None:
         )
         write(store.partitions[0])
     store = opened(files.after_kill(), seed=500)
-    found = store.chunks_with(store.partitions[0], FLAG_RETAIN)
+    found = list(store.chunks_with(store.partitions[0], FLAG_RETAIN))
     assert all(isinstance(chunk, Chunk) and chunk.flags & FLAG_RETAIN for chunk in found)
     assert [chunk.base_lsn for chunk in found] == [10, 30, 50]
+    later = store.chunks_with(store.partitions[0], FLAG_RETAIN, from_lsn=35)
+    assert [chunk.base_lsn for chunk in later] == [30, 50]
 
 
 def test_errors_survive_a_trip_to_another_process() -> None:
