@@ -20,6 +20,7 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import matches
+from rumq.net.descriptors import raise_limit, room_for_connections
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.pump import Pump
 from rumq.session.limits import Limits
@@ -58,7 +59,7 @@ def run(settings: Settings) -> int:
     for worker in (driver.writer, driver.reader):
         pump.watch(worker.fd, worker.finish)
     restore(driver)
-    listeners = bound(settings, pump, driver)
+    listeners = bound(settings, pump, driver, connections_max(settings, len(store.partitions)))
     # What is here now stays: the collector need not look at it again, and cycles are rare on the hot path.
     gc.collect()
     gc.freeze()
@@ -169,7 +170,17 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def bound(settings: Settings, pump: Pump, driver: Driver) -> list[Listener]:
+def connections_max(settings: Settings, partitions: int) -> int:
+    """As many as the settings allow, and as there are descriptors for; told if these are fewer."""
+    wanted = settings.listener.connections_max
+    limit = raise_limit()
+    room = room_for_connections(limit, partitions + 1)
+    if room < wanted:
+        tell("listener.limited", connections_max=room, wanted=wanted, descriptors=limit)
+    return min(wanted, room)
+
+
+def bound(settings: Settings, pump: Pump, driver: Driver, connections: int) -> list[Listener]:
     where = settings.listener
     try:
         sockets = open_sockets(where.host, where.port, where.backlog)
@@ -181,7 +192,7 @@ def bound(settings: Settings, pump: Pump, driver: Driver) -> list[Listener]:
     listeners = []
     for sock in sockets:
         listener = Listener(
-            pump, sock, connections_max=where.connections_max, outbox_bytes_max=settings.mqtt.outbox_bytes_max,
+            pump, sock, connections_max=connections, outbox_bytes_max=settings.mqtt.outbox_bytes_max,
             welcome=driver.welcome, event=tell, later=driver.later,
         )  # fmt: skip
         host, port = listener.address
