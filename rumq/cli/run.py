@@ -120,9 +120,9 @@ def opened(settings: Settings, data: str) -> Store:
         if not found.clean:
             tell("log.recovered", **where, next_lsn=partition.next_lsn, torn_bytes=found.torn_bytes)
         for gap in found.gaps:
-            tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, error=gap.why)
+            tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, why=gap.why)
         for path in found.unreadable:
-            tell("log.gap", **where, error=path)
+            tell("log.gap", **where, why=path)
     return store
 
 

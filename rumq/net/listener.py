@@ -97,7 +97,7 @@ class Listener:
                     continue
                 if fault.errno not in EXHAUSTED:
                     raise
-                self._event("listener.accept_failed", fault=fault.strerror, retry_seconds=PAUSE_SECONDS)
+                self._event("listener.accept_failed", why=fault.strerror, retry_seconds=PAUSE_SECONDS)
                 self._pump.unwatch(self.sock.fileno())
                 self._later(PAUSE_SECONDS, self._resume)
                 return

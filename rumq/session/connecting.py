@@ -136,7 +136,7 @@ def answer(link: Link, connack: p.Connack) -> None:
         connack = p.Connack(connack.session_present, connack.reason, bare)
         if len(encode(connack, link.version)) > link.client_max_packet:
             link.house.event(
-                "client.refused", link, reason=0x95, fault="its maximum packet size holds no CONNACK"
+                "client.refused", link, reason=0x95, why="its maximum packet size holds no CONNACK"
             )
             link.end(with_will=False)
             return

@@ -292,7 +292,7 @@ class Link:
         """End the connection for a fault of the client's, saying which where the version has words for it."""
         if self.closed:
             return
-        self.house.event("client.refused", self, reason=int(fault.reason), fault=fault.message)
+        self.house.event("client.refused", self, reason=int(fault.reason), why=fault.message)
         if self.session is not None:
             if self.version == 5 and not self.attaching:
                 self.send_explained(p.Disconnect(fault.reason), fault.message)

@@ -46,7 +46,7 @@ def subscribe(link: Link, packet: p.Subscribe) -> None:
             commands.append(command)
             reasons.append(Reason(min(asked.qos, link.house.limits.maximum_qos)))
     if why is not None:
-        link.house.event("subscribe.refused", link, fault=why)
+        link.house.event("subscribe.refused", link, why=why)
     link.promise(link.explained(p.Suback(packet.packet_id, tuple(reasons)), why), barrier=True)
     link.house.settle()
     link.house.commands.extend(commands)

@@ -33,7 +33,7 @@ class Watch:
             if link.closed:
                 continue
             if link.session is None:
-                house.event("client.refused", link, reason=0x8D, fault="no CONNECT in time")
+                house.event("client.refused", link, reason=0x8D, why="no CONNECT in time")
                 link.dismiss(Reason.KEEP_ALIVE_TIMEOUT)
                 continue
             if not link.keep_alive:

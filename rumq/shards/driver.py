@@ -187,7 +187,7 @@ class Driver:
         partition.segments.removed(removal)
         where = {"stream": partition.stream, "partition": partition.number}
         if fault is not None:
-            self._event("log.failed", **where, error=f"segments could not be removed: {fault}")
+            self._event("log.failed", **where, why=f"segments could not be removed: {fault}")
         else:
             self._event("log.trimmed", **where, first_lsn=partition.first_lsn, segments=len(removal.paths))
 
@@ -244,7 +244,7 @@ class Driver:
     def crashed(self, connection: Any) -> None:
         """A fault of ours while serving one client; it loses its connection, the others go on."""
         link = connection.link
-        self._event("client.crashed", peer=link.transport.peer, exc_info=True)
+        self.event("client.crashed", link, exc_info=True)
         link.end(with_will=True)
 
     def seconds_to_next_deadline(self) -> float:
@@ -421,7 +421,8 @@ class Driver:
 
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
             if fault is not None:
-                self._event("log.failed", partition=effect.partition, fault=str(fault))
+                partition = self.store.partitions[effect.partition]
+                self._event("log.failed", stream=partition.stream, partition=partition.number, why=str(fault))
             self.commands.append(c.ColdRead(effect.partition, effect.lsn, chunks or []))
 
         self.reader.submit(read.run, done)
@@ -439,7 +440,7 @@ class Driver:
 
         def done(lsns: dict[int, int] | None, fault: BaseException | None) -> None:
             if fault is not None:
-                self._event("log.failed", fault=str(fault))
+                self._event("log.failed", why=str(fault))
             self.commands.append(c.StartFound(effect.reader, lsns or {}))
 
         self.reader.submit(find, done)

@@ -125,7 +125,7 @@ class Writing:
             raise fault
         failure = partition.complete(group)
         if failure is not None:
-            self._event("log.failed", stream=partition.stream, partition=partition.number, error=str(failure))
+            self._event("log.failed", stream=partition.stream, partition=partition.number, why=str(failure))
             if partition.offline is not None:
                 self._retry[index] = self._monotonic() + RETRY_SECONDS
                 return
@@ -139,7 +139,7 @@ class Writing:
 
     def _indexed(self, _: Any, fault: BaseException | None) -> None:
         if fault is not None:  # the segment itself is whole: its index is made again when it is asked for
-            self._event("log.failed", error=f"a segment could not be indexed: {fault}")
+            self._event("log.failed", why=f"a segment could not be indexed: {fault}")
 
     def _release(self, index: int) -> None:
         """Send the acknowledgements that have become true, each connection's in their order."""

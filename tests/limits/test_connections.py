@@ -44,7 +44,7 @@ def test_without_descriptors_it_waits_and_then_accepts_again(run: Run, join: Dia
     peers = [Peer(broker.address, deadline_s=20) for _ in range(2 * SPARE)]
     for number, peer in enumerate(peers):
         peer.send(wire.connect(f"c{number}"))
-    assert broker.event("listener.accept_failed")["fault"] == "Too many open files"
+    assert broker.event("listener.accept_failed")["why"] == "Too many open files"
     here, waiting = peers[:SPARE], peers[SPARE:]
     assert [peer.expect(Kind.CONNACK).code for peer in here] == [0] * SPARE
 
