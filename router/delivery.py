@@ -23,15 +23,22 @@ class Delivery:
         self.feeds = feeds
         self._backlog_max = backlog_records_max
         self.effects: list[Effect] = []
-        self._given: dict[Member, None] = {}  # members of shares that got something in this step
+        self._given: dict[
+            Member, None
+        ] = {}  # members of shares that got something in this step or the one before
 
     def begin(self) -> list[Effect]:
         """Start a step with an empty list of effects."""
         self.effects = []
-        for member in self._given:
-            member.given.clear()
-        self._given.clear()
+        for feed in self.feeds:
+            feed.routes.returned()
+        if self._given:
+            self._given = {member: None for member in self._given if member.next_step()}
         return self.effects
+
+    def busy(self) -> set[Reader]:
+        """Readers that are given something in this step: whether they can take it is not known yet."""
+        return {reader for effect in self.effects if type(effect) is Deliver for reader in effect.readers}
 
     def begin_anew(self) -> list[Effect]:
         """What was asked for outside a step."""
@@ -92,7 +99,11 @@ class Delivery:
                 return None
             lsn = reader.cursors[index]
             limit = feed.mark(reader.group.wants.located)
-            if lsn >= limit:
+            if lsn > limit:  # its start is known before it is committed
+                reader.waiting |= 1 << index
+                feed.ahead.append(reader)
+                return None
+            if lsn == limit:
                 reader.group.live[index][reader] = None
                 return None
             if lsn < feed.partition.first_lsn:
@@ -116,6 +127,13 @@ class Delivery:
     def _lost(self, reader: Reader, feed: Feed, lsn: int, next_lsn: int, why: str) -> None:
         reader.cursors[feed.index] = next_lsn
         self.effects.append(Gone(reader, feed.index, next_lsn - lsn, why))
+
+    def meet(self, feed: Feed) -> None:
+        """The commit mark has moved: go on with readers whose start was ahead of it."""
+        readers, feed.ahead = feed.ahead, []
+        for reader in readers:
+            reader.waiting &= ~(1 << feed.index)
+            self.catch_up(reader)
 
     def cold_read(self, feed: Feed, lsn: int, chunks: list[Any]) -> None:
         """Go on with everyone who waited for a read from disk."""
@@ -158,7 +176,7 @@ class Delivery:
         wanted: bytes | None,
         numbers: list[int],
     ) -> None:
-        routes = feed.routes.of_topic if wanted is not None else None
+        routes = feed.routes.lend() if wanted is not None else None
         if (share := readers[0].share) is None:
             self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, wanted, routes))
         elif wanted is None:
@@ -181,7 +199,7 @@ class Delivery:
             numbers = feed.routes.routes_of(chunk.rows, part_first, part_stop)
             wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
             table = None if whole else bytes(1 if number else 0 for number in wanted)
-            routes = None if whole else feed.routes.of_topic
+            routes = None if whole else feed.routes.lend()
             reader = member.reader
             self.effects.append(
                 Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, table, routes)
@@ -208,7 +226,7 @@ class Delivery:
                 first, stop = lsn - chunk.base_lsn, stop_lsn - chunk.base_lsn
                 numbers = feed.routes.routes_of(chunk.rows, first, stop)
                 wanted, _ = feed.routes.wanted_by(share.reader.group, numbers)
-                rows = kernel.rows_wanted(chunk.rows, first, stop, feed.routes.of_topic, wanted)
+                rows = kernel.rows_wanted(chunk.rows, first, stop, feed.routes.lend(), wanted)
                 self._hand_out(feed, share, chunk, first, stop, rows)
         for feed in self.feeds:
             given = 0

@@ -30,6 +30,7 @@ class Feed:
         self.commit_mark: int = partition.next_lsn
         self.pending: deque[Any] = deque()
         self._cold: deque[Any] = deque(maxlen=COLD_CHUNKS_MAX)
+        self.ahead: list[Reader] = []  # whose next record is not committed yet
         self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> who waits for it
 
     def appended(self, chunk: Any) -> list[Any]:

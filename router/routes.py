@@ -21,6 +21,7 @@ class RouteTable:
         self._groups = groups
         self._names = names
         self._of_topic = array("I")
+        self._lent = False
         self._interned: dict[Route, int] = {(): NOBODY}
         self._routes: list[Route] = [(), ()]
         self.epoch = 0
@@ -28,9 +29,14 @@ class RouteTable:
     def __len__(self) -> int:
         return len(self._routes)
 
-    @property
-    def of_topic(self) -> array[int]:
+    def lend(self) -> array[int]:
+        """Topic id -> route, as it is now: for effects, which are carried out after later commands of their step."""
+        self._lent = True
         return self._of_topic
+
+    def returned(self) -> None:
+        """Whatever was lent has been used."""
+        self._lent = False
 
     def forget(self, topic_id: int | None = None) -> None:
         """Match one topic anew when it comes next, or all of them."""
@@ -41,6 +47,9 @@ class RouteTable:
                 self._interned = {(): NOBODY}
                 self._routes = [(), ()]
         elif topic_id < len(self._of_topic):
+            if self._lent:
+                self._of_topic = array("I", self._of_topic)
+                self._lent = False
             self._of_topic[topic_id] = UNKNOWN
 
     def routes_of(self, rows: object, first: int, stop: int) -> list[int]:

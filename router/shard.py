@@ -70,6 +70,8 @@ class Shard:
             self._live(feed, chunk)
         for chunk in safe:
             self.delivery.show(feed, chunk, located=True)
+        if feed.ahead:
+            self.delivery.meet(feed)
 
     def _live(self, feed: Feed, chunk: Any) -> None:
         if chunk.flags & CHUNK_RETAIN:

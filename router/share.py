@@ -13,15 +13,23 @@ from router.subscription import Subscription
 
 
 class Member:
-    """A session's part in a share: the form it wants, and what it was given in this step."""
+    """A session's part in a share: the form it wants, and what it was given in this step and the one before.
 
-    __slots__ = ("given", "parked", "reader", "subscriber")
+    What it could not take of a step comes back as commands of the next one."""
+
+    __slots__ = ("before", "given", "parked", "reader", "subscriber")
 
     def __init__(self, subscriber: Subscriber, reader: Reader) -> None:
         self.subscriber = subscriber
         self.reader = reader
         self.parked = False
         self.given: list[tuple[int, int, int]] = []  # (partition, first lsn, next lsn)
+        self.before: list[tuple[int, int, int]] = []
+
+    def next_step(self) -> bool:
+        """A step begins; returns whether the member has to be told of the next one as well."""
+        self.before, self.given = self.given, []
+        return bool(self.before)
 
 
 class Share:
@@ -82,9 +90,11 @@ class Share:
         return given
 
     def give_back(self, member: Member, partition: int, lsn: int) -> None:
-        """A member took nothing of `partition` from `lsn` on."""
+        """Of the part that holds `lsn` a member took nothing from there on. Each part that it could not take whole is
+        given back by itself, in the step after the one in which it was given."""
         member.parked = True
-        for where, first, stop in member.given:
-            if where == partition and stop > lsn:
-                self.returned.append((where, max(first, lsn), stop))
-        member.given = [g for g in member.given if g[0] != partition or g[2] <= lsn]
+        for at, (where, first, stop) in enumerate(member.before):
+            if where == partition and first <= lsn < stop:
+                self.returned.append((where, lsn, stop))
+                member.before[at] = (where, first, lsn)
+                return

@@ -5,7 +5,7 @@ Knows no bytes, no reason codes: what is asked for has been checked already."""
 from __future__ import annotations
 
 from router.delivery import Delivery
-from router.effects import DeliverRetained, FindStart, Merged, Placed
+from router.effects import DeliverRetained, FindStart, Merged, More, Placed
 from router.feed import Feed
 from router.readers import Group, Groups, Reader, Wants
 from router.retained import RetainedView
@@ -242,8 +242,13 @@ class Subscribing:
             self.delivery.catch_up(reader)
         main = subscriber.main
         if subscriber.late and main is not None and main.caught_up():
+            busy = self.delivery.busy()
             for asked, reader in list(subscriber.late.items()):
-                if reader.caught_up():
+                if reader in busy or main in busy:
+                    # What it cannot take comes back to this reader: it must still be there.
+                    if reader.caught_up():
+                        self.delivery.effects.append(More(reader))
+                elif reader.caught_up():
                     (subscription,) = reader.group.wants.subscriptions
                     del subscriber.late[asked]
                     self._close(reader)

@@ -91,7 +91,9 @@ class Outflow:
             return
         if not blob.qos_count:
             data = blob.data if first == 0 and count == blob.count else blob.part(first, count)
-            self.outbox.write(data, (self, reader, partition, blob, first, count))
+            # What a share hands out is not cut back: it would not know where the part ends.
+            owner = (self, reader, partition, blob, first, count) if reader.share is None else None
+            self.outbox.write(data, owner)
             self.delivered += count - first
             return
         taken = self.number(blob, first, count, reader.number << 6 | partition)
