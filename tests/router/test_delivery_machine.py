@@ -169,7 +169,7 @@ class Delivery(RuleBasedStateMachine):
     def end(self, name: str, unacknowledged: int) -> None:
         """The session is over: what it had not acknowledged of a share goes to another member. MQTT-4.8.2-4"""
         client = self.clients[name]
-        for asked, members in self.members.items():
+        for members in self.members.values():
             if members == {name}:
                 return  # the share would end with it
         given_back = []
