@@ -54,6 +54,12 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None: ...
 
+    def is_at(self, handle: int, path: str) -> bool:
+        """Whether the file at a path is the one that is open; OSError when there is none."""
+
+    def free_bytes(self, path: str) -> int:
+        """How much can still be written to the file system of a path."""
+
     def lock(self, path: str, text: str) -> int:
         """Hold a file for this process alone, with `text` in it; BlockingIOError when another holds it."""
 
@@ -147,6 +153,13 @@ class RealFiles:
     def remove(self, path: str) -> None:
         os.unlink(path)
 
+    def is_at(self, handle: int, path: str) -> bool:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+
+    def free_bytes(self, path: str) -> int:
+        found = os.statvfs(path)
+        return found.f_bavail * found.f_frsize
+
     def lock(self, path: str, text: str) -> int:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
         try:
@@ -192,7 +205,18 @@ def replace_file(files: Files, path: str, content: bytes) -> None:
     try:
         files.write(handle, 0, [content])
         files.sync(handle)
+    except OSError:
+        remove_if_possible(files, temporary)  # on a full disk its blocks are needed
+        raise
     finally:
         files.close(handle)
     files.rename(temporary, path)
     files.sync_directory(path.rpartition("/")[0])
+
+
+def remove_if_possible(files: Files, path: str) -> None:
+    """Remove a file that counts for nothing; left where it is, the next one that wants its name removes it."""
+    try:
+        files.remove(path)
+    except OSError:
+        pass

@@ -78,20 +78,28 @@ class Manifest:
         return self.edits
 
     def rewrite(self, edits: list[dict[str, Any]]) -> None:
-        """Put a whole new list in place."""
+        """Put a whole new list in place. raises: OSError, and then the old one stands"""
         self.close()
-        self.edits = edits
         content = b"".join(map(encode_edit, edits))
         replace_file(self._files, self._path, content)
+        self.edits = edits
         self._handle = self._files.open(self._path, write=True)
         self._position = len(content)
 
     def add(self, edit: dict[str, Any]) -> None:
-        """Append one edit and sync it. After `rewrite`."""
-        assert self._handle is not None
+        """Append one edit and sync it. After `rewrite`. raises: OSError
+
+        A file whose sync failed is not synced again: the next edit goes to a new one, with all before it."""
+        if self._handle is None:
+            self.rewrite([*self.edits, edit])
+            return
         raw = encode_edit(edit)
         self._files.write(self._handle, self._position, [raw])
-        self._files.sync(self._handle)
+        try:
+            self._files.sync(self._handle)
+        except OSError:
+            self.close()
+            raise
         self._position += len(raw)
         self.edits.append(edit)
 

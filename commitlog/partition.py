@@ -11,6 +11,7 @@ from typing import Any
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
+from commitlog.faults import while_running
 from commitlog.files import Files
 from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
@@ -149,7 +150,8 @@ class Partition:
             self.pending_bytes -= group.bytes - sum(len(c.rows) + len(c.frames) for c in waiting)
             self._pending[:0] = waiting
             self.offline = LogFailure(
-                self.directory, f"{group.offline}; nothing is acknowledged until a write succeeds"
+                self.directory,
+                f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds",
             )
             return self.offline
         self.marked_lsn = group.durable_lsn
@@ -157,7 +159,11 @@ class Partition:
             self.offline = None
             self.pending_bytes -= group.bytes
             self._trim()
-        return LogFailure(self.directory, f"{group.fault}; went on in a new segment") if group.fault else None
+        if group.fault is None:
+            return None
+        return LogFailure(
+            self.directory, f"{group.fault}: {while_running(group.fault)}; went on in a new segment"
+        )
 
     def _trim(self) -> None:
         """Let go of the oldest chunks in memory that are on disk."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from commitlog.dictionary import Dictionary
+from commitlog.faults import FULL
 from commitlog.files import Files
 from commitlog.index import index_path, read_segment, write_index
 from commitlog.streams import StreamSpec
@@ -65,12 +66,28 @@ class Retention:
 
     def run(self) -> None:
         """raises: OSError; what was not removed is at the next start."""
+        try:
+            self._promise()
+        except OSError as fault:
+            if fault.errno not in FULL:
+                raise
+            # Without a byte free nothing can be promised; what can be made again, of segments that go, makes room.
+            self._remove_indexes()
+            self._promise()
+        if self.done:
+            remove_segments(self._files, self.paths)
+
+    def _promise(self) -> None:
         # Topics whose last record goes must keep their numbers.
         if not self._dictionary.save(self.first_lsn):
             return  # a segment among them is not indexed yet: next time
         self._writer.raise_first(self.first_lsn)
         self.done = True
-        remove_segments(self._files, self.paths)
+
+    def _remove_indexes(self) -> None:
+        for path in self.paths:
+            if self._files.exists(index_path(path)):
+                self._files.remove(index_path(path))
 
 
 def remove_segments(files: Files, paths: list[str]) -> None:

@@ -3,9 +3,10 @@
 What it models, harsher than most real ones and never kinder:
 
 - A write changes the page cache only. Readers see it at once. The device has it after `sync` of that file.
-- Power loss: of each 512-byte sector written since the last sync, the device has the old or the new content, in any
-  combination; a sector is never half written. The file's length is the synced one, or longer as far as any surviving
-  sector reaches; what is inside it and was never written reads as zeros.
+- Power loss: of each sector written since the last sync, the device has the old or the new content, in any
+  combination; a sector is never half written. A sector is 512 bytes, or 4,096 where `sector_bytes` says so. The
+  file's length is the synced one, or longer as far as any surviving sector reaches; what is inside it and was never
+  written reads as zeros.
 - A name (created, renamed, removed) that was not followed by `sync_directory` may be as before or as after, each
   change alone; a rename is one change. Syncing a file does not sync its name. What a lost directory held is gone.
 - A failed write may have written any part of it, to the cache. A failed sync may have written any sectors, and marks
@@ -13,7 +14,11 @@ What it models, harsher than most real ones and never kinder:
   written until the power goes, so reading back proves nothing.
 - A kill loses nothing but open files and locks.
 - Errors are injected by call number, from a plan that can be replayed: `fail` maps the number of a call that changes
-  something (from 0, in order, reads not counted) to its errno, and `broken` is an errno that every such call meets.
+  something (from 0, in order) to its errno, and `broken` is an errno that every such call meets whose path begins with `broken_under`. Calls that only look
+  (open, read, size, names) are counted apart, in `looks`, and fail by `fail_looks`.
+- The disk has `room_bytes` for files, in whole blocks of 4,096; None is without end. A write for which there is not
+  room enough writes what fits and fails with ENOSPC. Changes inside a file's blocks need none. A file that goes gives
+  its blocks back at once. Names need no room.
 
 Not modelled: sectors that change without being written (tests flip bits with `damage`), and names cut in half.
 Deterministic: there is no clock, and all chance comes from the `choose` that is handed in."""
@@ -25,86 +30,41 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-SECTOR = 512
-Choose = Callable[[int], int]  # a number from 0 to below n
-
-
-class Disk:
-    """One file's content: `cache` is what is read, `device` what a power loss leaves, `dirty` the sectors between."""
-
-    __slots__ = ("cache", "device", "dirty")
-
-    def __init__(self, content: bytes = b"") -> None:
-        self.cache, self.device = bytearray(content), bytearray(content)
-        self.dirty: set[int] = set()
-
-    def write(self, position: int, data: bytes) -> None:
-        if not data:
-            return
-        end = position + len(data)
-        if len(self.cache) < end:
-            self.cache.extend(bytes(end - len(self.cache)))
-        self.cache[position:end] = data
-        self.dirty.update(range(position // SECTOR, (end + SECTOR - 1) // SECTOR))
-
-    def sync(self, sectors: set[int]) -> None:
-        """Bring these sectors to the device; the others of the dirty ones stay away from it, and count as clean."""
-        if sectors == self.dirty:
-            self.device.extend(bytes(len(self.cache) - len(self.device)))
-        for sector in sectors:
-            at, end = sector * SECTOR, min((sector + 1) * SECTOR, len(self.cache))
-            if len(self.device) < end:
-                self.device.extend(bytes(end - len(self.device)))
-            self.device[at:end] = self.cache[at:end]
-        self.dirty.clear()
-
-
-class Change:
-    """A change of names that is not on the device: `after` holds the new ones, None where a name went."""
-
-    __slots__ = ("after",)
-
-    def __init__(self, after: dict[str, Disk | Directory | None]) -> None:
-        self.after = after
-
-
-class Directory:
-    """names: as they are; device: as a power loss leaves them, when it takes every one of `changes`."""
-
-    __slots__ = ("changes", "device", "names")
-
-    def __init__(self) -> None:
-        self.names: dict[str, Disk | Directory] = {}
-        self.device: dict[str, Disk | Directory] = {}
-        self.changes: list[Change] = []
-
-    def change(self, after: dict[str, Disk | Directory | None]) -> None:
-        self.changes.append(Change(after))
-        apply(self.names, after)
-
-    def sync(self) -> None:
-        self.device = dict(self.names)
-        self.changes.clear()
-
-
-def apply(names: dict[str, Disk | Directory], after: dict[str, Disk | Directory | None]) -> None:
-    for name, node in after.items():
-        if node is None:
-            names.pop(name, None)
-        else:
-            names[name] = node
+from commitlog.simulated_device import (
+    BLOCK,
+    SECTOR,
+    Choose,
+    Directory,
+    Disk,
+    apply,
+    blocks,
+    survived,
+    taken,
+    torn_together,
+)
 
 
 class SimulatedFiles:
-    """The files of one process on a simulated machine. calls: what was done, in order: (name of the call, path)."""
+    """The files of one process on a simulated machine.
 
-    def __init__(self, root: Directory | None = None, *, choose: Choose = lambda n: 0) -> None:
+    calls: what was done, in order: (name of the call, path); looks: what was looked at, likewise
+    before_call: called before each call that changes something: the power may go there"""
+
+    def __init__(
+        self, root: Directory | None = None, *, choose: Choose = lambda n: 0, sector_bytes: int = SECTOR
+    ) -> None:
         """choose: decides what a failed write or sync has done all the same."""
+        self.sector_bytes = sector_bytes
+        self.room_bytes: int | None = None
+        self.before_call: Callable[[], None] | None = None
+        self.looks: list[tuple[str, str]] = []
+        self.fail_looks: dict[int, int] = {}
         self.root = root if root is not None else Directory()
         self.choose = choose
         self.calls: list[tuple[str, str]] = []
         self.fail: dict[int, int] = {}
         self.broken: int | None = None
+        self.broken_under = ""
         self._open: dict[int, tuple[Disk, str]] = {}
         self._locked: set[str] = set()
         self._next_handle = 3
@@ -113,18 +73,40 @@ class SimulatedFiles:
 
     def after_kill(self) -> SimulatedFiles:
         """The same machine, without the process: nothing of the cache is lost."""
-        return SimulatedFiles(self.root, choose=self.choose)
+        return self._with(self.root)
 
     def beside(self) -> SimulatedFiles:
         """Another process on the same machine."""
-        other = SimulatedFiles(self.root, choose=self.choose)
+        other = self._with(self.root)
         other._locked = self._locked
         return other
 
     def after_power_loss(self, choose: Choose) -> SimulatedFiles:
         """Another start of the machine, with what the device has. choose: decides what survives; 0 loses it."""
         survivors: dict[int, Disk] = {}
-        return SimulatedFiles(self._survivor(self.root, choose, survivors), choose=self.choose)
+        return self._with(self._survivor(self.root, choose, survivors))
+
+    def at_stake(self) -> int:
+        """How many things a power loss may or may not take now, each alone: sectors, and changes of names."""
+        disks: dict[int, Disk] = {}
+        changes = self._at_stake(self.root, disks)
+        return changes + sum(len(torn_together(disk, self.sector_bytes)) for disk in disks.values())
+
+    def _at_stake(self, directory: Directory, disks: dict[int, Disk]) -> int:
+        changes = len(directory.changes)
+        nodes = [*directory.device.values(), *directory.names.values()]
+        nodes += [node for change in directory.changes for node in change.after.values() if node is not None]
+        for node in {id(node): node for node in nodes}.values():
+            if isinstance(node, Disk):
+                disks[id(node)] = node
+            else:
+                changes += self._at_stake(node, disks)
+        return changes
+
+    def _with(self, root: Directory) -> SimulatedFiles:
+        other = SimulatedFiles(root, choose=self.choose, sector_bytes=self.sector_bytes)
+        other.room_bytes = self.room_bytes
+        return other
 
     def _survivor(self, directory: Directory, choose: Choose, disks: dict[int, Disk]) -> Directory:
         names = dict(directory.device)
@@ -137,7 +119,7 @@ class SimulatedFiles:
                 found.names[name] = self._survivor(node, choose, disks)
             else:
                 if id(node) not in disks:
-                    disks[id(node)] = survived(node, choose)
+                    disks[id(node)] = survived(node, choose, self.sector_bytes)
                 found.names[name] = disks[id(node)]
         found.sync()
         return found
@@ -159,10 +141,16 @@ class SimulatedFiles:
 
     # Faults
 
+    def _look(self, name: str, path: str) -> None:
+        self.looks.append((name, path))
+        meet(self.fail_looks.get(len(self.looks) - 1), path)
+
     def _call(self, name: str, path: str) -> int | None:
         """Count a call that changes something; the errno that it meets."""
+        if self.before_call is not None:
+            self.before_call()
         self.calls.append((name, path))
-        if self.broken is not None:
+        if self.broken is not None and path.startswith(self.broken_under):
             return self.broken
         return self.fail.get(len(self.calls) - 1)
 
@@ -178,6 +166,7 @@ class SimulatedFiles:
         return self._handle(disk, path)
 
     def open(self, path: str, *, write: bool = False) -> int:
+        self._look("open", path)
         return self._handle(self._disk(path), path)
 
     def close(self, handle: int) -> None:
@@ -189,17 +178,30 @@ class SimulatedFiles:
         disk, path = self._of(handle)
         data = b"".join(bytes(buffer) for buffer in buffers)
         fault = self._call("write", path)
+        fits = self._fitting(disk, position, len(data))
+        if fault is None and fits < len(data):
+            disk.write(position, data[:fits])
+            refuse(errno.ENOSPC, path)
         if fault is None:
             disk.write(position, data)
         else:
             disk.write(position, data[: self.choose(len(data) + 1)] if fault != errno.EROFS else b"")
             refuse(fault, path)
 
+    def _fitting(self, disk: Disk, position: int, size: int) -> int:
+        """How many of `size` bytes at `position` there is room for."""
+        if self.room_bytes is None:
+            return size
+        room = blocks(len(disk.cache)) + max(0, self.free_bytes("")) // BLOCK * BLOCK
+        return max(0, min(size, room - position))
+
     def write_direct(self, handle: int, path: str, position: int, data: memoryview) -> None:
         self.write(handle, position, [data])
 
     def read(self, handle: int, position: int, size: int) -> bytes:
-        return bytes(self._of(handle)[0].cache[position : position + size])
+        disk, path = self._of(handle)
+        self._look("read", path)
+        return bytes(disk.cache[position : position + size])
 
     def sync(self, handle: int) -> None:
         disk, path = self._of(handle)
@@ -215,6 +217,7 @@ class SimulatedFiles:
         self._directory(path).sync()
 
     def size(self, path: str) -> int:
+        self._look("size", path)
         return len(self._disk(path).cache)
 
     def exists(self, path: str) -> bool:
@@ -225,6 +228,7 @@ class SimulatedFiles:
         return True
 
     def names(self, path: str) -> list[str]:
+        self._look("names", path)
         return sorted(self._directory(path).names)
 
     def make_directory(self, path: str) -> None:
@@ -251,6 +255,13 @@ class SimulatedFiles:
         meet(self._call("remove", path), path)
         directory, name = self._above(path)
         directory.change({name: None})
+
+    def is_at(self, handle: int, path: str) -> bool:
+        return self._of(handle)[0] is self._disk(path)
+
+    def free_bytes(self, path: str) -> int:
+        self._directory(path)
+        return 1 << 50 if self.room_bytes is None else self.room_bytes - taken(self.root)
 
     def lock(self, path: str, text: str) -> int:
         if path in self._locked:
@@ -299,19 +310,6 @@ class SimulatedFiles:
 
     def _of(self, handle: int) -> tuple[Disk, str]:
         return self._open[handle] if handle in self._open else refuse(errno.EBADF, str(handle))
-
-
-def survived(disk: Disk, choose: Choose) -> Disk:
-    """What the device has after a power loss."""
-    how = choose(4)
-    content = bytearray(disk.device)
-    for sector in sorted(disk.dirty) if how else []:
-        if how > 1 and not choose(2):
-            continue
-        at, end = sector * SECTOR, min((sector + 1) * SECTOR, len(disk.cache))
-        content.extend(bytes(max(0, end - len(content))))
-        content[at:end] = disk.cache[at:end]
-    return Disk(bytes(content))
 
 
 def meet(fault: int | None, path: str) -> None:

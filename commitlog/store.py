@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from commitlog.chunk import Chunk, Gap
 from commitlog.dictionary import Dictionary
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
+from commitlog.faults import at_start
 from commitlog.files import Files, make_durable_directory, replace_file, whole_file
 from commitlog.lookup import ColdRead
 from commitlog.manifest import Manifest
@@ -45,6 +46,15 @@ class Store:
         """Index of the partition that keeps a topic."""
         stream = stream_of(topic, self.streams, self._matches)
         return self._first_of[stream] + partition_of(topic, self.streams[stream].partitions)
+
+    def free_bytes(self) -> int:
+        """How much can still be written to the disk of the directory.
+
+        raises: OSError; FileNotFoundError also when another directory stands in its place: what is written now would
+        go to files that nobody can find again"""
+        if not self._files.is_at(self._lock, f"{self.root}/LOCK"):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.root)
+        return self._files.free_bytes(self.root)
 
     def chunks_with(self, partition: Partition, flag: int, from_lsn: int = 0) -> Iterator[Chunk | Gap]:
         """Every chunk on disk with that flag (0: any) and a record from `from_lsn` on, in order. raises: OSError
@@ -114,7 +124,7 @@ def open_store(
     except (OSError, StoreError) as fault:
         if lock is not None:
             files.close(lock)
-        raise fault if isinstance(fault, StoreError) else NotWritable(root, reason(fault)) from fault
+        raise fault if isinstance(fault, StoreError) else NotWritable(root, at_start(fault)) from fault
     return store
 
 
@@ -140,18 +150,6 @@ def check_format(files: Files, root: str) -> None:
         raise FormatTooNew(
             root, f"its format is {said!r}, this version reads {FORMAT!r}: use the rumq that wrote it"
         )
-
-
-def reason(fault: OSError) -> str:
-    if fault.errno == errno.EROFS:
-        return "the file system is read-only: remount it, or give another --data"
-    if fault.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "the file system is full: make room, or give another --data"
-    if fault.errno in (errno.EACCES, errno.EPERM):
-        return "this user may not write there: change the owner, or give another --data"
-    if fault.errno in (errno.ENOTDIR, errno.EEXIST):
-        return "it is a file, not a directory: give another --data"
-    return f"{fault.strerror or fault}: give another --data, or repair this one"
 
 
 def open_partition(

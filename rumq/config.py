@@ -99,6 +99,10 @@ class Log(Struct, frozen=True, kw_only=True):
     pending_bytes_max: Annotated[
         int, number("unwritten records before publishers are slowed down", "bytes", 64 * KIB, 64 * GIB)
     ] = 64 * MIB
+    free_bytes_min: Annotated[
+        int,
+        number("publishers are refused while less than this is free on the disk", "bytes", 0, 64 * GIB),
+    ] = 64 * MIB
     hot_bytes_max: Annotated[
         int,
         number("newest records kept in memory, so that live subscribers need no disk", "bytes", 0, 64 * GIB),

@@ -52,7 +52,7 @@ def run(settings: Settings) -> int:
     driver = Driver(
         store, limits(settings), event=tell, linger_seconds=settings.log.linger_ms / 1000,
         pending_bytes_max=settings.log.pending_bytes_max,
-        backlog_records_max=settings.mqtt.backlog_records_max,
+        backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=settings.log.free_bytes_min,
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump = pump

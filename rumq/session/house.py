@@ -47,6 +47,9 @@ class House(Protocol):
     def hold_messages(self, link: Any, data: object) -> None:
         """Keep messages on their way to the link's client until the facts noted about them are written."""
 
+    def refuse_publish(self, link: Any, packet: Any, partition: int) -> None:
+        """Answer a PUBLISH whose partition takes none for now."""
+
     def refresh(self, link: Any) -> None:
         """Have the link's readers go on at the end of the turn: there is room or credit again."""
 

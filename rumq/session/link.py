@@ -187,6 +187,9 @@ class Link:
             requests.unsubscribe(self, packet)
         elif isinstance(packet, p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp):
             requests.acknowledgement(self, packet)
+        elif isinstance(packet, p.Publish):
+            assert self.wire is not None
+            self.house.refuse_publish(self, packet, self.wire.partition)
         elif isinstance(packet, p.Disconnect):
             self._disconnect(packet)
         elif isinstance(packet, p.Connect):

@@ -31,6 +31,7 @@ from rumq.session.session import Session, Shape
 from rumq.session.watch import Watch
 from rumq.shards.blobs import Blobs, wire_form
 from rumq.shards.keeping import Keeping
+from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
 from rumq.shards.worker import Worker
 from rumq.shards.writing import Hold, Writing
@@ -53,6 +54,7 @@ class Driver:
         linger_seconds: float = 0.005,
         pending_bytes_max: int = 64 << 20,
         backlog_records_max: int = 0,
+        free_bytes_min: int = 0,
         clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
     ) -> None:
         """clock: (µs since 1970, monotonic seconds)"""
@@ -76,12 +78,13 @@ class Driver:
         for partition in store.partitions:
             for name, topic_id in partition.topic_ids.items():
                 self.topics[name] = partition.index << 32 | topic_id
+        self.refusing = Refusing([*store.partitions, store.internal], self.batches, event, free_bytes_min)
         self.writer = Worker("rumq-write")
         self.reader = Worker("rumq-read")
         self.writing = Writing(
             [*store.partitions, store.internal], len(store.partitions), self.writer, self.reader, self.commands,
             linger_seconds=linger_seconds, pending_bytes_max=pending_bytes_max, event=event,
-            monotonic=lambda: self.monotonic,
+            monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=store.free_bytes,
         )  # fmt: skip
         self.watch = Watch()
         self.repeat = Repeat(self)
@@ -94,6 +97,7 @@ class Driver:
         self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
         self._refresh: dict[Link, None] = {}
         self._own = Wire(True, 1 << 28, 65535, 0)
+        self._own.own = True
 
     # What links ask of their house
 
@@ -109,6 +113,9 @@ class Driver:
 
     def hold_messages(self, link: Link, data: object) -> None:
         self._held_messages.append(Hold(link, data, 0, 1, True))
+
+    def refuse_publish(self, link: Link, packet: Publish, partition: int) -> None:
+        self.refusing.refuse(link, packet, partition)
 
     def refresh(self, link: Link) -> None:
         self._refresh[link] = None

@@ -16,8 +16,11 @@ LEVELS = {
     "listener.accept_failed": "warning",
     "listener.overloaded": "warning",
     "log.failed": "error",
+    "log.full": "error",
     "log.gap": "error",
+    "log.offline": "error",
     "log.recovered": "warning",
+    "log.unreachable": "error",
     "publish.slowed": "warning",
 }
 

@@ -21,12 +21,14 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[tuple[Callable[[], Any], Done] | None] = SimpleQueue()
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
+        self.pending = 0  # jobs whose end `finish` has not told yet
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def submit(self, job: Callable[[], T], done: Callable[[T, BaseException | None], None]) -> None:
         """Run `job` on the thread; `done(result, fault)` is called by `finish`, on the loop."""
+        self.pending += 1
         self._jobs.put((job, done))
 
     def finish(self) -> None:
@@ -37,6 +39,7 @@ class Worker:
             pass
         while self._finished:
             done, result, fault = self._finished.popleft()
+            self.pending -= 1
             done(result, fault)
 
     def stop(self) -> None:

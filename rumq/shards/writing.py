@@ -10,11 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from router.commands import Committed
+from rumq.shards.refusing import Refusing
 from rumq.shards.worker import Worker
 
 WRITE_BYTES = 1 << 18  # as much is written at once, whoever waits for it
 MARK_SECONDS = 0.05  # after the last group, what is durable is written down
 RETRY_SECONDS = 1.0  # an offline partition tries again
+LOOK_SECONDS = (
+    1.0  # how much is free on the disk: looked up so often, and when a quarter of the reserve may be gone
+)
 
 
 class Hold:
@@ -38,6 +42,7 @@ class Writing:
     def __init__(
         self, partitions: list[Any], routed: int, worker: Worker, indexer: Worker, commands: list[Any], *,
         linger_seconds: float, pending_bytes_max: int, event: Callable[..., None], monotonic: Callable[[], float],
+        refusing: Refusing, free_bytes: Callable[[], int],
     ) -> None:  # fmt: skip
         """routed: how many of the partitions, the first ones, the router reads"""
         self._partitions = partitions
@@ -54,6 +59,10 @@ class Writing:
         self._due: list[float | None] = [None] * len(partitions)
         self._mark_due: list[float | None] = [None] * len(partitions)
         self._retry = [0.0] * len(partitions)
+        self._refusing, self._free_bytes = refusing, free_bytes
+        self._next_look = 0.0
+        self._unlooked_bytes = 0  # written since the last look
+        self._looking = False
 
     def hold(self, link: Any) -> None:
         """Keep the acknowledgements that the link's last packets ask for, until they are true."""
@@ -85,6 +94,10 @@ class Writing:
 
     def start(self, now_us: int, monotonic: float, drain: bool) -> None:
         """Hand to the worker what is due. drain: everything is."""
+        reserve = self._refusing.free_bytes_min
+        if not self._looking and (monotonic >= self._next_look or 0 < reserve < 4 * self._unlooked_bytes):
+            self._next_look, self._unlooked_bytes, self._looking = monotonic + LOOK_SECONDS, 0, True
+            self._indexer.submit(self._free_bytes, self._looked)
         for index, partition in enumerate(self._partitions):
             if self._in_flight[index]:
                 continue
@@ -106,6 +119,15 @@ class Writing:
             if drain or self._urgent[index] or pending >= WRITE_BYTES or due <= monotonic:
                 self._take(index)
 
+    def _looked(self, free_bytes: int, fault: BaseException | None) -> None:
+        self._looking = False
+        if isinstance(fault, OSError):
+            self._refusing.unreachable(fault)
+        elif fault is not None:
+            raise fault
+        else:
+            self._refusing.free(free_bytes)
+
     def _take(self, index: int) -> None:
         group = self._partitions[index].take_group()
         if group is None:
@@ -115,6 +137,7 @@ class Writing:
 
     def _submit(self, index: int, group: Any) -> None:
         self._due[index] = None
+        self._unlooked_bytes += group.bytes
         self._in_flight[index] = True
         self._worker.submit(group.run, lambda _, fault: self._written(index, group, fault))
 
@@ -124,11 +147,16 @@ class Writing:
         if fault is not None:
             raise fault
         failure = partition.complete(group)
+        if partition.offline is not None:
+            self._retry[index] = self._monotonic() + RETRY_SECONDS
+            self._refusing.offline(
+                index, group.offline.errno if group.offline else None, str(partition.offline)
+            )
+            return
         if failure is not None:
             self._event("log.failed", stream=partition.stream, partition=partition.number, why=str(failure))
-            if partition.offline is not None:
-                self._retry[index] = self._monotonic() + RETRY_SECONDS
-                return
+        if group.chunks:
+            self._refusing.online(index)
         if group.chunks:
             self._mark_due[index] = self._monotonic() + MARK_SECONDS
         while (job := partition.take_seal_job()) is not None:

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from commitlog.simulated import SECTOR, SimulatedFiles
+from commitlog.simulated import SimulatedFiles
+from commitlog.simulated_device import SECTOR
 
 
 def with_a_file(content: bytes = b"old" * 1000) -> tuple[SimulatedFiles, int]:

@@ -45,6 +45,7 @@ class Batch:
     count = cython.declare(cython.Py_ssize_t, visibility="readonly")
     frames_len = cython.declare(cython.Py_ssize_t, visibility="readonly")
     flags = cython.declare(cython.uint, visibility="readonly")
+    refusing = cython.declare(cython.bint, visibility="public")
     first_form = cython.declare(cython.uint)
     rows = cython.declare(object)
     frames = cython.declare(object)
@@ -54,6 +55,9 @@ class Batch:
         self.rows = bytearray(32 * 256)
         self.frames = bytearray(1 << 18)
         self.tags = bytearray()
+        self.refusing = (
+            False  # the partition takes nothing from clients: what is for it is left to the decoder
+        )
         self.count = 0
         self.frames_len = 0
         self.flags = CHUNK_UNIFORM
@@ -103,6 +107,7 @@ class Wire:
     published = cython.declare(cython.ulonglong, visibility="public")
     durable_bit = cython.declare(cython.ulonglong, visibility="public")
     noted = cython.declare(bytearray, visibility="public")
+    own = cython.declare(cython.bint, visibility="public")
     stop = cython.declare(cython.int, visibility="readonly")
     fault = cython.declare(cython.int, visibility="readonly")
     fault_text = cython.declare(object, visibility="readonly")
@@ -132,6 +137,7 @@ class Wire:
             0  # the session outlives the broker: which bit of `ack_parts` stands for its journal
         )
         self.noted = bytearray()  # acknowledgements of a durable session, u32 each: head << 16 | packet id
+        self.own = False  # the broker's own messages, which are taken in any case
         self.stop = MORE
         self.fault = 0
         self.fault_text = None
@@ -638,6 +644,15 @@ def cut(
             if wire.v5 and wire.unacknowledged >= wire.receive_maximum:
                 wire.refuse(0x93, "more than %d unacknowledged PUBLISH packets" % wire.receive_maximum)
                 break
+        if batch.refusing and not wire.own:
+            if run_at >= 0:
+                copy(frames, out, buf, run_at, pos - run_at)
+                out += pos - run_at
+                run_at = -1
+            wire.partition = part
+            wire.stop = OTHER
+            wire.frame_bytes = stop - pos
+            break
         # Room: a verbatim run is copied later, so count what it will need.
         row_at = batch.count * 32
         i = out + (stop - run_at if run_at >= 0 else stop - pos) + 65540

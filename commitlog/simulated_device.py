@@ -1,0 +1,127 @@
+"""What `commitlog.simulated` keeps of a file: what is read, what a power loss leaves, and what stands between.
+
+The fault model is told there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+SECTOR = 512
+BLOCK = 4096
+Choose = Callable[[int], int]  # a number from 0 to below n
+
+
+class Disk:
+    """One file's content: `cache` is what is read, `device` what a power loss leaves, `dirty` the sectors between."""
+
+    __slots__ = ("cache", "device", "dirty")
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.cache, self.device = bytearray(content), bytearray(content)
+        self.dirty: set[int] = set()
+
+    def write(self, position: int, data: bytes) -> None:
+        if not data:
+            return
+        end = position + len(data)
+        if len(self.cache) < end:
+            self.cache.extend(bytes(end - len(self.cache)))
+        self.cache[position:end] = data
+        self.dirty.update(range(position // SECTOR, (end + SECTOR - 1) // SECTOR))
+
+    def sync(self, sectors: set[int]) -> None:
+        """Bring these sectors to the device; the others of the dirty ones stay away from it, and count as clean."""
+        if sectors == self.dirty:
+            self.device.extend(bytes(len(self.cache) - len(self.device)))
+        for sector in sectors:
+            at, end = sector * SECTOR, min((sector + 1) * SECTOR, len(self.cache))
+            if len(self.device) < end:
+                self.device.extend(bytes(end - len(self.device)))
+            self.device[at:end] = self.cache[at:end]
+        self.dirty.clear()
+
+
+class Change:
+    """A change of names that is not on the device: `after` holds the new ones, None where a name went."""
+
+    __slots__ = ("after",)
+
+    def __init__(self, after: dict[str, Disk | Directory | None]) -> None:
+        self.after = after
+
+
+class Directory:
+    """names: as they are; device: as a power loss leaves them, when it takes every one of `changes`."""
+
+    __slots__ = ("changes", "device", "names")
+
+    def __init__(self) -> None:
+        self.names: dict[str, Disk | Directory] = {}
+        self.device: dict[str, Disk | Directory] = {}
+        self.changes: list[Change] = []
+
+    def change(self, after: dict[str, Disk | Directory | None]) -> None:
+        self.changes.append(Change(after))
+        apply(self.names, after)
+
+    def sync(self) -> None:
+        self.device = dict(self.names)
+        self.changes.clear()
+
+
+def apply(names: dict[str, Disk | Directory], after: dict[str, Disk | Directory | None]) -> None:
+    for name, node in after.items():
+        if node is None:
+            names.pop(name, None)
+        else:
+            names[name] = node
+
+
+def torn_together(disk: Disk, sector_bytes: int) -> list[list[int]]:
+    """The dirty sectors, as a power loss takes or leaves them."""
+    if sector_bytes == SECTOR:
+        return [[sector] for sector in sorted(disk.dirty)]
+    whole: dict[int, list[int]] = {}
+    for sector in sorted(disk.dirty):
+        whole.setdefault(sector * SECTOR // sector_bytes, []).append(sector)
+    return list(whole.values())
+
+
+def survived(disk: Disk, choose: Choose, sector_bytes: int) -> Disk:
+    """What the device has after a power loss."""
+    how = choose(4) if disk.dirty else 0  # none of the sectors, all, or each by a choice of its own
+    content = bytearray(disk.device)
+    for sectors in torn_together(disk, sector_bytes) if how else []:
+        if how > 1 and not choose(2):
+            continue
+        for sector in sectors:
+            at, end = sector * SECTOR, min((sector + 1) * SECTOR, len(disk.cache))
+            content.extend(bytes(max(0, end - len(content))))
+            content[at:end] = disk.cache[at:end]
+    return Disk(bytes(content))
+
+
+def one_loss(number: int) -> Choose:
+    """Of the 2 ** at_stake() losses that are possible, this one: a bit for each thing at stake."""
+
+    def choose(n: int) -> int:
+        nonlocal number
+        if n == 4:
+            return 3
+        number, bit = number >> 1, number & 1
+        return bit
+
+    return choose
+
+
+def blocks(size: int) -> int:
+    """The bytes that a file of this size takes."""
+    return (size + BLOCK - 1) // BLOCK * BLOCK
+
+
+def taken(directory: Directory) -> int:
+    """The bytes that all files take."""
+    return sum(
+        taken(node) if isinstance(node, Directory) else blocks(len(node.cache))
+        for node in directory.names.values()
+    )

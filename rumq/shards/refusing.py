@@ -1,0 +1,107 @@
+"""What publishers are told while a partition cannot keep what they send. Why: docs/decisions/0007-a-full-disk.md.
+
+A partition takes nothing while it is offline (its disk refused a group, and the new segment too), and all take nothing
+while less than `free_bytes_min` is free, so that what the broker writes for itself still has room. An MQTT 5 client is
+told with a reason code and goes on. An older one cannot be told: it gets no acknowledgement, and when the log takes
+records again its connection is closed, so that it connects anew and sends again what was not acknowledged, in order.
+
+Knows no file and no thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from commitlog.faults import FULL, while_running
+from rumq.mqtt import packets as p
+from rumq.mqtt.reasons import Reason
+
+FREED = 1.25  # as many times the least must be free before records are taken again
+
+
+class Refusing:
+    """The partitions of a shard, and those of their publishers who were not answered."""
+
+    def __init__(
+        self, partitions: list[Any], batches: list[Any], event: Callable[..., None], free_bytes_min: int
+    ) -> None:
+        """partitions: all that are written; batches: as `cut` fills them, of the first partitions; free_bytes_min: 0 takes records to the last byte"""
+        self._partitions = partitions
+        self._batches = batches
+        self._event = event
+        self.free_bytes_min = free_bytes_min
+        self._offline: dict[int, int] = {}  # partition -> errno
+        self.is_full = False
+        self.is_unreachable = False
+        self._refused = 0
+        self._unanswered: dict[Any, int] = {}  # link -> the partition that did not take its message
+
+    def offline(self, index: int, number: int | None, why: str) -> None:
+        """A partition of the store can write nothing; told once. number: the errno, if it was one"""
+        if index in self._offline:
+            return
+        self._offline[index] = number or 0
+        partition = self._partitions[index]
+        self._event("log.offline", stream=partition.stream, partition=partition.number, why=why)
+        self._tell_batches()
+
+    def online(self, index: int) -> None:
+        """A group of the partition was written."""
+        if index not in self._offline:
+            return
+        del self._offline[index]
+        partition = self._partitions[index]
+        self._event(
+            "log.online", stream=partition.stream, partition=partition.number, refused=self._take_refused()
+        )
+        self._tell_batches()
+
+    def unreachable(self, fault: OSError) -> None:
+        """The data directory is not where it was: what is written to open files may be lost with them."""
+        if not self.is_unreachable:
+            self.is_unreachable = True
+            self._event("log.unreachable", why=f"{fault}: {while_running(fault)}")
+            self._tell_batches()
+
+    def free(self, free_bytes: int) -> None:
+        """The data directory is there, and so much is free on its disk."""
+        least = self.free_bytes_min
+        if self.is_unreachable:
+            self.is_unreachable = False
+            self._event("log.reachable", refused=self._take_refused())
+            self._tell_batches()
+        if free_bytes < least and not self.is_full:
+            self.is_full = True
+            self._event("log.full", free_bytes=free_bytes, free_bytes_min=least)
+            self._tell_batches()
+        elif self.is_full and free_bytes >= least * FREED:
+            self.is_full = False
+            self._event("log.freed", free_bytes=free_bytes, refused=self._take_refused())
+            self._tell_batches()
+
+    def refuse(self, link: Any, packet: p.Publish, index: int) -> None:
+        """Answer a PUBLISH for a partition that takes none: it is not stored, and nobody gets it."""
+        self._refused += 1
+        if not packet.qos:
+            return
+        if link.version != 5:
+            self._unanswered[link] = index
+            return
+        is_full = self.is_full or self._offline.get(index) in FULL
+        reason = Reason.QUOTA_EXCEEDED if is_full else Reason.IMPLEMENTATION_SPECIFIC_ERROR
+        why = "the broker's disk is full" if is_full else "the broker's disk fails"
+        kind = p.Puback if packet.qos == 1 else p.Pubrec
+        assert packet.packet_id is not None
+        link.wire.acks += link.explained(kind(packet.packet_id, reason), why)
+
+    def _tell_batches(self) -> None:
+        for index, batch in enumerate(self._batches):
+            batch.refusing = self.is_full or self.is_unreachable or index in self._offline
+        for link in [link for link, index in self._unanswered.items() if not self._batches[index].refusing]:
+            del self._unanswered[link]
+            # It sends again what was not acknowledged, when it is back; what came after it must not come before.
+            link.dismiss(Reason.SERVER_BUSY)
+
+    def _take_refused(self) -> int:
+        refused, self._refused = self._refused, 0
+        return refused

@@ -1,0 +1,104 @@
+"""One whole shard over a simulated disk: its clients are byte strings, its clock is a number, its threads are waited for."""
+
+import select
+from typing import Any
+
+from commitlog import StreamSpec, open_store
+from commitlog.simulated import SimulatedFiles
+from rumq.mqtt.topics import matches
+from rumq.session.limits import Limits
+from rumq.shards.driver import Driver
+from rumq.shards.restoring import restore
+from tests.commitlog.records import DEAD, NOW, numbers
+from tests.conformance import wire
+from tests.conformance.replies import decode, frame_size
+from tests.conformance.wire import Packet
+
+STREAMS = [StreamSpec("other", ("other/#",)), StreamSpec("main", ("#",))]
+STATE = StreamSpec("_state", (), 1, "disk", 1 << 20, 86_400)
+
+
+class Client:
+    """A connection to the shard. heard: what was sent to it and not taken yet; closed: by the broker."""
+
+    def __init__(self, shard: "Shard", client_id: str, version: int, **connect: Any) -> None:
+        self.shard, self.version = shard, version
+        self.room, self.refused, self.peer = 1 << 20, False, "test"
+        self.closed = False
+        self._bytes = bytearray()
+        self.link = shard.driver.welcome(self)
+        self.say(wire.connect(client_id, version, **connect))
+        assert [packet.kind for packet in self.take()] == [wire.Kind.CONNACK]
+
+    def say(self, *packets: bytes) -> None:
+        data = b"".join(packets)
+        assert self.link.receive(data, 0, len(data)) == len(data)
+        self.shard.settle()
+
+    def take(self) -> list[Packet]:
+        packets = []
+        while (size := frame_size(bytes(self._bytes[:5]))) is not None:
+            head, whole = size
+            packets.append(decode(self._bytes[0], bytes(self._bytes[head:whole]), self.version))
+            del self._bytes[:whole]
+        return packets
+
+    # What the link sees of its connection
+
+    def write(self, data: Any, owner: object = None) -> None:
+        self._bytes += data
+
+    def waits(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Shard:
+    def __init__(self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, **main: Any) -> None:
+        """main: of the stream that keeps most topics"""
+        self.files = files
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.now_us, self.monotonic = NOW, 1000.0
+        streams = [STREAMS[0], StreamSpec("main", ("#",), **main)]
+        self.store = open_store(
+            files, "data", streams, matches=matches, now_us=NOW, holder=DEAD, random=numbers(seed), internal=STATE,
+            direct_bytes_min=1 << 30, hot_bytes_max=0,
+        )  # fmt: skip
+        self.driver = Driver(
+            self.store,
+            Limits(),
+            event=lambda name, **fields: self.events.append((name, fields)),
+            linger_seconds=0.0,
+            free_bytes_min=free_bytes_min,
+            clock=lambda: (self.now_us, self.monotonic),
+        )
+        restore(self.driver)
+        self.settle()
+
+    def settle(self) -> None:
+        """Turns, until no thread has anything to do."""
+        driver = self.driver
+        workers = (driver.writer, driver.reader)
+        while True:
+            driver.begin_turn()
+            driver.end_turn()
+            busy = [worker.fd for worker in workers if worker.pending]
+            if not busy:
+                return
+            select.select(busy, [], [])
+            for worker in workers:
+                worker.finish()
+
+    def after(self, seconds: float) -> None:
+        self.now_us += round(seconds * 1e6)
+        self.monotonic += seconds
+        self.settle()
+
+    def told(self, *names: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.events if name in names]
+
+    def end(self) -> None:
+        for worker in (self.driver.writer, self.driver.reader):
+            worker.stop()
