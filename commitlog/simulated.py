@@ -14,8 +14,9 @@ What it models, harsher than most real ones and never kinder:
   written until the power goes, so reading back proves nothing.
 - A kill loses nothing but open files and locks.
 - Errors are injected by call number, from a plan that can be replayed: `fail` maps the number of a call that changes
-  something (from 0, in order) to its errno, and `broken` is an errno that every such call meets whose path begins with `broken_under`. Calls that only look
-  (open, read, size, names) are counted apart, in `looks`, and fail by `fail_looks`.
+  something (from 0, in order) to its errno, and `broken` is an errno that every such call meets whose path begins
+  with `broken_under`. Calls that only look (open, read, size, names) are counted apart, in `looks`, and fail by
+  `fail_looks`.
 - The disk has `room_bytes` for files, in whole blocks of 4,096; None is without end. A write for which there is not
   room enough writes what fits and fails with ENOSPC. Changes inside a file's blocks need none. A file that goes gives
   its blocks back at once. Names need no room.

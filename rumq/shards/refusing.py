@@ -25,7 +25,10 @@ class Refusing:
     def __init__(
         self, partitions: list[Any], batches: list[Any], event: Callable[..., None], free_bytes_min: int
     ) -> None:
-        """partitions: all that are written; batches: as `cut` fills them, of the first partitions; free_bytes_min: 0 takes records to the last byte"""
+        """partitions: all that are written; batches: as `cut` fills them, of the first partitions
+
+        free_bytes_min: 0 takes records to the last byte
+        """
         self._partitions = partitions
         self._batches = batches
         self._event = event

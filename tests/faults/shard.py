@@ -1,4 +1,4 @@
-"""One whole shard over a simulated disk: its clients are byte strings, its clock is a number, its threads are waited for."""
+"""One whole shard over a simulated disk: clients are byte strings, the clock is a number, threads are waited for."""
 
 import select
 from typing import Any
