@@ -2,9 +2,11 @@
 
 It takes a free port by itself (port 0) and says which in its events. Knows no MQTT."""
 
+import contextlib
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -45,25 +47,47 @@ class Rumqd:
 
     # --- its life
 
+    def command(self) -> list[str]:
+        return [*self._before, *run_command("--data", str(self.data), *self.flags)]
+
     def start(self) -> None:
         """Return once it accepts clients. raises: AssertionError with its last words when it never does"""
+        self._launch()
+        self.address = Address("127.0.0.1", self.event("broker.ready")["port"])
+
+    def try_start(self) -> bool:
+        """Start it; False if it was killed (by itself) before it accepted clients."""
+        self._launch()
+        with self._heard:
+            self._heard.wait_for(lambda: self._ended or self.named("broker.ready"), SECONDS_MAX)
+        if not self.named("broker.ready"):
+            assert self.process.wait(SECONDS_MAX) == -signal.SIGKILL, self.events[-5:]
+            return False
+        self.address = Address("127.0.0.1", self.event("broker.ready")["port"])
+        return True
+
+    def _launch(self) -> None:
         if self._listener is not None:
             # The end of the last process must not be taken for the end of this one.
             self._listener.join(SECONDS_MAX)
         self.events, self._ended = [], False
         self._process = subprocess.Popen(
-            [*self._before, *run_command("--data", str(self.data), *self.flags)],
+            self.command(),
             stderr=subprocess.PIPE,
             env=ENVIRONMENT,
         )
         self._listener = threading.Thread(target=self._hear, args=(self._process,), daemon=True)
         self._listener.start()
-        self.address = Address("127.0.0.1", self.event("broker.ready")["port"])
 
     def kill(self) -> None:
         """kill -9: nothing is flushed, nobody is told."""
         self.process.kill()
         self.process.wait()
+
+    def wait_for_death(self, seconds: float) -> None:
+        """Give it so long to die by itself."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
 
     def stop(self) -> int:
         """SIGTERM; returns the exit status."""
