@@ -74,13 +74,14 @@ class PartitionView:
         if held and listed.segments and listed.segments[0].base_lsn > (listed.first_lsn or 0):
             listed = self._listing()  # retention may have taken some while we looked
         self.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
+        taken = False
         for found in listed.segments:
             try:
                 self._take(found)
             except FileNotFoundError:
-                pass  # retention took it while we looked
+                taken = True  # by retention, while we looked
         base_lsn = self._segments[0].base_lsn if self._segments else 0
-        self.first_lsn = base_lsn if listed.first_lsn is None else listed.first_lsn
+        self.first_lsn = base_lsn if listed.first_lsn is None or taken else listed.first_lsn
         self.end_lsn = max((s.end_lsn or 0 for s in self._segments), default=self.first_lsn)
         if not held:
             self.end_lsn = max(self.end_lsn, listed.ended_lsn)

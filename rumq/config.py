@@ -103,6 +103,9 @@ class Log(Struct, frozen=True, kw_only=True):
         int,
         number("publishers are refused while less than this is free on the disk", "bytes", 0, 64 * GIB),
     ] = 64 * MIB
+    scrub_bytes_per_second: Annotated[
+        int, number("how fast finished segments are read again to find damage", "bytes/s", 0, 64 * GIB)
+    ] = 4 * MIB
     hot_bytes_max: Annotated[
         int,
         number("newest records kept in memory, so that live subscribers need no disk", "bytes", 0, 64 * GIB),

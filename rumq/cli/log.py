@@ -6,7 +6,7 @@ from rumq.cli.connection_flags import positive
 from rumq.cli.message_format import HELP, JSON
 
 NAME = "log"
-LINE = "look into a data directory: ls, read, verify"
+LINE = "look into a data directory: ls, read, export, verify"
 ABOUT = """\
 Look into a data directory, with its broker on or off: nothing is locked or written. What is read is what is
 known to be on disk, which may be a moment behind a running broker.
@@ -17,6 +17,7 @@ examples:
   rumqd log ls --data /var/lib/rumq --json
   rumqd log read --topic 'plant/#' --from -1h    as `rumqd sub --from`, without a broker
   rumqd log read --topic plant/7/temp --from 1000 --count 10 --json
+  rumqd log export --topic 'plant/#' --from -1d --to plant.parquet
   rumqd log verify && echo sound                 every checksum of every record
 """
 READ_EXAMPLES = f"""\
@@ -26,6 +27,14 @@ examples:
   rumqd log read --topic plant/7/temp --from 1000 --count 10 -F '%o %I %p'
 
 {HELP}
+"""
+EXPORT_EXAMPLES = """\
+examples:
+  rumqd log export > all.jsonl
+  rumqd log export --topic 'plant/#' --from 2026-11-01 --until 2026-12-01 --to november.parquet
+  rumqd log export --topic plant/7/temp --from 1000 --until 2000
+
+exit status: 0 done; 1 something could not be read, which is told, or the file could not be written
 """
 DEFAULT_FORMAT = "%I %t %p"
 
@@ -63,6 +72,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     lines.add_argument("--json", action="store_const", const=JSON, dest="format", help="-F %%j")
     read.set_defaults(run=run_read)
 
+    saved = command("export", "write records to a file, as JSON lines or Parquet", EXPORT_EXAMPLES)
+    saved.add_argument("-t", "--topic", metavar="FILTER", default="#", help="only topics that it matches [#]")
+    saved.add_argument(
+        "--from", dest="start", metavar="FROM", default="earliest", help="as for `rumqd log read` [earliest]"
+    )
+    saved.add_argument("--until", metavar="UNTIL", help="up to there, likewise [all that is on disk]")
+    saved.add_argument("--to", metavar="FILE", default="-", help="- for standard output [-]")
+    saved.add_argument(
+        "--format",
+        choices=("jsonl", "parquet"),
+        help="[by the file's name: parquet for .parquet, else jsonl]",
+    )
+    saved.set_defaults(run=run_export)
+
     verify = command(
         "verify", "check every checksum; exit status 0 if all is sound, 1 if anything is damaged"
     )
@@ -80,6 +103,13 @@ def run_read(args: argparse.Namespace) -> int:
     from rumq.cli.log_reading import print_records
 
     return print_records(args.data, args.topic, args.start, args.stream, args.count, args.format)
+
+
+def run_export(args: argparse.Namespace) -> int:
+    from rumq.cli.log_export import export
+
+    parquet = args.format == "parquet" if args.format else args.to.endswith(".parquet")
+    return export(args.data, args.topic, args.start, args.until, args.to, parquet=parquet)
 
 
 def run_verify(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rumq.cli import ask, log, pub, sub
+from rumq.cli import ask, backup, doctor, log, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -107,8 +107,8 @@ def prepared(argv: Sequence[str]) -> list[str]:
         arguments.insert(0, "run")
     joined: list[str] = []
     for argument in arguments:
-        if joined and joined[-1] == "--from":
-            joined[-1] = f"--from={argument}"  # argparse takes -1h for an option
+        if joined and joined[-1] in ("--from", "--until"):
+            joined[-1] = f"{joined[-1]}={argument}"  # argparse takes -1h for an option
         else:
             joined.append(argument)
     return joined
@@ -159,6 +159,18 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(ask.NAME, ask.LINE, ask.ABOUT, ask.EXAMPLES)
     ask.add_arguments(made)
     made.set_defaults(run=ask.run)
+
+    saved = command("backup", backup.BACKUP_LINE, backup.BACKUP_ABOUT, backup.BACKUP_EXAMPLES)
+    backup.add_backup_arguments(saved)
+    saved.set_defaults(run=backup.run_backup)
+
+    restored = command("restore", backup.RESTORE_LINE, backup.RESTORE_ABOUT, backup.RESTORE_EXAMPLES)
+    backup.add_restore_arguments(restored)
+    restored.set_defaults(run=backup.run_restore)
+
+    examined = command("doctor", doctor.LINE, doctor.ABOUT, doctor.EXAMPLES)
+    doctor.add_arguments(examined)
+    examined.set_defaults(run=doctor.run)
 
     config = command("config", "print the settings in force and their sources", CONFIG_ABOUT, CONFIG_EXAMPLES)
     add_setting_flags(config)

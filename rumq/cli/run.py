@@ -29,7 +29,9 @@ from rumq.shards.counter import serve
 from rumq.shards.driver import Driver
 from rumq.shards.loop import Loop
 from rumq.shards.restoring import restore
+from rumq.shards.scrubbing import Scrubbing
 from rumq.shards.telling import tell
+from rumq.shards.worker import Worker
 
 STOP_SECONDS_MAX = 30.0
 SWITCH_SECONDS = 0.0005
@@ -59,6 +61,16 @@ def run(settings: Settings) -> int:
     for worker in (driver.writer, driver.reader):
         pump.watch(worker.fd, worker.finish)
     restore(driver)
+    scrubber = Worker("rumq-scrub")
+    pump.watch(scrubber.fd, scrubber.finish)
+    Scrubbing(
+        RealFiles(),
+        store.partitions,
+        scrubber,
+        settings.log.scrub_bytes_per_second,
+        event=tell,
+        later=driver.later,
+    ).begin()
     listeners = bound(settings, pump, driver, connections_max(settings, len(store.partitions)))
     # What is here now stays: the collector need not look at it again, and cycles are rare on the hot path.
     gc.collect()
@@ -86,6 +98,7 @@ def run(settings: Settings) -> int:
     loop.run(main)
     driver.writer.stop()
     driver.reader.stop()
+    scrubber.stop()
     pump.close()
     store.close()
     tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=0)

@@ -49,6 +49,10 @@ class Episode:
     def run(self, kills: int) -> list[str]:
         """Kill it so often, then let everything come to an end; returns what is wrong."""
         try:
+            self.broker.start()
+            for subscriber in self.subscribers:
+                subscriber.subscribe(self.broker.address)
+            self.broker.kill()
             for _ in range(kills):
                 self._live_and_die()
             return self.ledger.faults + self._end()

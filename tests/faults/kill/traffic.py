@@ -83,20 +83,23 @@ class Subscriber:
 
     def __init__(self, name: str, qos: int, ledger: Ledger, lazy: int) -> None:
         self.name, self.qos, self.ledger, self.lazy = name, qos, ledger, lazy
-        self.known = False
         self.released: set[int] = set()  # QoS 2 packet ids that were received and not released yet
         self.done = threading.Event()
         self._owed: list[bytes] = []
+
+    def subscribe(self, address: Address) -> None:
+        """Before anything is published: from SUBACK on everything is owed to it."""
+        with Peer(address, deadline_s=20) as peer:
+            peer.connect(self.name, clean=False, properties=LASTING)
+            assert peer.subscribe("t/#", qos=self.qos) == [self.qos]
 
     def run(self, address: Address) -> None:
         self._owed.clear()
         with Peer(address, deadline_s=20) as peer:
             connack = peer.connect(self.name, clean=False, properties=LASTING)
-            if self.known and not connack.session_present:
+            if not connack.session_present:
                 self.ledger.faults.append(f"the session of {self.name} is gone")
-            if not self.known:
-                peer.subscribe("t/#", qos=self.qos)
-                self.known = True
+                return
             while not self.done.is_set():
                 self._take(peer, peer.receive())
 

@@ -1,0 +1,175 @@
+"""A copy of a data directory that opens by itself, made while a broker writes. docs/operating.md, "Backup".
+
+What is finished never changes, so it is linked or copied once; of the segment that is being written the copy has a
+whole prefix, which recovery reads as it reads the tail after a kill. The broker's own records (`_state`) come first:
+then no session is ahead of its messages. Takes no lock in the source, and writes nothing there."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from typing import NamedTuple
+
+from commitlog.errors import StoreError
+from commitlog.files import Files, RealFiles, replace_file
+from commitlog.manifest import NAME as MANIFEST
+from commitlog.reader import LogReader, PartitionView
+
+LABEL = "BACKUP"  # written last: what has none is not finished
+COPY_BYTES = 1 << 20
+TRIES_MAX = 5  # retention may take a segment while it is being copied
+
+
+class Copied(NamedTuple):
+    """What a backup has now. copied, linked, kept: files; kept: they were there from an earlier backup."""
+
+    partitions: dict[str, int]
+    copied: int
+    linked: int
+    kept: int
+    bytes: int
+
+
+class Backup:
+    """Copies `source` to `target`; into an earlier backup of the same log only what is new."""
+
+    def __init__(self, source: str, target: str, files: Files | None = None) -> None:
+        self._files = files or RealFiles()
+        self.source, self.target = source, target
+        self._copied = self._linked = self._kept = self._bytes = 0
+
+    def run(self, now: str) -> Copied:
+        """now: the time to put on the label. raises: OSError, StoreError, FileNotFoundError for no data directory"""
+        views = LogReader(self._files, self.source).partitions(internal=True)
+        self._check_target()
+        os.makedirs(self.target, exist_ok=True)
+        label = f"{self.target}/{LABEL}"
+        if os.path.exists(label):
+            os.unlink(label)
+            sync_directory(self.target)
+        ends = {}
+        for view in sorted(views, key=lambda v: (not v.stream.startswith("_"), v.name)):
+            ends[view.name] = self._partition(view)
+        self._copy(f"{self.source}/FORMAT", f"{self.target}/FORMAT")
+        done = Copied(ends, self._copied, self._linked, self._kept, self._bytes)
+        said = {"made": now, "next_lsn": ends}
+        replace_file(RealFiles(), label, json.dumps(said, indent=1).encode() + b"\n")
+        return done
+
+    def _check_target(self) -> None:
+        if os.path.exists(f"{self.target}/LOCK"):
+            raise StoreError(self.target, "it is a broker's data directory, not a backup: name another")
+        if (
+            os.path.isdir(self.target)
+            and os.listdir(self.target)
+            and not os.path.exists(f"{self.target}/FORMAT")
+        ):
+            known = {LABEL, *self._streams()}
+            if strangers := sorted(set(os.listdir(self.target)) - known):
+                raise StoreError(
+                    self.target, f"it holds {strangers[0]!r}, which is no backup: name an empty one"
+                )
+
+    def _streams(self) -> list[str]:
+        return [name for name in os.listdir(self.source) if os.path.isdir(f"{self.source}/{name}")]
+
+    def _partition(self, view: PartitionView) -> int:
+        there = self.target + view.directory.removeprefix(self.source)
+        os.makedirs(there, exist_ok=True)
+        for _ in range(TRIES_MAX):
+            try:
+                self._segments(view.directory, there)
+                break
+            except FileNotFoundError:
+                continue  # retention took one: begin with the new manifest
+        else:
+            raise StoreError(
+                view.directory, "segments go faster than they can be copied: make retention longer"
+            )
+        above = there
+        while above != self.target:
+            sync_directory(above)
+            above = os.path.dirname(above)
+        return PartitionView(
+            self._files, there, view.stream, view.generation, view.number, held=False
+        ).end_lsn
+
+    def _segments(self, here: str, there: str) -> None:
+        # The manifest first: a segment that it does not know yet is adopted, one that it knows must be there.
+        self._copy(f"{here}/{MANIFEST}", f"{there}/{MANIFEST}")
+        names = set(os.listdir(here))
+        for name in sorted(names):
+            if name.endswith((".seg", ".idx")):
+                finished = f"{name.removesuffix('.seg')}.idx" in names or name.endswith(".idx")
+                self._file(f"{here}/{name}", f"{there}/{name}", finished=finished)
+        if "topics.snap" in names:
+            self._copy(f"{here}/topics.snap", f"{there}/topics.snap")
+        for name in sorted(set(os.listdir(there)) - names):
+            os.unlink(f"{there}/{name}")
+
+    def _file(self, here: str, there: str, *, finished: bool) -> None:
+        """finished: it will not grow any more"""
+        if os.path.exists(there):
+            if finished and os.path.getsize(there) == os.path.getsize(here):
+                self._kept += 1
+                return
+            os.unlink(there)
+        if finished:
+            try:
+                os.link(here, there)
+                self._linked += 1
+                return
+            except OSError as fault:
+                if fault.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
+                    raise
+        self._copy(here, there)
+
+    def _copy(self, here: str, there: str) -> None:
+        """A whole file, which is there and synced, or not there."""
+        with open(here, "rb") as source, open(f"{there}.new", "wb") as copy:
+            while piece := source.read(COPY_BYTES):
+                copy.write(piece)
+                self._bytes += len(piece)
+            copy.flush()
+            os.fsync(copy.fileno())
+        os.replace(f"{there}.new", there)
+        self._copied += 1
+
+
+def restore(backup: str, data: str) -> int:
+    """Make a data directory from a backup; returns how many files. The backup stays as it is.
+
+    raises: StoreError when the backup is none, or `data` is not empty; OSError"""
+    if not os.path.exists(f"{backup}/{LABEL}"):
+        raise StoreError(backup, "no finished backup (it has no BACKUP file): run `rumqd backup` again")
+    if os.path.isdir(data) and os.listdir(data):
+        raise StoreError(data, "it is not empty: restore into a new directory")
+    count = 0
+    for folder, _, names in sorted(os.walk(backup)):
+        there = data + folder.removeprefix(backup)
+        os.makedirs(there, exist_ok=True)
+        for name in sorted(names):
+            if name in (LABEL, "FORMAT"):
+                continue
+            copy_synced(f"{folder}/{name}", f"{there}/{name}")
+            count += 1
+        sync_directory(there)
+    # Last: without it the directory is none, should this be interrupted.
+    copy_synced(f"{backup}/FORMAT", f"{data}/FORMAT")
+    sync_directory(data)
+    sync_directory(os.path.dirname(os.path.abspath(data)))
+    return count + 1
+
+
+def copy_synced(here: str, there: str) -> None:
+    # Never a link: the broker that opens the copy may sync and add to what it finds.
+    with open(here, "rb") as source, open(there, "wb") as copy:
+        while piece := source.read(COPY_BYTES):
+            copy.write(piece)
+        copy.flush()
+        os.fsync(copy.fileno())
+
+
+def sync_directory(path: str) -> None:
+    RealFiles().sync_directory(path)

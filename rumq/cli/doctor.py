@@ -1,0 +1,194 @@
+"""`rumqd doctor`: what is wrong with a data directory, and what to do about it, in words.
+
+Looks and never touches. Refuses to know how the files are laid out."""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LINE = "say what is wrong with a data directory, and what to do"
+ABOUT = """\
+Look at a data directory, and at what a broker needs of this machine: may it be written, is it in use, is there room,
+are all records what they were written as, does the clock make sense. Nothing is changed.
+"""
+EXAMPLES = """\
+examples:
+  rumqd doctor --data /var/lib/rumq
+  rumqd doctor --quick                           without reading every record
+
+exit status: 0 nothing is wrong; 1 something is
+"""
+FREE_BYTES_MIN = 1 << 30
+DESCRIPTORS_MIN = 4096
+CLOCK_SECONDS_MAX = 60.0
+LEFT_OVER = (".new",)
+
+
+class Complaint(NamedTuple):
+    """wrong: what was seen; do: the way out. serious: the exit status tells of it."""
+
+    wrong: str
+    do: str
+    serious: bool = True
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="[rumq-data]")
+    parser.add_argument("--quick", action="store_true", help="do not read every record")
+    parser.add_argument("--json", action="store_true", help="one JSON object a complaint")
+
+
+def run(args: argparse.Namespace) -> int:
+    serious = 0
+    for complaint in examine(args.data.rstrip("/"), quick=args.quick, now=time.time()):
+        serious += complaint.serious
+        if args.json:
+            print(json.dumps(complaint._asdict()), flush=True)
+        else:
+            print(
+                f"{'wrong' if complaint.serious else 'note'}: {complaint.wrong}\n   do: {complaint.do}",
+                flush=True,
+            )
+    if not args.json and not serious:
+        print("nothing is wrong" if not args.quick else "nothing is wrong as far as a quick look tells")
+    return 1 if serious else 0
+
+
+def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
+    """now: seconds since 1970"""
+    yield from of_this_machine()
+    if not os.path.isdir(data):
+        yield Complaint(f"{data} is not there, or no directory", "name the data directory with --data")
+        return
+    found = of_the_directory(data)
+    yield from found
+    if any(c.serious for c in found if c.do.startswith("stop here")):
+        return
+    from commitlog import RealFiles
+    from commitlog.reader import LogReader
+
+    try:
+        views = LogReader(RealFiles(), data).partitions(internal=True)
+    except FileNotFoundError:
+        if os.listdir(data):
+            yield Complaint(
+                f"{data} has files, but no FORMAT: it is no data directory of rumq, or its making was interrupted",
+                "look at what is in it; if nothing is needed, remove it and start rumqd",
+            )
+        return
+    newest = 0
+    for view in views:
+        for unreadable in view.unreadable:
+            yield Complaint(
+                f"{view.name}: {unreadable}",
+                "bring the file back from a backup (rumqd restore), or leave it: the range is told as a gap",
+            )
+        for segment in view.segments():
+            newest = max(newest, segment.last_ts if segment.places else 0)
+    if newest / 1e6 > now + CLOCK_SECONDS_MAX:
+        yield Complaint(
+            f"the newest record is {newest / 1e6 - now:,.0f} s in the future: this machine's clock is behind, "
+            "or was ahead when it was written",
+            "set the clock; until then new records carry that time, and retention by age waits",
+        )
+    if not quick:
+        yield from of_the_records(data)
+
+
+def of_this_machine() -> Iterator[Complaint]:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS_MIN:
+        yield Complaint(
+            f"a process may open {hard} files here, and every client is one",
+            "raise the hard limit: LimitNOFILE= in the systemd unit, or nofile in /etc/security/limits.conf",
+            serious=False,
+        )
+
+
+def of_the_directory(data: str) -> list[Complaint]:
+    found = []
+    if not os.access(data, os.W_OK | os.X_OK):
+        found.append(
+            Complaint(
+                f"{data} may not be written by this user", "change its owner, or run as the user who may"
+            )
+        )
+    if os.path.exists(f"{data}/FORMAT"):
+        with open(f"{data}/FORMAT", "rb") as file:
+            said = file.read(64).decode(errors="replace").strip()
+        from commitlog.store import FORMAT
+
+        if said != FORMAT:
+            found.append(
+                Complaint(
+                    f"its format is {said!r}, this version reads {FORMAT!r}",
+                    "stop here: use the rumq that wrote it",
+                )
+            )
+    holder = holder_of(data)
+    if holder:
+        found.append(
+            Complaint(f"a broker holds it ({holder})", "nothing, if it is meant to run", serious=False)
+        )
+    free = shutil.disk_usage(data).free
+    if free < FREE_BYTES_MIN:
+        found.append(
+            Complaint(
+                f"{free / 2**20:,.0f} MiB are free on its disk",
+                "make room, or set log.retention_bytes_max so that the log stays within what there is",
+            )
+        )
+    for folder, _, names in os.walk(data):
+        for name in names:
+            if name.endswith(LEFT_OVER):
+                found.append(
+                    Complaint(
+                        f"{folder}/{name} is left over from something that was interrupted",
+                        "nothing: it is not read, and replaced when it is written again",
+                        serious=False,
+                    )
+                )
+    return found
+
+
+def holder_of(data: str) -> str:
+    """Who holds the directory, or an empty text."""
+    import fcntl
+
+    try:
+        handle = os.open(f"{data}/LOCK", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return os.read(handle, 64).decode(errors="replace").strip() or "it does not say who"
+    finally:
+        os.close(handle)
+    return ""
+
+
+def of_the_records(data: str) -> Iterator[Complaint]:
+    from commitlog import RealFiles
+    from commitlog.verify import verify
+
+    ways = {
+        "error": "the records named are lost; all others are read. Restore them from a backup if there is one, "
+        "and look at the disk (smartctl -a): one flipped bit is seldom the last",
+        "warning": "nothing: the broker makes it again from the segments",
+        "note": "nothing: it is what a kill or a power loss leaves, and nobody was promised it",
+    }
+    for finding in verify(RealFiles(), data):
+        lost = ""
+        if finding.next_lsn > finding.base_lsn:
+            lost = f" (records {finding.base_lsn} to {finding.next_lsn - 1})"
+        yield Complaint(
+            f"{finding.partition}: {finding.where}: {finding.what}{lost}",
+            ways[finding.severity],
+            serious=finding.severity == "error",
+        )

@@ -1,0 +1,125 @@
+"""`rumqd log export`: records as JSON lines or as a Parquet file, whole or not at all.
+
+Refuses to know how the log's files are laid out."""
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from commitlog import Gap
+from rumq.cli.log_reading import first_lsn, opened, records
+from rumq.cli.message_format import Shown
+from rumq.errors import RumqError
+
+ROWS_A_GROUP = 65_536
+
+
+def export(data: str, topic_filter: str, start: str, until: str | None, to: str, *, parquet: bool) -> int:
+    """Write the records; returns 1 when some could not be read, which is told on standard error.
+
+    to: a path, or "-" for standard output. raises: RumqError"""
+    gaps: list[str] = []
+    rows = every(data, topic_filter, start, until, gaps)
+    if parquet and to == "-":
+        raise RumqError("a Parquet file needs a name: give --to FILE")
+    if to == "-":
+        write_lines(rows, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        in_place(to, lambda out: (write_parquet if parquet else write_lines)(rows, out))
+    for gap in gaps:
+        print(f"rumqd log: {gap}", file=sys.stderr)
+    return 1 if gaps else 0
+
+
+def in_place(path: str, write: Any) -> None:
+    """Have a file appear whole and synced, or not at all."""
+    temporary = f"{path}.new"
+    try:
+        with open(temporary, "wb") as out:
+            write(out)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+    except OSError as fault:
+        raise RumqError(f"cannot write {path}: {fault.strerror or fault}") from None
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def every(
+    data: str, topic_filter: str, start: str, until: str | None, gaps: list[str]
+) -> Iterator[dict[str, Any]]:
+    """Each record of each partition in its order, from `start` up to (not with) `until`."""
+    for view in opened(data).partitions():
+        stop = view.end_lsn if until is None else min(view.end_lsn, first_lsn(view, topic_filter, until))
+        for found in view.chunks(first_lsn(view, topic_filter, start), stop):
+            if isinstance(found, Gap):
+                gaps.append(f"{view.name}: records {found.base_lsn} to {found.next_lsn - 1}: {found.why}")
+                continue
+            yield from (row(shown) for shown in records(view, found, topic_filter) if (shown.lsn or 0) < stop)
+
+
+def row(shown: Shown) -> dict[str, Any]:
+    """payload: text where it is UTF-8, else base64, as `encoding` says."""
+    payload, encoding = as_text(shown.payload)
+    properties = {
+        name: list(as_text(value)) if isinstance(value, bytes) else value
+        for name, value in shown.properties.items()
+    }
+    return {
+        "topic": shown.topic, "topic_offset": shown.offset, "partition": shown.partition, "lsn": shown.lsn,
+        "time": shown.time, "qos": shown.qos, "retain": shown.retain, "payload": payload, "encoding": encoding,
+        "properties": properties,
+    }  # fmt: skip
+
+
+def as_text(data: bytes) -> tuple[str, str]:
+    try:
+        return data.decode(), "utf-8"
+    except UnicodeDecodeError:
+        return base64.b64encode(data).decode(), "base64"
+
+
+def write_lines(rows: Iterator[dict[str, Any]], out: BinaryIO) -> None:
+    for one in rows:
+        out.write(json.dumps(one, ensure_ascii=False).encode() + b"\n")
+
+
+def write_parquet(rows: Iterator[dict[str, Any]], out: BinaryIO) -> None:
+    """Payloads as bytes, properties as JSON text, times as timestamps of µs in UTC."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise RumqError("Parquet needs pyarrow: pip install 'rumq[spark]'") from None
+    schema = pa.schema(
+        [
+            ("topic", pa.string()), ("topic_offset", pa.int64()), ("partition", pa.string()), ("lsn", pa.int64()),
+            ("time", pa.timestamp("us", "UTC")), ("qos", pa.int8()), ("retain", pa.bool_()),
+            ("payload", pa.binary()), ("properties", pa.string()),
+        ]
+    )  # fmt: skip
+    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+        group: list[dict[str, Any]] = []
+        for one in rows:
+            group.append(as_columns(one))
+            if len(group) == ROWS_A_GROUP:
+                writer.write_table(pa.Table.from_pylist(group, schema))
+                group.clear()
+        writer.write_table(pa.Table.from_pylist(group, schema))
+
+
+def as_columns(one: dict[str, Any]) -> dict[str, Any]:
+    from datetime import datetime
+
+    payload = one["payload"].encode() if one["encoding"] == "utf-8" else base64.b64decode(one["payload"])
+    properties = json.dumps(one["properties"]) if one["properties"] else None
+    return {
+        **one, "payload": payload, "properties": properties,
+        "time": datetime.fromisoformat(one["time"].replace("Z", "+00:00")),
+    }  # fmt: skip
