@@ -5,6 +5,7 @@ They hold a snapshot of what the loop thread knew, and open files of their own."
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
@@ -108,6 +109,32 @@ class ColdRead:
         if end_lsn > self._lsn:
             self._found.append(Gap(self._lsn, end_lsn, why))
         self._lsn = max(self._lsn, end_lsn)
+
+
+class Flagged:
+    """Every chunk with a flag, of what is on disk and in memory, in order."""
+
+    def __init__(
+        self, files: Files, segments: list[SegmentFile], cache: PlaceCache, unwritten: list[Chunk], flag: int
+    ) -> None:
+        self._files, self._segments, self._cache = files, segments, cache
+        self._unwritten, self._flag = unwritten, flag
+
+    def run(self, to_lsn: int) -> Iterator[Chunk]:
+        """Up to (not with) an lsn; what is damaged, or gone meanwhile, is left out. raises: OSError"""
+        for segment in self._segments:
+            try:
+                places = self._cache.places(self._files, segment)
+            except FileNotFoundError:  # retention took it
+                continue
+            for place in places:
+                if place.flags & self._flag and place.base_lsn < to_lsn:
+                    end = min(place.next_lsn, to_lsn)
+                    found = ColdRead(self._files, [segment], self._cache, place.base_lsn, end, 1).run()
+                    yield from (chunk for chunk in found if isinstance(chunk, Chunk))
+        for chunk in self._unwritten:
+            if chunk.flags & self._flag and chunk.base_lsn < to_lsn:
+                yield clipped(chunk, 0, to_lsn)
 
 
 class FindTime:

@@ -15,7 +15,7 @@ from commitlog.faults import while_running
 from commitlog.files import Files
 from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
-from commitlog.lookup import ColdRead, FindOffset, FindTime
+from commitlog.lookup import ColdRead, FindOffset, FindTime, Flagged
 from commitlog.retention import Retention, SealJob, segments_to_drop
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.streams import StreamSpec
@@ -217,6 +217,10 @@ class Partition:
             self.files, self.segments.snapshot(), self.segments.cache, self._unwritten(),
             self.topic_ids.get(topic), offset, self.next_lsn,
         )  # fmt: skip
+
+    def flagged(self, flag: int) -> Flagged:
+        """A search, for another thread, for the chunks with a flag."""
+        return Flagged(self.files, self.segments.snapshot(), self.segments.cache, self._unwritten(), flag)
 
     def _unwritten(self) -> list[Chunk]:
         return self._hot[bisect_right(self._hot_lsns, self.written_lsn - 1) :]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from router.readers import Reader
+from router.retained import Retained
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
@@ -43,7 +44,8 @@ class Subscribe:
 class Replay:
     """Add a subscription that begins in the past and then goes on live.
 
-    start: "earliest", "latest", ("time", µs since 1970) or ("offset", n) of a filter without wildcards
+    start: "earliest", "latest", ("time", µs since 1970), ("retained", likewise: with what was retained then), or
+    ("offset", n) of a filter without wildcards
     asked: the filter as the client wrote it, by which it unsubscribes
     """
 
@@ -118,10 +120,11 @@ class ColdRead:
 
 @dataclass(slots=True, eq=False)
 class StartFound:
-    """Where a replay begins: partition -> lsn."""
+    """Where a replay begins: partition -> lsn; and what was retained there, to be sent first."""
 
     reader: Reader
     lsns: dict[int, int]
+    retained: list[Retained] = field(default_factory=list)
 
 
 Command = (

@@ -50,12 +50,15 @@ class ReadCold:
 
 @dataclass(slots=True, eq=False)
 class FindStart:
-    """Find the lsn in each partition where a replay begins, and answer with `StartFound`."""
+    """Find the lsn in each partition where a replay begins, and answer with `StartFound`.
+
+    retained: and what was retained there, for the subscription's filter"""
 
     reader: Reader
     ts_us: int | None
     topic: bytes | None
     offset: int | None
+    retained: str | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -39,7 +39,7 @@ class Shard:
             c.Blocked: lambda m: self.subscribing.blocked(m.reader, m.partition, m.lsn),
             c.Ready: lambda m: self.subscribing.ready(m.subscriber),
             c.ColdRead: lambda m: self.delivery.cold_read(self.feeds[m.partition], m.lsn, m.chunks),
-            c.StartFound: lambda m: self.subscribing.start_found(m.reader, m.lsns),
+            c.StartFound: lambda m: self.subscribing.start_found(m.reader, m.lsns, m.retained),
         }
 
     def step(self, commands: list[c.Command], now: int) -> list[Effect]:

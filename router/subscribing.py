@@ -8,7 +8,7 @@ from router.delivery import Delivery
 from router.effects import DeliverRetained, FindStart, Merged, More, Placed
 from router.feed import Feed
 from router.readers import Group, Groups, Reader, Wants
-from router.retained import RetainedView
+from router.retained import Retained, RetainedView
 from router.share import Share
 from router.subscriber import Subscriber
 from router.subscription import Subscription, merge
@@ -125,19 +125,24 @@ class Subscribing:
         reader.waiting = (1 << len(self.feeds)) - 1
         reader.start = start
         kind, value = start
+        (subscription,) = reader.group.wants.subscriptions
         if kind == "time":
-            self.delivery.effects.append(FindStart(reader, value, None, None))
+            effect = FindStart(reader, value, None, None)
+        elif kind == "retained":
+            effect = FindStart(reader, value, None, None, retained=subscription.topic_filter)
         else:
-            (subscription,) = reader.group.wants.subscriptions
-            topic = subscription.topic_filter.encode()
-            self.delivery.effects.append(FindStart(reader, None, topic, value))
+            effect = FindStart(reader, None, subscription.topic_filter.encode(), value)
+        self.delivery.effects.append(effect)
 
-    def start_found(self, reader: Reader, lsns: dict[int, int]) -> None:
+    def start_found(self, reader: Reader, lsns: dict[int, int], retained: list[Retained]) -> None:
         for index, lsn in lsns.items():
             reader.cursors[index] = lsn
         reader.waiting = 0
         reader.start = None
         self.delivery.effects.append(Placed(reader))
+        if retained and reader.sink is not None:
+            (subscription,) = reader.group.wants.subscriptions
+            self.delivery.effects.append(DeliverRetained(reader, retained, merge([subscription])))
         self.delivery.catch_up(reader)
 
     def join_share(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 PREFIX = "$log/"
+RETAINED = "retained@"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 ALLOWED = (
-    "earliest, latest, -30s, -15m, -1h, -7d, a time like 2026-11-20T06:00:00Z, or an offset of one topic"
+    "earliest, latest, -30s, -15m, -1h, -7d, a time like 2026-11-20T06:00:00Z, retained@ and any of these times, "
+    "or an offset of one topic"
 )
 
 Start = str | tuple[str, int]
@@ -27,7 +29,13 @@ class BadStart(ValueError):
 
 
 def parse_start(text: str, topic_filter: str, now_us: int) -> Start:
-    """The place that `text` names: "earliest", "latest", ("time", µs since 1970) or ("offset", n)."""
+    """The place that `text` names: "earliest", "latest", ("time", µs since 1970), ("retained", likewise) or
+    ("offset", n)."""
+    if text.startswith(RETAINED):
+        place = parse_start(text[len(RETAINED) :], topic_filter, now_us)
+        if isinstance(place, str) or place[0] != "time":
+            raise BadStart(text, "what was retained is asked for as of a time")
+        return "retained", place[1]
     if text in ("earliest", "latest"):
         return text
     if text.isascii() and text.isdigit():

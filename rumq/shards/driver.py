@@ -30,6 +30,7 @@ from rumq.session.registry import Registry
 from rumq.session.session import Session, Shape
 from rumq.session.watch import Watch
 from rumq.shards.blobs import Blobs, wire_form
+from rumq.shards.finding import Finding
 from rumq.shards.keeping import Keeping
 from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
@@ -88,6 +89,7 @@ class Driver:
         )  # fmt: skip
         self.watch = Watch()
         self.repeat = Repeat(self)
+        self.finding = Finding(store, self.shard.retained, self.reader, self.commands, event)
         self.pump: Any = None
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
@@ -435,22 +437,7 @@ class Driver:
         self.reader.submit(read.run, done)
 
     def _find_start(self, effect: FindStart) -> None:
-        partitions = self.store.partitions
-        if effect.topic is not None:
-            where = self.store.place(effect.topic.decode())
-            lookups = {where: partitions[where].find_offset(effect.topic, effect.offset)}
-        else:
-            lookups = {p.index: p.find_time(effect.ts_us) for p in partitions}
-
-        def find() -> dict[int, int]:
-            return {index: lookup.run() for index, lookup in lookups.items()}
-
-        def done(lsns: dict[int, int] | None, fault: BaseException | None) -> None:
-            if fault is not None:
-                self._event("log.failed", why=str(fault))
-            self.commands.append(c.StartFound(effect.reader, lsns or {}))
-
-        self.reader.submit(find, done)
+        self.finding.find(effect)
 
     # What the broker publishes itself
 
