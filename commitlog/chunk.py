@@ -176,16 +176,27 @@ class Aux(NamedTuple):
     tags: bytes
 
 
-def decode_aux(aux: bytes | memoryview) -> Aux:
-    """What `encode_aux` wrote; the CRC has been checked. Unknown kinds, and what does not fit, are left out."""
-    found = Aux([], [], b"")
-    tags = b""
+def entries(aux: bytes | memoryview) -> Iterator[tuple[int, bytes | memoryview]]:
+    """Kind and items of each entry."""
     at = 0
     while at + 8 <= len(aux):
         kind, _, _, size = struct.unpack_from("<BBHI", aux, at)
         at += 8
-        items = bytes(aux[at : at + size])
+        yield kind, aux[at : at + size]
         at += size
+
+
+def tags_of(aux: bytes | memoryview) -> bytes:
+    """The QoS 2 tags alone: topics may be many."""
+    return b"".join(bytes(items[: len(items) // 8 * 8]) for kind, items in entries(aux) if kind == TAGS)
+
+
+def decode_aux(aux: bytes | memoryview) -> Aux:
+    """What `encode_aux` wrote; the CRC has been checked. Unknown kinds, and what does not fit, are left out."""
+    found = Aux([], [], b"")
+    tags = b""
+    for kind, part in entries(aux):
+        items = bytes(part)
         if kind == TAGS:
             tags += items[: len(items) // 8 * 8]
         elif kind == TOPICS:

@@ -17,9 +17,9 @@ from commitlog.chunk import (
     Chunk,
     Gap,
     Header,
-    decode_aux,
     maybe_header,
     split_body,
+    tags_of,
 )
 from commitlog.errors import Damaged, FormatTooNew
 from commitlog.files import Files
@@ -182,7 +182,7 @@ def read_chunk(files: Files, handle: int, path: str, salt: int, place: Place) ->
     if fault is not None:
         return Gap(place.base_lsn, place.next_lsn, f"{where}: {fault}")
     rows, frames, aux = split_body(header, body)
-    tags = decode_aux(aux).tags if header.aux_len else b""
+    tags = tags_of(aux) if header.aux_len else b""
     return Chunk(header.base_lsn, header.count, header.base_ts, header.flags, rows, frames, tags)
 
 

@@ -25,6 +25,7 @@ class SegmentFile:
         "draft",
         "end_lsn",
         "first_ts",
+        "index_sound",
         "indexed",
         "path",
         "places",
@@ -44,6 +45,7 @@ class SegmentFile:
         self.places: list[Place] = []  # until it is indexed
         self.draft: Draft | None = None  # of a segment sealed in this run, until it is indexed
         self.indexed = False
+        self.index_sound = False  # its index's checksums were found right in this run
 
     @property
     def bytes(self) -> int:

@@ -24,7 +24,11 @@ def fill(data: Path, topics: int, segments: int) -> None:
     store = open_store(RealFiles(), str(data), [spec], matches=lambda f, t: True, now_us=now, hot_bytes_max=0)
     partition = store.partitions[0]
     for first in range(0, topics, BATCH):
-        append(partition, [(b"plant/%d/temp" % n, b"21.5") for n in range(first, min(topics, first + BATCH))], now)
+        append(
+            partition,
+            [(b"plant/%d/temp" % n, b"21.5") for n in range(first, min(topics, first + BATCH))],
+            now,
+        )
         assert write(partition)
         index(partition)
     partition.writer._bytes_max = 8192
@@ -40,7 +44,9 @@ def fill(data: Path, topics: int, segments: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("topics", "segments", "seconds_max"), [(10_000, 10, 1.0), (1_000_000, 1600, 5.0)], ids=["10k", "1M, 100 GB"]
+    ("topics", "segments", "seconds_max"),
+    [(10_000, 10, 1.0), (1_000_000, 1600, 5.0)],
+    ids=["10k", "1M, 100 GB"],
 )
 def test_a_start_is_quick(
     data: Path, join: Dial, topics: int, segments: int, seconds_max: float, capsys: pytest.CaptureFixture[str]
