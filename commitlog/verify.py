@@ -95,6 +95,8 @@ class PartitionCheck:
         raw = whole_file(self.files, path)
         for line in bad_lines(raw):
             yield self.found("warning", path, f"line {line} does not match its checksum")
+        if raw and not raw.endswith(b"\n"):
+            yield self.found("note", path, "the last line is torn")
         edits = decode_edits(raw)
         # Looked at twice: one segment may have gone before the manifest was read, another have come after.
         present |= set(self.files.names(self.view.directory))
@@ -165,12 +167,15 @@ class SegmentCheck:
                 state.expected, self.chain = max(following[1].base_lsn, state.expected), None
                 position = following[0]
                 continue
-            body = files.read(handle, position + HEADER_BYTES, header.body_len)
+            rest = files.read(handle, position + HEADER_BYTES, header.total_len - HEADER_BYTES)
+            body, padding = rest[: header.body_len], rest[header.body_len :]
             fault = body_fault(header, body)
             if fault is not None and header.next_lsn > segment.end_lsn:
                 yield from self._hole(position, None)
                 return
             yield from self._header(position, header)
+            if padding.count(0) != len(padding):
+                yield self._at(position, "warning", "the padding of a chunk is not zero: the disk changed it")
             if fault is not None:
                 self._lose()
                 lost = header.base_lsn, header.next_lsn

@@ -87,6 +87,7 @@ class SegmentWriter:
         self._told_topics: list[tuple[int, int, bytes]] = []
         self._told_publishers: list[tuple[int, bytes]] = []
         self._owed: list[dict[str, Any]] = []
+        self._is_known = False  # the manifest may have an `open` of the active segment
 
     # One function writes, one syncs
 
@@ -117,12 +118,13 @@ class SegmentWriter:
         name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
         self.path = f"{self._directory}/{name}"
         self._handle = self._files.create(self.path)
-        self.position = 0
+        self.position, self._is_known = 0, False
         try:
             self._write(encode_segment_header(header))
             self.sync()
             self._files.sync_directory(self._directory)
             self._pay()
+            self._is_known = True
             self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
         except OSError:
             self.discard()
@@ -160,13 +162,18 @@ class SegmentWriter:
         return Ended(end_lsn, stop, None)
 
     def discard(self) -> None:
-        """Remove the active segment, in which nothing counts yet."""
+        """Remove the active segment, in which nothing counts yet.
+
+        Where that cannot be done it stays: whatever is opened next is the later one. One that the manifest knows is
+        removed only after that says so, or else it would be missed."""
         self._close()
         try:
+            if self._is_known:
+                self._owed.append({"edit": "drop", "segment": self._name})
+                self._pay()
             self._files.remove(self.path)
         except OSError:
-            return  # it stays, and whatever is opened next is the later one
-        self._note({"edit": "drop", "segment": self._name})
+            pass
 
     @property
     def _name(self) -> str:
