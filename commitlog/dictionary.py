@@ -17,6 +17,7 @@ from commitlog.index import Index
 SNAPSHOT = "topics.snap"
 MAGIC = b"RUMQTOP1"
 HEAD = struct.Struct("<8sQII")
+TOPIC, PUBLISHER = struct.Struct("<QH"), struct.Struct("<H")
 SEALS_BETWEEN = 16  # a start looks at no more segments than this, beside those that were being written
 
 
@@ -43,17 +44,17 @@ def decode_snapshot(raw: bytes) -> Snapshot | None:
         return None
     _, lsn, topics, publishers = HEAD.unpack_from(raw)
     found = Snapshot(lsn, [], array("Q"), [])
-    at = HEAD.size
-    for _ in range(topics):
-        offset, length = struct.unpack_from("<QH", raw, at)
-        found.offsets.append(offset)
-        found.topics.append(raw[at + 10 : at + 10 + length])
-        at += 10 + length
-    for _ in range(publishers):
-        (length,) = struct.unpack_from("<H", raw, at)
-        found.publishers.append(raw[at + 2 : at + 2 + length])
-        at += 2 + length
-    return found
+    at, end = HEAD.size, len(raw) - 4
+    for layout, count, names in ((TOPIC, topics, found.topics), (PUBLISHER, publishers, found.publishers)):
+        for _ in range(count):
+            if at + layout.size > end:
+                return None
+            *offset, length = layout.unpack_from(raw, at)
+            at += layout.size
+            found.offsets.extend(offset)
+            names.append(raw[at : at + length])
+            at += length
+    return found if at == end else None
 
 
 def maybe_snapshot(files: Files, directory: str) -> Snapshot | None:

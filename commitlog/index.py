@@ -22,6 +22,9 @@ HEAD = struct.Struct("<8sQQ5I5III")
 PLACE = struct.Struct("<QQQIIII")
 TOPIC = struct.Struct("<IIQQII")
 NAME = struct.Struct("<IH")
+ROWS_MAX = 1 << 32
+NUMBERS_MAX = 1 << 26  # topics and publishers are numbered densely: what is above was never given out
+ITEM_BYTES = (PLACE.size, TOPIC.size, 4, 1, 1)  # of each section
 
 
 class TopicRows(NamedTuple):
@@ -68,6 +71,8 @@ class Draft:
         if rows is None:
             return
         column, highest = kernel.topic_column(rows)
+        if highest >= NUMBERS_MAX:
+            return
         if highest >= len(self._seen):
             more = highest + 1024 - len(self._seen)
             self._seen.extend(bytes(more))
@@ -78,8 +83,11 @@ class Draft:
 
     def name(self, topics: list[tuple[int, int, bytes]], publishers: list[tuple[int, bytes]]) -> None:
         for number, _, name in topics:
-            self.index.names[number] = name
-        self.index.publishers.update(publishers)
+            if number < NUMBERS_MAX:
+                self.index.names[number] = name
+        for number, name in publishers:
+            if number < NUMBERS_MAX:
+                self.index.publishers[number] = name
 
     def finished(self) -> Index:
         """Sort the rows by topic: count, then place."""
@@ -107,11 +115,15 @@ def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
     handle = files.open(path)
     try:
         head = opening(files, handle, path).header
+        reached = head.base_lsn
         for position, header in chunks_through(
             files, handle, head.salt, files.size(path) if stop is None else stop
         ):
             aux = decode_aux(read_aux(files, handle, position, header))
+            if header.base_lsn < reached or header.next_lsn > head.base_lsn + ROWS_MAX:
+                continue  # whole, but not what a writer puts there
             if header.kind in HOLDS_RECORDS and header.count:
+                reached = header.next_lsn
                 rows = files.read(handle, position + HEADER_BYTES, 32 * header.count)
                 sound = rows if crc32(rows) == header.rows_crc else None
                 draft.add(place_of(position, header), head.base_lsn, sound, aux.topics, aux.publishers)
@@ -174,10 +186,14 @@ def decode_index(raw: bytes, path: str, end_lsn: int, stop: int) -> Index:
     index.rows.frombytes(sections[2])
     index.names = {numbers[0]: name for numbers, name in named(NAME, sections[3])}
     index.publishers = {numbers[0]: name for numbers, name in named(NAME, sections[4])}
+    if max((*index.topics, *index.names, *index.publishers), default=0) >= NUMBERS_MAX:
+        raise Damaged(path, "the index has numbers that were never given out")
     return index
 
 
 def checked(section: bytes, head: Head, number: int, path: str) -> bytes:
+    if len(section) % ITEM_BYTES[number]:
+        raise Damaged(path, f"section {number} of the index is no list of its items")
     if len(section) != head.sizes[number] or crc32(section) != head.crcs[number]:
         raise Damaged(path, f"section {number} of the index is damaged")
     return section

@@ -86,8 +86,13 @@ class ColdRead:
         handle = self._files.open(segment.path)
         try:
             for place in places[place_at(places, self._lsn) :]:
-                if size >= bytes_max or place.base_lsn >= end:
+                if size >= bytes_max:
                     break
+                if place.base_lsn >= end:
+                    self._lost(end, f"{segment.path}: damaged before byte {place.position}")
+                    break
+                if place.next_lsn <= self._lsn:
+                    continue  # an index that is no list of chunks in order
                 if place.base_lsn > self._lsn:
                     self._lost(place.base_lsn, f"{segment.path}: damaged before byte {place.position}")
                 found = read_chunk(self._files, handle, segment.path, segment.salt, place)

@@ -6,6 +6,7 @@ adopted, never removed."""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from zlib import crc32
 
@@ -20,13 +21,29 @@ def encode_edit(edit: dict[str, Any]) -> bytes:
 
 
 FIELDS = {
-    "first": {"lsn"},
-    "open": {"segment", "base_lsn"},
-    "drop": {"segment"},
-    "seal": {"segment", "end_lsn", "stop"},
-    "end": {"segment", "end_lsn", "stop"},
-    "gap": {"base_lsn", "next_lsn", "why"},
+    "first": ("lsn",),
+    "open": ("segment", "base_lsn"),
+    "drop": ("segment",),
+    "seal": ("segment", "end_lsn", "stop"),
+    "end": ("segment", "end_lsn", "stop"),
+    "gap": ("base_lsn", "next_lsn", "why"),
 }
+SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
+
+
+def is_sound(edit: dict[str, Any]) -> bool:
+    """Whether an edit is one of those known here, and says what such an edit says."""
+    kind = edit.get("edit")
+    fields = FIELDS.get(kind) if isinstance(kind, str) else None
+    return fields is not None and all(is_of(field, edit.get(field)) for field in fields)
+
+
+def is_of(field: str, value: Any) -> bool:
+    if field == "segment":
+        return isinstance(value, str) and SEGMENT_NAME.fullmatch(value) is not None
+    if field == "why":
+        return isinstance(value, str)
+    return type(value) is int and 0 <= value < 1 << 64
 
 
 def decode_edits(raw: bytes) -> list[dict[str, Any]]:
@@ -34,7 +51,7 @@ def decode_edits(raw: bytes) -> list[dict[str, Any]]:
     edits = []
     for line in raw.split(b"\n")[:-1]:
         edit = maybe_edit(line)
-        if edit is not None and FIELDS.get(edit.get("edit", ""), {"?"}) <= edit.keys():
+        if edit is not None and is_sound(edit):
             edits.append(edit)
     return edits
 

@@ -100,7 +100,11 @@ def decode_segment_header(raw: bytes, path: str) -> SegmentHeader:
         raise FormatTooNew(
             path, f"it takes a reader of version {f[2]}, this is {FORMAT_VERSION}: use the rumq that wrote it"
         )
-    return SegmentHeader(f[3], f[4], f[6][: f[5]].decode(), f[7], f[8], f[9], f[10], f[11], f[12])
+    try:
+        stream = f[6][: f[5]].decode()
+    except UnicodeDecodeError:
+        raise Damaged(path, "the segment header names no stream") from None
+    return SegmentHeader(f[3], f[4], stream, f[7], f[8], f[9], f[10], f[11], f[12])
 
 
 def read_header(files: Files, handle: int, path: str) -> SegmentHeader:
