@@ -77,17 +77,24 @@ class Dictionary:
         self._publishers_end = len(publishers)
         self.lsn, self.saved_lsn = lsn, saved_lsn
         self._seals = 0
+        self._taken: dict[int, int] = {}  # base lsn -> end lsn of segments that one before them keeps waiting
         self._lock = Lock()
 
-    def take(self, index: Index, end_lsn: int) -> None:
-        """Take in the next segment that is sealed and synced; saves now and then."""
+    def take(self, index: Index, base_lsn: int, end_lsn: int) -> None:
+        """Take in a segment that is sealed and synced; saves now and then.
+
+        One that comes before another does not count until that one has come: its topics are nowhere else."""
         with self._lock:
             for topic_id, rows in index.topics.items():
                 if topic_id >= len(self._offsets):
                     self._offsets.frombytes(bytes(8 * (topic_id + 1 - len(self._offsets))))
                 self._offsets[topic_id] = max(self._offsets[topic_id], rows.following)
             self._publishers_end = max(self._publishers_end, 1 + max(index.publishers, default=0))
-            self.lsn = max(self.lsn, end_lsn)
+            self._taken[base_lsn] = max(end_lsn, self._taken.get(base_lsn, 0))
+            for base in sorted(self._taken):
+                if base > self.lsn:
+                    break
+                self.lsn = max(self.lsn, self._taken.pop(base))
             self._seals += 1
             due = self._seals >= SEALS_BETWEEN
         if due:

@@ -24,13 +24,19 @@ class SealJob:
         self._files, self._segment, self._dictionary = files, segment, dictionary
 
     def run(self) -> None:
-        """raises: OSError; the index is then made from the segment whenever it is asked for."""
-        segment = self._segment
+        """raises: OSError; the index is then made from the segment whenever it is asked for, and tried again later."""
+        try:
+            self._index(self._segment)
+        except OSError:
+            self._segment.indexed = False
+            raise
+
+    def _index(self, segment: SegmentFile) -> None:
         assert segment.end_lsn is not None
         draft, segment.draft = segment.draft, None
         stop = segment.stop
         index = draft.finished() if draft is not None else read_segment(self._files, segment.path, stop)
-        self._dictionary.take(index, segment.end_lsn)
+        self._dictionary.take(index, segment.base_lsn, segment.end_lsn)
         write_index(self._files, segment.path, index, segment.end_lsn, stop)
         segment.places = []  # found in the index from now on
 

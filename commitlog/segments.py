@@ -32,6 +32,7 @@ class SegmentFile:
         "salt",
         "sealed",
         "stop",
+        "tried_at",
     )
 
     def __init__(self, path: str, base_lsn: int, salt: int, first_ts: int = 0) -> None:
@@ -46,6 +47,7 @@ class SegmentFile:
         self.draft: Draft | None = None  # of a segment sealed in this run, until it is indexed
         self.indexed = False
         self.index_sound = False  # its index's checksums were found right in this run
+        self.tried_at = 0
 
     @property
     def bytes(self) -> int:
@@ -111,8 +113,11 @@ class SegmentList:
 
     def take_seal_job(self, files: Files) -> SealJob | None:
         for segment in self.files:
-            if segment.end_lsn is not None and not segment.indexed:
+            if segment.end_lsn is not None and not segment.indexed and segment.tried_at != len(self.files):
                 segment.indexed = True
+                segment.tried_at = len(
+                    self.files
+                )  # one that failed is tried again when there are other segments
                 return SealJob(files, segment, self.dictionary)
         return None
 

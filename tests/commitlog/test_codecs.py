@@ -19,11 +19,12 @@ from commitlog.chunk import (
 )
 from commitlog.dictionary import Snapshot, decode_snapshot, encode_snapshot
 from commitlog.errors import Damaged
-from commitlog.index import Index, TopicRows, decode_index, encode_index
+from commitlog.index import NUMBERS_MAX, Index, TopicRows, decode_index, encode_index
 from commitlog.manifest import bad_lines, decode_edits, encode_edit
 from commitlog.segment import Place, SegmentHeader, decode_segment_header, encode_segment_header
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
+GIVEN = st.integers(0, NUMBERS_MAX - 1)  # numbers of topics and publishers
 NAMES = st.binary(max_size=40)
 
 
@@ -135,8 +136,8 @@ def test_a_torn_or_damaged_line_of_the_manifest_hides_no_other() -> None:
 
 @given(
     places=st.lists(st.tuples(U64, U64, U64, U32, U32, U32, U32), max_size=5),
-    topics=st.dictionaries(U32, st.tuples(U32, U64, U64, U32), max_size=5),
-    names=st.dictionaries(U32, NAMES, max_size=5), rows=st.lists(U32, max_size=9),
+    topics=st.dictionaries(GIVEN, st.tuples(U32, U64, U64, U32), max_size=5),
+    names=st.dictionaries(GIVEN, NAMES, max_size=5), rows=st.lists(U32, max_size=9),
 )  # fmt: skip
 def test_an_index_says_what_it_was_told(
     places: list[tuple[int, ...]],
