@@ -316,3 +316,41 @@ def test_what_was_promised_before_a_stop_is_kept_too(run: Run, join: Dial) -> No
     broker.start()
     client = lasting(broker, "s")
     assert client.payloads(1) == [b"x"]
+
+
+def test_a_session_is_there_as_soon_as_connack_said_so(run: Run) -> None:
+    broker = run()
+    client = lasting(broker, "s")
+    again(broker, client)
+    assert lasting(broker, "s").connack.session_present
+
+
+def test_qos_0_comes_at_most_once(run: Run, join: Dial) -> None:
+    """What a connected session may have had before the crash is not sent again; what came while it was away is."""
+    broker = run()
+    client = lasting(broker, "s")
+    client.subscribe("a", qos=0)
+    publisher = join(broker, "p")
+    publisher.send(wire.publish("a", b"had"))
+    assert client.payloads(1) == [b"had"]
+    publisher.publish("other", b"behind it on disk", qos=1)
+    again(broker, client, publisher)
+    lasting(broker, "s").leave()
+    publisher = join(broker, "p")
+    publisher.publish("a", b"missed", qos=1)
+    client = lasting(broker, "s")
+    assert client.payloads(1) == [b"missed"]
+    client.expect_silence()
+
+
+def test_qos_1_that_may_have_come_before_says_so(run: Run, join: Dial) -> None:
+    """Nothing was noted of the delivery yet when the broker died, so it comes again, and DUP tells. MQTT-3.3.1-1"""
+    broker = run("--set", "log.linger_ms=10000")
+    client = lasting(broker, "s")
+    client.subscribe("a", qos=1)
+    publisher = join(broker, "p")
+    publisher.publish("a", b"x", qos=1)
+    assert not client.message(ack=False).dup
+    again(broker, client, publisher)
+    client = lasting(broker, "s")
+    assert client.message().dup

@@ -1,0 +1,115 @@
+"""Faults to plant, and the test that must catch each. Not what might be wrong: what would be, were a line missing.
+
+An entry: file, the text as it is, the text with the fault, and which test is to fail."""
+
+from typing import NamedTuple
+
+SESSIONS = "tests/faults/kill/test_sessions.py"
+
+
+class Planted(NamedTuple):
+    name: str
+    file: str
+    right: str
+    wrong: str
+    caught_by: str
+
+
+PLANTED = [
+    Planted(
+        "PUBREL leaves before PUBREC is written down", "rumq/mqtt/kernels/ingest.py",
+        "if head == 0x50:  # before PUBREL: the client forgets the message with it",
+        "if False:",
+        f"{SESSIONS}::test_qos_2_goes_on_with_pubrel_once_pubrel_was_sent",
+    ),
+    Planted(
+        "PUBCOMP leaves before the id's release is written down", "rumq/mqtt/kernels/ingest.py",
+        "note(wire.noted, 0x62, pid)\n                wire.ack_parts |= wire.durable_bit",
+        "note(wire.noted, 0x62, pid)",
+        f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
+    ),
+    Planted(
+        "CONNACK waits for nothing", "rumq/session/connecting.py",
+        "link.promise(encode(connack, link.version), barrier=True)",
+        "link.send(connack)",
+        f"{SESSIONS}::test_a_session_is_there_as_soon_as_connack_said_so",
+    ),
+    Planted(
+        "SUBACK waits for nothing", "rumq/session/requests.py",
+        "link.promise(link.explained(p.Suback(packet.packet_id, tuple(reasons)), why), barrier=True)",
+        "link.send_explained(p.Suback(packet.packet_id, tuple(reasons)), why)",
+        f"{SESSIONS}::test_a_session_and_what_came_for_it_survive",
+    ),
+    Planted(
+        "UNSUBSCRIBE is not written down", "rumq/session/requests.py",
+        "link.house.journal.unsubscribed(link.session, asked)",
+        "pass",
+        f"{SESSIONS}::test_an_unsubscription_is_remembered",
+    ),
+    Planted(
+        "packet ids of inbound QoS 2 are not looked for in the log", "rumq/shards/restoring.py",
+        "    restore_tags(driver, images)\n    driver.journal",
+        "    driver.journal",
+        f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
+    ),
+    Planted(
+        "a tide does not say which inbound ids are open", "rumq/shards/restoring.py",
+        "        driver.journal.tagged[session.number] = session\n",
+        "        pass\n",
+        f"{SESSIONS}::test_tags_are_right_however_often_a_packet_id_is_used",
+    ),
+    Planted(
+        "QoS 0 is sent again", "rumq/session/outflow.py",
+        "                if lsn >= unsure:",
+        "                if True:",
+        f"{SESSIONS}::test_qos_0_comes_at_most_once",
+    ),
+    Planted(
+        "what may have been sent before carries no DUP", "rumq/session/outflow.py",
+        "self.number(blob, first, first + 1, code, unsure)",
+        "self.number(blob, first, first + 1, code)",
+        f"{SESSIONS}::test_qos_1_that_may_have_come_before_says_so",
+    ),
+    Planted(
+        "the in-flight window is not restored", "rumq/shards/restoring.py",
+        "session.window = image.window",
+        "session.window = None",
+        f"{SESSIONS}::test_what_was_sent_and_not_acknowledged_comes_again_with_its_packet_id",
+    ),
+    Planted(
+        "a will is forgotten", "rumq/session/journal.py",
+        "            self.facts.append(will_fact(session))",
+        "            pass",
+        f"{SESSIONS}::test_a_will_is_sent_after_the_restart",
+    ),
+    Planted(
+        "expiry does not count while the broker is down", "rumq/shards/restoring.py",
+        "        expires_in = max(0.0, expires_in - away)",
+        "        expires_in += 3600",
+        f"{SESSIONS}::test_a_session_expires_while_the_broker_is_down",
+    ),
+    Planted(
+        "what a share handed out is handed out no more", "rumq/shards/keeping.py",
+        "                    returned += [",
+        "                    _ = [",
+        f"{SESSIONS}::test_a_shared_subscription_hands_everything_to_somebody",
+    ),
+    Planted(
+        "a replay begins anew", "rumq/session/images.py",
+        "            cursors[partition] = max(cursors[partition], lsns[-1] + 1)",
+        "            pass",
+        f"{SESSIONS}::test_a_replay_goes_on_where_it_was",
+    ),
+    Planted(
+        "retained messages are not looked for in the log", "rumq/shards/restoring.py",
+        "                view.take(partition.index, chunk, partition.topic_names)",
+        "                pass",
+        f"{SESSIONS}::test_retained_messages_survive_and_so_does_their_end",
+    ),
+    Planted(
+        "an acknowledgement does not wait for its group", "rumq/shards/writing.py",
+        "        while waiting and waiting[0][0] <= committed:",
+        "        while waiting:",
+        "tests/faults/kill/test_kills.py::test_a_few_kills",
+    ),
+]  # fmt: skip
