@@ -110,6 +110,6 @@ PLANTED = [
         "an acknowledgement does not wait for its group", "rumq/shards/writing.py",
         "        while waiting and waiting[0][0] <= committed:",
         "        while waiting:",
-        "tests/faults/kill/test_kills.py::test_a_few_kills",
+        "tests/shards/test_writing.py::test_an_acknowledgement_waits_for_its_own_group",
     ),
 ]  # fmt: skip

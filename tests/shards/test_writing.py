@@ -1,0 +1,184 @@
+"""Acknowledgements leave when what they promise is true, each connection's in order. A worker turned by hand, no thread."""
+
+import errno
+from collections import deque
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from commitlog import Store
+from commitlog.simulated import SimulatedFiles
+from rumq.mqtt.kernels.ingest import Batch
+from rumq.shards.refusing import Refusing
+from rumq.shards.writing import Writing
+from tests.commitlog.records import NOW, append, opened
+
+
+class ByHand:
+    """A worker whose jobs run when the test says so."""
+
+    def __init__(self) -> None:
+        self.jobs: deque[tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]] = deque()
+
+    def submit(self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> None:
+        self.jobs.append((job, done))
+
+    def work(self) -> None:
+        job, done = self.jobs.popleft()
+        done(job(), None)
+
+
+class Link:
+    """A connection as far as `Writing` knows it; `sent` is what left."""
+
+    def __init__(self) -> None:
+        self.wire = SimpleNamespace(acks=bytearray(), ack_parts=0, pubacks=0, unacknowledged=0)
+        self.holds: Any = None
+        self.barriers = 0
+        self.raised = self.closed = False
+        self.sent: list[bytes] = []
+        self.transport = SimpleNamespace(write=lambda data: self.sent.append(bytes(data)))
+        self.releases = 0
+
+    def wants(self, acks: bytes, *partitions: int) -> "Link":
+        self.wire.acks += acks
+        for index in partitions:
+            self.wire.ack_parts |= 1 << index
+        self.wire.pubacks += 1
+        self.wire.unacknowledged += 1
+        return self
+
+    def released(self) -> None:
+        self.releases += 1
+
+
+class Bench:
+    """partitions: of one stream on a simulated disk"""
+
+    def __init__(self, partitions: int = 1, durability: str = "disk") -> None:
+        self.files = SimulatedFiles()
+        self.store: Store = opened(self.files, partitions=partitions, durability=durability)
+        self.worker = ByHand()
+        self.commands: list[Any] = []
+        self.events: list[str] = []
+        self.now = 0.0
+
+        def told(name: str, **fields: object) -> None:
+            self.events.append(name)
+
+        self.writing = Writing(
+            self.store.partitions, partitions, self.worker, ByHand(), self.commands,  # type: ignore[arg-type]
+            linger_seconds=0.005, pending_bytes_max=1 << 20, event=told,
+            monotonic=lambda: self.now, refusing=Refusing(self.store.partitions, [Batch()] * partitions, told, 0),
+            free_bytes=lambda: 1 << 40,
+        )  # fmt: skip
+
+    def publish(self, index: int = 0) -> None:
+        append(self.store.partitions[index], [(b"t", b"x")])
+
+    def start(self) -> None:
+        self.writing.start(NOW, self.now, False)
+
+
+@pytest.mark.parametrize("durability", ["disk", "process"])
+def test_an_acknowledgement_waits_for_its_own_group(durability: str) -> None:
+    bench = Bench(durability=durability)
+    first, second = Link(), Link()
+    bench.publish()
+    bench.writing.hold(first.wants(b"1", 0))
+    bench.start()
+    bench.publish()  # while the first group is being written
+    bench.writing.hold(second.wants(b"2", 0))
+    bench.start()
+    assert (first.sent, second.sent) == ([], []) and len(bench.worker.jobs) == 1
+    bench.worker.work()
+    assert (first.sent, second.sent) == ([b"1"], [])
+    bench.start()
+    bench.worker.work()
+    assert second.sent == [b"2"]
+    assert first.wire.unacknowledged == second.wire.unacknowledged == 0
+
+
+def test_one_that_depends_on_two_partitions_waits_for_both() -> None:
+    bench = Bench(partitions=2)
+    link = Link()
+    bench.publish(0)
+    bench.publish(1)
+    bench.writing.hold(link.wants(b"a", 0, 1))
+    bench.start()
+    bench.worker.work()
+    assert link.sent == []
+    bench.worker.work()
+    assert link.sent == [b"a"]
+
+
+def test_a_connection_gets_its_answers_in_order() -> None:
+    """What is true already waits behind what is not."""
+    bench = Bench(partitions=2)
+    link = Link()
+    bench.publish(0)
+    bench.writing.hold(link.wants(b"slow", 0))
+    bench.publish(1)
+    bench.writing.hold(link.wants(b"quick", 1))
+    bench.start()
+    bench.worker.jobs.rotate(1)
+    bench.worker.work()
+    assert link.sent == []
+    bench.worker.work()
+    assert link.sent == [b"slow", b"quick"]
+
+
+def test_nothing_is_sent_to_who_has_left() -> None:
+    bench = Bench()
+    link = Link()
+    bench.publish()
+    bench.writing.hold(link.wants(b"a", 0))
+    link.closed = True
+    bench.start()
+    bench.worker.work()
+    assert link.sent == []
+
+
+def test_a_barrier_is_told_when_it_has_gone_out() -> None:
+    bench = Bench()
+    link = Link()
+    bench.publish()
+    link.raised = True
+    bench.writing.hold(link.wants(b"suback", 0))
+    assert link.barriers == 1 and not link.raised
+    bench.start()
+    assert link.releases == 0
+    bench.worker.work()
+    assert (link.sent, link.barriers, link.releases) == ([b"suback"], 0, 1)
+
+
+def test_a_group_that_could_not_be_written_is_not_acknowledged_and_is_tried_again() -> None:
+    bench = Bench()
+    link = Link()
+    bench.publish()
+    bench.writing.hold(link.wants(b"a", 0))
+    bench.start()
+    bench.files.broken = errno.EIO
+    bench.worker.work()
+    assert link.sent == [] and bench.store.partitions[0].offline is not None
+    assert bench.store.partitions[0].committed_lsn == 0
+    bench.files.broken = None
+    bench.start()
+    assert not bench.worker.jobs, "it waits before it tries again"
+    bench.now += 2.0
+    bench.start()
+    bench.worker.work()
+    assert link.sent == [b"a"] and bench.store.partitions[0].offline is None
+
+
+def test_qos_0_lingers_and_what_somebody_waits_for_does_not() -> None:
+    bench = Bench()
+    bench.publish()
+    bench.start()
+    assert not bench.worker.jobs
+    assert bench.writing.next_deadline(bench.now) == pytest.approx(0.005)
+    bench.now += 0.006
+    bench.start()
+    assert len(bench.worker.jobs) == 1
