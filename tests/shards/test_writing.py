@@ -1,4 +1,4 @@
-"""Acknowledgements leave when what they promise is true, each connection's in order. A worker turned by hand, no thread."""
+"""Acknowledgements leave when what they promise is true, each connection's in order. The worker is turned by hand."""
 
 import errno
 from collections import deque
