@@ -244,13 +244,30 @@ class Partition:
         """The indexing of a segment that was sealed since, for another thread."""
         return self.segments.take_seal_job(self.files)
 
-    def take_retention(self, now_us: int, keep_lsn: int | None = None) -> Retention | None:
+    def retention_due(self, now_us: int) -> bool:
+        """Whether `take_retention` would find something to remove, were nothing kept."""
+        return segments_to_drop(self.segments.files, self.spec, now_us) > 0
+
+    def take_retention(
+        self,
+        now_us: int,
+        keep_lsn: int | None = None,
+        wanted_lsn: int | None = None,
+        wanted_bytes_max: int = 0,
+    ) -> Retention | None:
         """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run.
 
-        keep_lsn: somebody still needs the records from there on"""
-        segments = self.segments
-        count = segments_to_drop(segments.files, self.spec, now_us)
-        while count > 0 and keep_lsn is not None and segments.files[count].base_lsn > keep_lsn:
+        keep_lsn: the records from there on must not go; wanted_lsn: nor those from there on, but of them no more
+        than the newest `wanted_bytes_max`"""
+        files = self.segments.files
+        count = segments_to_drop(files, self.spec, now_us)
+        extra = 0
+        while count > 0 and wanted_lsn is not None and files[count].base_lsn > wanted_lsn:
+            extra += files[count - 1].bytes
+            if extra > wanted_bytes_max:
+                break
+            count -= 1
+        while count > 0 and keep_lsn is not None and files[count].base_lsn > keep_lsn:
             count -= 1
         return self._removal(count)
 

@@ -93,6 +93,15 @@ class Log(Struct, frozen=True, kw_only=True):
     segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
+    retain_for_sessions_bytes_max: Annotated[
+        int,
+        number(
+            "beyond retention, kept of each partition for lasting sessions that have not had it",
+            "bytes",
+            0,
+            2**60,
+        ),
+    ] = 0
     linger_ms: Annotated[
         int, number("how long QoS 0 records may wait to be written with others", "milliseconds", 0, 10_000)
     ] = 5

@@ -55,6 +55,7 @@ def run(settings: Settings) -> int:
         store, limits(settings), event=tell, linger_seconds=settings.log.linger_ms / 1000,
         pending_bytes_max=settings.log.pending_bytes_max,
         backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=settings.log.free_bytes_min,
+        retain_for_sessions_bytes_max=settings.log.retain_for_sessions_bytes_max,
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump = pump

@@ -56,12 +56,14 @@ class Driver:
         pending_bytes_max: int = 64 << 20,
         backlog_records_max: int = 0,
         free_bytes_min: int = 0,
+        retain_for_sessions_bytes_max: int = 0,
         clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
     ) -> None:
         """clock: (µs since 1970, monotonic seconds)"""
         self.store = store
         self.limits = limits
         self._clock = clock
+        self._retain_for_sessions_bytes_max = retain_for_sessions_bytes_max
         self.now_us, self.monotonic = clock()
         self._event = event
         self.commands: list[Any] = []
@@ -184,8 +186,15 @@ class Driver:
     def _tidy(self) -> None:
         """Let segments go whose time has come, or that are too many."""
         for partition in self.store.partitions:
-            keep_lsn = self.keeping.keep_lsn(partition.index)
-            removal = partition.take_retention(self.now_us, keep_lsn)
+            if not partition.retention_due(self.now_us):
+                continue
+            extra = self._retain_for_sessions_bytes_max
+            removal = partition.take_retention(
+                self.now_us,
+                self.keeping.keep_lsn(partition.index),
+                self.keeping.wanted_lsn(partition.index) if extra else None,
+                extra,
+            )
             if removal is not None:
                 self.writer.submit(removal.run, partial(self._tidied, partition, removal))
         removal = self.keeping.take_removal()

@@ -87,6 +87,18 @@ class Keeping:
             return None
         return self.retained_from[index]
 
+    def wanted_lsn(self, index: int) -> int | None:
+        """The first record of a partition that a lasting session has not had; None: all have had all."""
+        marks = self._marks()
+        waiting = [
+            cursors_of(reader, marks)[index]
+            for session in self._journal.sessions.values()
+            if session.durable
+            for reader in session.subscriber.readers()
+            if not reader.is_live(index)
+        ]
+        return min(waiting, default=None)
+
     # Facts
 
     def _marks(self) -> Marks:

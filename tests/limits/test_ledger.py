@@ -67,6 +67,35 @@ def test_an_expired_message_is_counted(run: Run, join: Dial) -> None:
     assert undelivered(broker, "late") == {"expired": 1}
 
 
+def test_retention_waits_for_a_lasting_session_up_to_its_limit(run: Run, join: Dial) -> None:
+    kept = 1 << 20
+    broker = run(
+        "--set", "log.segment_bytes_max=65536", "--set", "log.retention_bytes_max=131072",
+        "--set", f"log.retain_for_sessions_bytes_max={kept}",
+    )  # fmt: skip
+    away = join(broker, "away", properties=LASTING)
+    away.subscribe("t", qos=1)
+    away.leave()
+    publisher = join(broker, "p")
+    for number in range(100):
+        publisher.publish("t", b"%d" % number + bytes(5000), qos=1)
+    for _ in range(2):  # a second goes by, in which retention has looked
+        brief = join(broker, "brief", properties=[(Prop.SESSION_EXPIRY, 1)])
+        brief.leave()
+    broker.event("session.expired")
+    assert not broker.named("log.trimmed")
+    away = join(broker, "away", clean=False, properties=LASTING)
+    assert [m[:3].rstrip(b"\0") for m in away.payloads(100)] == [b"%d" % n for n in range(100)]
+    away.leave()
+    for number in range(400):
+        publisher.publish("t", b"%d" % number + bytes(5000), qos=1)
+    broker.event("log.trimmed")
+    away = join(broker, "away", clean=False, properties=LASTING)
+    gap = broker.event("log.gap")
+    assert 0 < gap["records"] < 400 - kept // 10_000, "more than the limit is not kept, nor less"
+    assert away.payloads(400 - gap["records"])[-1].startswith(b"399")
+
+
 def test_records_that_retention_took_are_counted(run: Run, join: Dial) -> None:
     broker = run("--set", "log.segment_bytes_max=65536", "--set", "log.retention_bytes_max=131072")
     away = join(broker, "away", properties=LASTING)
