@@ -12,7 +12,12 @@ from tests.commitlog.records import DIRECTORY, append, everything, index, mark, 
 
 SEGMENT_BYTES = 12_500  # of two groups: the log rolls often
 KEPT_BYTES = 30_000
-STEPS = ("group", "large", "mark", "index", "trim", "fault", "stop", "kill")
+STEPS = ("group", "large", "mark", "index", "trim", "fault", "stop", "kill", "kill_inside")
+CALLS_A_GROUP = 6
+
+
+class Killed(Exception):
+    """kill -9, between two calls."""
 
 
 class Life:
@@ -97,6 +102,24 @@ class Life:
         self.files = self.files.after_kill()
         self._open()
 
+    def kill_inside(self) -> None:
+        """kill -9 while a group is written: what was written and not synced is in the page cache only."""
+        left = self.chance.randrange(CALLS_A_GROUP)
+
+        def before_call() -> None:
+            nonlocal left
+            self.loss(self)
+            if not left:
+                raise Killed
+            left -= 1
+
+        self.files.before_call = before_call
+        try:
+            self.group()
+        except Killed:
+            pass
+        self.kill()
+
 
 def judged(found: list, gaps: list, life: Life) -> None:  # type: ignore[type-arg]
     """What was acknowledged is there, in order, each record as it was, and nothing else."""
@@ -109,6 +132,7 @@ def judged(found: list, gaps: list, life: Life) -> None:  # type: ignore[type-ar
     assert end <= life.appended
     expected = some_records(end - first, first)
     assert records == [(first + n, *record) for n, record in enumerate(expected)]
+    assert all(seen.offset == seen.lsn // 3 for seen in found), "three topics take turns"
 
 
 def judge(life: Life, choose: Choose) -> SimulatedFiles:
@@ -118,6 +142,9 @@ def judge(life: Life, choose: Choose) -> SimulatedFiles:
     store = opened(files, segment_bytes_max=SEGMENT_BYTES, retention_bytes_max=KEPT_BYTES, seed=7)
     found, gaps = everything(store.partitions[0])
     judged(found, gaps, life)
+    offsets = list(store.partitions[0].next_offsets)
+    end = store.partitions[0].next_lsn
+    assert offsets == [(end - topic + 2) // 3 for topic in range(len(offsets))], "no offset is given twice"
     recovered = store.recovered[0]
     assert recovered.gaps == [] == recovered.known_gaps, "nothing that was acknowledged is called damaged"
     assert recovered.unreadable == []
