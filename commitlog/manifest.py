@@ -27,6 +27,7 @@ FIELDS = {
     "seal": ("segment", "end_lsn", "stop"),
     "end": ("segment", "end_lsn", "stop"),
     "gap": ("base_lsn", "next_lsn", "why"),
+    "clock": ("before_us", "after_us"),
 }
 SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
 
@@ -78,7 +79,8 @@ class Manifest:
 
     "first" (lsn: retention took all below) · "open" (segment, base_lsn) · "drop" (segment: it held nothing
     that counted, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: given up, or not
-    sealed; what counts of it ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost).
+    sealed; what counts of it ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock"
+    (before_us, after_us: the wall clock jumped).
     """
 
     def __init__(self, files: Files, directory: str) -> None:

@@ -13,10 +13,11 @@ from commitlog.chunk import Chunk, Gap
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
 from commitlog.faults import while_running
 from commitlog.files import Files
+from commitlog.governor import Jump
 from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
 from commitlog.lookup import ColdRead, FindOffset, FindTime, Flagged
-from commitlog.retention import Retention, SealJob, segments_to_drop
+from commitlog.retention import NoteJump, Retention, SealJob, segments_to_drop
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.streams import StreamSpec
 from commitlog.writing import Ended, Names, Opened, SegmentWriter
@@ -227,6 +228,18 @@ class Partition:
 
     # Housekeeping
 
+    @property
+    def last_ts(self) -> int:
+        """The newest stamp, µs since 1970; 0 when there is none."""
+        return self._last_ts
+
+    def clock_jumped(self, jump: Jump) -> NoteJump | None:
+        """Age records without this jump from now on; what writes that down, for the I/O thread."""
+        if jump.after_us < jump.before_us and not self.segments.jumps:
+            return None  # stamps are held until the clock is past them: nothing gets older for it
+        self.segments.jumps.append(jump)
+        return NoteJump(self.writer, jump)
+
     def finish(self) -> None:
         """The end of the run, if all is written: seal, index, and save the dictionary. For any thread; raises OSError.
 
@@ -244,23 +257,24 @@ class Partition:
         """The indexing of a segment that was sealed since, for another thread."""
         return self.segments.take_seal_job(self.files)
 
-    def retention_due(self, now_us: int) -> bool:
+    def retention_due(self, now_us: int | None) -> bool:
         """Whether `take_retention` would find something to remove, were nothing kept."""
-        return segments_to_drop(self.segments.files, self.spec, now_us) > 0
+        return segments_to_drop(self.segments.files, self.spec, now_us, self.segments.jumps) > 0
 
     def take_retention(
         self,
-        now_us: int,
+        now_us: int | None,
         keep_lsn: int | None = None,
         wanted_lsn: int | None = None,
         wanted_bytes_max: int = 0,
     ) -> Retention | None:
         """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run.
 
+        now_us: None while the clock cannot be believed (`commitlog.governor`)
         keep_lsn: the records from there on must not go; wanted_lsn: nor those from there on, but of them no more
         than the newest `wanted_bytes_max`"""
         files = self.segments.files
-        count = segments_to_drop(files, self.spec, now_us)
+        count = segments_to_drop(files, self.spec, now_us, self.segments.jumps)
         extra = 0
         while count > 0 and wanted_lsn is not None and files[count].base_lsn > wanted_lsn:
             extra += files[count - 1].bytes

@@ -13,6 +13,7 @@ from commitlog.chunk import Gap
 from commitlog.dictionary import maybe_snapshot
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
+from commitlog.governor import Jump
 from commitlog.index import Index, load_places, maybe_index, read_segment
 from commitlog.manifest import Manifest
 from commitlog.segments import SegmentFile
@@ -44,6 +45,7 @@ class Recovered:
     last_ts: int = 0
     epoch: int = 1
     snapshot_lsn: int = -1
+    jumps: list[Jump] = field(default_factory=list)
     edits: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -52,6 +54,7 @@ def recover(files: Files, directory: str, manifest: Manifest, stream: str, numbe
     found = Recovered()
     edits = manifest.load()
     found.known_gaps = [Gap(e["base_lsn"], e["next_lsn"], e["why"]) for e in edits if e["edit"] == "gap"]
+    found.jumps = [Jump(e["before_us"], e["after_us"]) for e in edits if e["edit"] == "clock"]
     listed = listing(files, directory, edits, stream, number)
     found.leftover = [f"{directory}/{edit['segment']}" for edit in listed.leftover]
     found.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
@@ -141,7 +144,12 @@ def end(listed: Listing, found: Recovered) -> None:
     kept = [gap for gap in (*found.known_gaps, *found.gaps) if gap.next_lsn > found.first_lsn]
     first: list[dict[str, Any]] = [{"edit": "first", "lsn": found.first_lsn}]
     gaps = [{"edit": "gap", **gap._asdict()} for gap in kept]
-    found.edits = first + listed.leftover + found.edits + gaps
+    # A jump matters to records of before; those that took others back go with them.
+    oldest = next((segment.first_ts for segment in found.segments if segment.first_ts), 0)
+    if all(jump.before_us < oldest for jump in found.jumps):
+        found.jumps = []
+    jumps = [{"edit": "clock", **jump._asdict()} for jump in found.jumps]
+    found.edits = first + listed.leftover + found.edits + gaps + jumps
 
 
 def lose(found: Recovered, gap: Gap) -> None:

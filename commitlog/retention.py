@@ -4,11 +4,13 @@ Runs on threads that may wait. A removal is written to the manifest before the f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from commitlog.dictionary import Dictionary
 from commitlog.faults import FULL
 from commitlog.files import Files
+from commitlog.governor import Jump, age_us
 from commitlog.index import index_path, read_segment, write_index
 from commitlog.streams import StreamSpec
 
@@ -41,8 +43,14 @@ class SealJob:
         segment.places = []  # found in the index from now on
 
 
-def segments_to_drop(segments: list[SegmentFile], spec: StreamSpec, now_us: int) -> int:
-    """How many of the oldest segments may go: finished ones, and never the last. Reads nothing."""
+def segments_to_drop(
+    segments: list[SegmentFile], spec: StreamSpec, now_us: int | None, jumps: Sequence[Jump] = ()
+) -> int:
+    """How many of the oldest segments may go: finished ones, and never the last. Reads nothing.
+
+    now_us: None while the clock cannot be believed: then none goes for its age
+    jumps: of the clock, that ages leave out
+    """
     finished = 0
     while finished < len(segments) - 1 and segments[finished].end_lsn is not None:
         finished += 1
@@ -52,12 +60,24 @@ def segments_to_drop(segments: list[SegmentFile], spec: StreamSpec, now_us: int)
         while drop < finished and total > spec.retention_bytes_max:
             total -= segments[drop].bytes
             drop += 1
-    if spec.retention_seconds_max:
-        oldest = now_us - spec.retention_seconds_max * 1_000_000
+    if spec.retention_seconds_max and now_us is not None:
+        age_max = spec.retention_seconds_max * 1_000_000
         # The newest record of a segment is no newer than the first of the next one.
-        while drop < finished and 0 < segments[drop + 1].first_ts <= oldest:
+        while drop < finished and (first_ts := segments[drop + 1].first_ts):
+            if age_us(first_ts, now_us, jumps) < age_max:
+                break
             drop += 1
     return drop
+
+
+class NoteJump:
+    """Write a jump of the clock into the manifest: after a restart, too, records must not look older than they are."""
+
+    def __init__(self, writer: SegmentWriter, jump: Jump) -> None:
+        self._writer, self._jump = writer, jump
+
+    def run(self) -> None:
+        self._writer.note_jump(self._jump)
 
 
 class Retention:

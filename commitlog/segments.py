@@ -10,6 +10,7 @@ from threading import Lock
 
 from commitlog.dictionary import Dictionary
 from commitlog.files import Files
+from commitlog.governor import Jump
 from commitlog.index import Draft, load_places
 from commitlog.retention import Retention, SealJob
 from commitlog.segment import Place
@@ -93,6 +94,7 @@ class SegmentList:
         self.files = files
         self.first_lsn = first_lsn
         self.removing = False
+        self.jumps: list[Jump] = []  # of the clock, while these segments were written
         self.cache = PlaceCache()
         self.dictionary = dictionary
 

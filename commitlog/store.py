@@ -47,6 +47,11 @@ class Store:
         stream = stream_of(topic, self.streams, self._matches)
         return self._first_of[stream] + partition_of(topic, self.streams[stream].partitions)
 
+    @property
+    def newest_us(self) -> int:
+        """The newest stamp in any partition, µs since 1970; 0 when there is none."""
+        return max((partition.last_ts for partition in self.partitions), default=0)
+
     def free_bytes(self) -> int:
         """How much can still be written to the disk of the directory.
 
@@ -177,6 +182,7 @@ def open_partition(
         found.snapshot_lsn,
     )
     segments = SegmentList(found.first_lsn, found.segments, dictionary)
+    segments.jumps = found.jumps
     writer = SegmentWriter(
         files, directory, stream=spec.name, generation=GENERATION, number=number, epoch=found.epoch, boot_id=boot_id,
         sync_groups=spec.durability == "disk", segment_bytes_max=spec.segment_bytes_max,

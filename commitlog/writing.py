@@ -23,6 +23,7 @@ from commitlog.chunk import (
     padded,
 )
 from commitlog.files import Files
+from commitlog.governor import Jump
 from commitlog.index import Draft
 from commitlog.kernels import rows as kernel
 from commitlog.manifest import Manifest
@@ -191,6 +192,10 @@ class SegmentWriter:
         while self._owed:
             self._manifest.add(self._owed[0])
             del self._owed[0]
+
+    def note_jump(self, jump: Jump) -> None:
+        """Write down a jump of the clock, now or with the next edit that can be written."""
+        self._note({"edit": "clock", **jump._asdict()})
 
     def raise_first(self, first_lsn: int) -> None:
         """Write down that retention takes everything below; before it does. raises: OSError"""

@@ -30,6 +30,7 @@ from rumq.session.registry import Registry
 from rumq.session.session import Session, Shape
 from rumq.session.watch import Watch
 from rumq.shards.blobs import Blobs, wire_form
+from rumq.shards.clock import RetentionClock
 from rumq.shards.finding import Finding
 from rumq.shards.keeping import Keeping
 from rumq.shards.refusing import Refusing
@@ -84,6 +85,7 @@ class Driver:
         self.refusing = Refusing([*store.partitions, store.internal], self.batches, event, free_bytes_min)
         self.writer = Worker("rumq-write")
         self.reader = Worker("rumq-read")
+        self.retention_clock = RetentionClock(store, self.writer, event, self.now_us, self.monotonic)
         self.writing = Writing(
             [*store.partitions, store.internal], len(store.partitions), self.writer, self.reader, self.commands,
             linger_seconds=linger_seconds, pending_bytes_max=pending_bytes_max, event=event,
@@ -185,12 +187,13 @@ class Driver:
 
     def _tidy(self) -> None:
         """Let segments go whose time has come, or that are too many."""
+        now_us = self.retention_clock.look(self.now_us, self.monotonic)
         for partition in self.store.partitions:
-            if not partition.retention_due(self.now_us):
+            if not partition.retention_due(now_us):
                 continue
             extra = self._retain_for_sessions_bytes_max
             removal = partition.take_retention(
-                self.now_us,
+                now_us,
                 self.keeping.keep_lsn(partition.index),
                 self.keeping.wanted_lsn(partition.index) if extra else None,
                 extra,

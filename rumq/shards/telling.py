@@ -12,6 +12,7 @@ LEVELS = {
     "broker.failed": "error",
     "broker.turn_slow": "warning",
     "client.crashed": "error",
+    "clock.jumped": "warning",
     "client.refused": "warning",
     "listener.accept_failed": "warning",
     "listener.overloaded": "warning",
@@ -22,6 +23,7 @@ LEVELS = {
     "log.recovered": "warning",
     "log.unreachable": "error",
     "publish.slowed": "warning",
+    "retention.held": "warning",
 }
 
 

@@ -56,14 +56,16 @@ class Client:
 
 
 class Shard:
-    def __init__(self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, **main: Any) -> None:
+    def __init__(
+        self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW, **main: Any
+    ) -> None:
         """main: of the stream that keeps most topics"""
         self.files = files
         self.events: list[tuple[str, dict[str, Any]]] = []
-        self.now_us, self.monotonic = NOW, 1000.0
+        self.now_us, self.monotonic = now_us, 1000.0
         streams = [STREAMS[0], StreamSpec("main", ("#",), **main)]
         self.store = open_store(
-            files, "data", streams, matches=matches, now_us=NOW, holder=DEAD, random=numbers(seed), internal=STATE,
+            files, "data", streams, matches=matches, now_us=now_us, holder=DEAD, random=numbers(seed), internal=STATE,
             direct_bytes_min=1 << 30, hot_bytes_max=0,
         )  # fmt: skip
         self.driver = Driver(
