@@ -12,6 +12,9 @@ from typing import NamedTuple
 SECOND = 1_000_000
 JUMP_US = 60 * SECOND  # the clocks may part by so much: what is less is called steering
 STABLE_SECONDS = 600.0  # after a jump the clocks must agree for so long
+TAKEN_BACK_US = (
+    3600 * SECOND
+)  # a jump back by as much as one ahead, give or take so much, takes that one back
 AWAY_US = 24 * 3600 * SECOND  # a broker is seldom away for longer: rather the clock is wrong
 AWAY_YEAR_US = 366 * AWAY_US
 
@@ -23,17 +26,50 @@ class Jump(NamedTuple):
     after_us: int
 
     @property
+    def us(self) -> int:
+        return self.after_us - self.before_us
+
+    @property
     def seconds(self) -> float:
-        return (self.after_us - self.before_us) / SECOND
+        return self.us / SECOND
 
 
 def age_us(stamp_us: int, now_us: int, jumps: Sequence[Jump]) -> int:
-    """How old a record is at least, by its stamp; below 0 when its stamp is in the future.
+    """How old a record is at least, by its stamp; below 0 when its stamp is in the future."""
+    return now_us - stamp_us - sum(jump.us for jump in jumps if stamp_us <= jump.before_us)
 
-    A jump ahead that was taken back counts for nothing. A stamp that was held while the clock was behind it says
-    nothing of its own time, so it counts as what it is."""
-    jumped = sum(jump.after_us - jump.before_us for jump in jumps if stamp_us <= jump.before_us)
-    return now_us - stamp_us - max(0, jumped)
+
+def behind(newest_us: int) -> Jump:
+    """Stands for a clock that is behind the newest stamp: records get that stamp, however much later they come."""
+    return Jump(newest_us, newest_us)
+
+
+def remembered(jumps: Sequence[Jump], jump: Jump | None, newest_us: int, now_us: int) -> list[Jump]:
+    """The jumps that ages leave out, after a look at the clock: those ahead only.
+
+    jump: what that look found; newest_us: the newest stamp. What is unsure makes records younger."""
+    kept = list(jumps)
+    if jump is not None and jump.us < 0:
+        for at in reversed(range(len(kept))):
+            left = kept[at].us + jump.us
+            if kept[at].us and abs(left) <= TAKEN_BACK_US:
+                kept[at : at + 1] = [Jump(kept[at].before_us, kept[at].before_us + left)] if left > 0 else []
+                break
+    if now_us < newest_us - JUMP_US:
+        if behind(newest_us) not in kept:
+            kept.append(behind(newest_us))
+    elif jump is not None and jump.us > 0 and now_us >= newest_us:
+        # Of records that came while the clock was behind the stamps nothing says when, but it was before now.
+        kept = [each for each in kept if each != behind(newest_us)]
+        kept.append(Jump(max(jump.before_us, newest_us), now_us))
+    return kept
+
+
+def caught_up(jumps: Sequence[Jump], now_us: int) -> list[Jump]:
+    """The same jumps at a start: where the clock has passed stamps that were held, those count from now on."""
+    return [
+        Jump(jump.before_us, now_us) if not jump.us and jump.before_us < now_us else jump for jump in jumps
+    ]
 
 
 class Governor:

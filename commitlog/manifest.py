@@ -11,6 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from commitlog.files import Files, replace_file, whole_file
+from commitlog.governor import Jump
 
 NAME = "MANIFEST"
 
@@ -27,7 +28,7 @@ FIELDS = {
     "seal": ("segment", "end_lsn", "stop"),
     "end": ("segment", "end_lsn", "stop"),
     "gap": ("base_lsn", "next_lsn", "why"),
-    "clock": ("before_us", "after_us"),
+    "clock": ("jumps",),
 }
 SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
 
@@ -44,6 +45,11 @@ def is_of(field: str, value: Any) -> bool:
         return isinstance(value, str) and SEGMENT_NAME.fullmatch(value) is not None
     if field == "why":
         return isinstance(value, str)
+    if field == "jumps":
+        return isinstance(value, list) and all(
+            isinstance(jump, list) and len(jump) == 2 and all(is_of("us", us) for us in jump)
+            for jump in value
+        )
     return type(value) is int and 0 <= value < 1 << 64
 
 
@@ -74,13 +80,17 @@ def bad_lines(raw: bytes) -> list[int]:
     return [number for number, line in enumerate(lines, 1) if maybe_edit(line) is None]
 
 
+def clock_edit(jumps: list[Jump]) -> dict[str, Any]:
+    return {"edit": "clock", "jumps": [list(jump) for jump in jumps]}
+
+
 class Manifest:
     """The edits of one partition's directory. Each has "edit":
 
     "first" (lsn: retention took all below) · "open" (segment, base_lsn) · "drop" (segment: it held nothing
     that counted, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: given up, or not
     sealed; what counts of it ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock"
-    (before_us, after_us: the wall clock jumped).
+    (jumps: [before_us, after_us] each, of the wall clock; the last such edit counts).
     """
 
     def __init__(self, files: Files, directory: str) -> None:

@@ -13,11 +13,11 @@ from commitlog.chunk import Chunk, Gap
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
 from commitlog.faults import while_running
 from commitlog.files import Files
-from commitlog.governor import Jump
+from commitlog.governor import Jump, remembered
 from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
 from commitlog.lookup import ColdRead, FindOffset, FindTime, Flagged
-from commitlog.retention import NoteJump, Retention, SealJob, segments_to_drop
+from commitlog.retention import NoteJumps, Retention, SealJob, segments_to_drop
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.streams import StreamSpec
 from commitlog.writing import Ended, Names, Opened, SegmentWriter
@@ -233,12 +233,13 @@ class Partition:
         """The newest stamp, µs since 1970; 0 when there is none."""
         return self._last_ts
 
-    def clock_jumped(self, jump: Jump) -> NoteJump | None:
+    def look_at_clock(self, now_us: int, jump: Jump | None) -> NoteJumps | None:
         """Age records without this jump from now on; what writes that down, for the I/O thread."""
-        if jump.after_us < jump.before_us and not self.segments.jumps:
-            return None  # stamps are held until the clock is past them: nothing gets older for it
-        self.segments.jumps.append(jump)
-        return NoteJump(self.writer, jump)
+        jumps = remembered(self.segments.jumps, jump, self._last_ts, now_us)
+        if jumps == self.segments.jumps:
+            return None
+        self.segments.jumps = jumps
+        return NoteJumps(self.writer, jumps)
 
     def finish(self) -> None:
         """The end of the run, if all is written: seal, index, and save the dictionary. For any thread; raises OSError.

@@ -73,18 +73,30 @@ class PartitionView:
         listed = self._listing()
         if held and listed.segments and listed.segments[0].base_lsn > (listed.first_lsn or 0):
             listed = self._listing()  # retention may have taken some while we looked
+        taken, is_last_there = self._take_all(listed)
+        if (
+            not is_last_there
+        ):  # looked so slowly that retention came to the last one: there are later ones by now
+            self._segments, self._sizes = [], {}
+            listed = self._listing()
+            taken, _ = self._take_all(listed)
         self.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
-        taken = False
-        for found in listed.segments:
-            try:
-                self._take(found)
-            except FileNotFoundError:
-                taken = True  # by retention, while we looked
         base_lsn = self._segments[0].base_lsn if self._segments else 0
         self.first_lsn = base_lsn if listed.first_lsn is None or taken else listed.first_lsn
         self.end_lsn = max((s.end_lsn or 0 for s in self._segments), default=self.first_lsn)
         if not held:
             self.end_lsn = max(self.end_lsn, listed.ended_lsn)
+
+    def _take_all(self, listed: Listing) -> tuple[bool, bool]:
+        """Whether retention took any segment while we looked, and whether the last one was still there."""
+        taken, is_last_there = False, True
+        for found in listed.segments:
+            try:
+                self._take(found)
+                is_last_there = True
+            except FileNotFoundError:
+                taken, is_last_there = True, False
+        return taken, is_last_there
 
     def _listing(self) -> Listing:
         edits = Manifest(self._files, self.directory).load()

@@ -13,9 +13,9 @@ from commitlog.chunk import Gap
 from commitlog.dictionary import maybe_snapshot
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
-from commitlog.governor import Jump
+from commitlog.governor import Jump, caught_up
 from commitlog.index import Index, load_places, maybe_index, read_segment
-from commitlog.manifest import Manifest
+from commitlog.manifest import Manifest, clock_edit
 from commitlog.segments import SegmentFile
 from commitlog.tail import examine
 
@@ -49,12 +49,16 @@ class Recovered:
     edits: list[dict[str, Any]] = field(default_factory=list)
 
 
-def recover(files: Files, directory: str, manifest: Manifest, stream: str, number: int) -> Recovered:
+def recover(
+    files: Files, directory: str, manifest: Manifest, stream: str, number: int, now_us: int
+) -> Recovered:
     """Look through a partition's directory. raises: OSError, FormatTooNew"""
     found = Recovered()
     edits = manifest.load()
     found.known_gaps = [Gap(e["base_lsn"], e["next_lsn"], e["why"]) for e in edits if e["edit"] == "gap"]
-    found.jumps = [Jump(e["before_us"], e["after_us"]) for e in edits if e["edit"] == "clock"]
+    for edit in edits:
+        if edit["edit"] == "clock":
+            found.jumps = [Jump(*jump) for jump in edit["jumps"]]
     listed = listing(files, directory, edits, stream, number)
     found.leftover = [f"{directory}/{edit['segment']}" for edit in listed.leftover]
     found.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
@@ -63,7 +67,7 @@ def recover(files: Files, directory: str, manifest: Manifest, stream: str, numbe
     load_snapshot(files, directory, found)
     for one in listed.segments:
         take_segment(files, one, found)
-    end(listed, found)
+    end(listed, found, now_us)
     for segment in reversed(found.segments):
         places = load_places(files, segment.path, segment.end_lsn or 0, segment.stop)
         if places:
@@ -135,7 +139,7 @@ def look(files: Files, listed: Found, found: Recovered) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def end(listed: Listing, found: Recovered) -> None:
+def end(listed: Listing, found: Recovered, now_us: int) -> None:
     """What must have been behind the last segment; and the edits that say all that is known now."""
     for known in (listed.ended_lsn, found.snapshot_lsn):
         if known > found.next_lsn:
@@ -144,11 +148,10 @@ def end(listed: Listing, found: Recovered) -> None:
     kept = [gap for gap in (*found.known_gaps, *found.gaps) if gap.next_lsn > found.first_lsn]
     first: list[dict[str, Any]] = [{"edit": "first", "lsn": found.first_lsn}]
     gaps = [{"edit": "gap", **gap._asdict()} for gap in kept]
-    # A jump matters to records of before; those that took others back go with them.
+    # A jump matters to the records of before.
     oldest = next((segment.first_ts for segment in found.segments if segment.first_ts), 0)
-    if all(jump.before_us < oldest for jump in found.jumps):
-        found.jumps = []
-    jumps = [{"edit": "clock", **jump._asdict()} for jump in found.jumps]
+    found.jumps = [jump for jump in caught_up(found.jumps, now_us) if jump.before_us >= oldest]
+    jumps = [clock_edit(found.jumps)] if found.jumps else []
     found.edits = first + listed.leftover + found.edits + gaps + jumps
 
 

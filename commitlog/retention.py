@@ -70,14 +70,14 @@ def segments_to_drop(
     return drop
 
 
-class NoteJump:
-    """Write a jump of the clock into the manifest: after a restart, too, records must not look older than they are."""
+class NoteJumps:
+    """Write the clock's jumps into the manifest: after a restart, too, records must not look older than they are."""
 
-    def __init__(self, writer: SegmentWriter, jump: Jump) -> None:
-        self._writer, self._jump = writer, jump
+    def __init__(self, writer: SegmentWriter, jumps: list[Jump]) -> None:
+        self._writer, self._jumps = writer, jumps
 
     def run(self) -> None:
-        self._writer.note_jump(self._jump)
+        self._writer.note_jumps(self._jumps)
 
 
 class Retention:

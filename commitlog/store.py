@@ -118,13 +118,22 @@ def open_store(
             for number in range(spec.partitions):
                 partition, found = open_partition(
                     files, root, spec, len(store.partitions), number, boot_id, random, hot_bytes_max,
-                    direct_bytes_min,
+                    direct_bytes_min, now_us,
                 )  # fmt: skip
                 store.partitions.append(partition)
                 store.recovered.append(found)
         if internal is not None:
             store.internal, store.internal_recovered = open_partition(
-                files, root, internal, len(store.partitions), 0, boot_id, random, 0, direct_bytes_min
+                files,
+                root,
+                internal,
+                len(store.partitions),
+                0,
+                boot_id,
+                random,
+                0,
+                direct_bytes_min,
+                now_us,
             )
     except (OSError, StoreError) as fault:
         if lock is not None:
@@ -159,12 +168,12 @@ def check_format(files: Files, root: str) -> None:
 
 def open_partition(
     files: Files, root: str, spec: StreamSpec, index: int, number: int, boot_id: bytes,
-    random: Callable[[int], bytes], hot_bytes_max: int, direct_bytes_min: int,
+    random: Callable[[int], bytes], hot_bytes_max: int, direct_bytes_min: int, now_us: int,
 ) -> tuple[Partition, Recovered]:  # fmt: skip
     directory = f"{root}/{spec.name}/g{GENERATION}/p{number}"
     make_durable_directory(files, directory, known=root)
     manifest = Manifest(files, directory)
-    found = recover(files, directory, manifest, spec.name, number)
+    found = recover(files, directory, manifest, spec.name, number, now_us)
     manifest.rewrite(found.edits)
     try:
         remove_segments(files, found.leftover)

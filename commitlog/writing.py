@@ -26,7 +26,7 @@ from commitlog.files import Files
 from commitlog.governor import Jump
 from commitlog.index import Draft
 from commitlog.kernels import rows as kernel
-from commitlog.manifest import Manifest
+from commitlog.manifest import Manifest, clock_edit
 from commitlog.segment import SEGMENT_HEADER_BYTES, Place, SegmentHeader, encode_segment_header
 
 BUFFER_BYTES = 1 << 21
@@ -193,9 +193,9 @@ class SegmentWriter:
             self._manifest.add(self._owed[0])
             del self._owed[0]
 
-    def note_jump(self, jump: Jump) -> None:
-        """Write down a jump of the clock, now or with the next edit that can be written."""
-        self._note({"edit": "clock", **jump._asdict()})
+    def note_jumps(self, jumps: list[Jump]) -> None:
+        """Write down the jumps of the clock, now or with the next edit that can be written."""
+        self._note(clock_edit(jumps))
 
     def raise_first(self, first_lsn: int) -> None:
         """Write down that retention takes everything below; before it does. raises: OSError"""

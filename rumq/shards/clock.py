@@ -28,10 +28,10 @@ class RetentionClock:
         jump = governor.look(now_us, monotonic)
         if jump is not None:
             self._event("clock.jumped", seconds=round(jump.seconds, 1))
-            for partition in self._partitions:
-                note = partition.clock_jumped(jump)
-                if note is not None:
-                    self._writer.submit(note.run, noted)
+        for partition in self._partitions:
+            note = partition.look_at_clock(now_us, jump)
+            if note is not None:
+                self._writer.submit(note.run, noted)
         if governor.held != self._told:
             self._told = governor.held
             self._event("retention.held" if self._told else "retention.resumed", why=self._told)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.governor import STABLE_SECONDS, Governor, Jump, age_us
+from commitlog.governor import STABLE_SECONDS, Governor, Jump, age_us, behind, remembered
 from commitlog.simulated import SimulatedFiles
 from tests.commitlog.records import NOW, Seen, everything
 from tests.conformance import wire
@@ -131,6 +131,18 @@ def test_a_machine_that_comes_up_in_1970_takes_no_record(machine: Machine, corre
     machine.live(9 * HOUR)
 
 
+def test_what_came_while_the_clock_was_behind_is_not_taken_for_old_after_a_restart(machine: Machine) -> None:
+    """Its stamps stand at the newest from before."""
+    machine.live(600)
+    wall, machine.wall = machine.wall, 5 * SECOND
+    machine.restart()
+    machine.live(5 * HOUR)
+    machine.wall += wall
+    machine.restart()
+    machine.live(8 * HOUR)
+    assert machine.found()[0].lsn > 50, "and later it goes"
+
+
 def test_a_new_log_that_begins_in_1970_keeps_its_records_when_the_clock_is_set(machine: Machine) -> None:
     machine.shard.end()
     fresh = Machine.__new__(Machine)
@@ -176,10 +188,31 @@ def test_a_clock_that_is_steered_has_not_jumped() -> None:
         (100, [], 900),
         (100, [Jump(200, 700)], 400),
         (800, [Jump(200, 700)], 200),
-        (100, [Jump(200, 700), Jump(750, 250)], 900),  # taken back
-        (100, [Jump(500, 300)], 900),  # only back: the record is older than that, if anything
         (100, [Jump(200, 300), Jump(400, 500)], 700),
     ],
 )
 def test_an_age_leaves_out_what_the_clock_jumped(stamp: int, jumps: list[Jump], age: int) -> None:
     assert age_us(stamp, 1000, jumps) == age
+
+
+AHEAD, BACK = Jump(1000, 1000 + DAY * SECOND), Jump(1000 + DAY * SECOND, 1000)
+
+
+@pytest.mark.parametrize(
+    ("jumps", "jump", "newest", "now", "kept"),
+    [
+        ([], None, 10, 20, []),
+        ([], AHEAD, 900, AHEAD.after_us, [AHEAD]),
+        ([AHEAD], BACK, 900, 1000, []),  # taken back
+        ([AHEAD], Jump(BACK.before_us, 500), 900, 500, []),  # and a little more
+        ([AHEAD], Jump(BACK.before_us, 2000), 900, 2000, [Jump(1000, 2000)]),  # and a little less
+        ([AHEAD], Jump(2**50, 5), 900, 2000, [AHEAD]),  # another one
+        ([], BACK, BACK.before_us, 1000, [behind(BACK.before_us)]),
+        ([behind(900)], Jump(5, 5000), 900, 5000, [Jump(900, 5000)]),
+        ([behind(9000)], Jump(5, 5000), 9000, 5000, [behind(9000)]),  # still behind, by little
+    ],
+)
+def test_what_is_remembered_of_the_clock(
+    jumps: list[Jump], jump: Jump | None, newest: int, now: int, kept: list[Jump]
+) -> None:
+    assert remembered(jumps, jump, newest, now) == kept
