@@ -1,0 +1,237 @@
+"""Faults of the log that its tests must notice: a line as it is, the same line wrong, and the test that fails then.
+
+Each was tried once by hand; `test_planted.py` tries them all on a copy."""
+
+from typing import NamedTuple
+
+POWER = "tests/faults/test_power_loss.py"
+TORN = "tests/faults/test_torn_or_damaged.py"
+BITS = "tests/faults/test_flipped_bits.py"
+CALLS = "tests/faults/test_failing_calls.py"
+FULL = "tests/faults/test_full_disk.py"
+CLOCKS = "tests/faults/test_clocks.py"
+MUTATED = "tests/faults/test_mutated_files.py"
+
+
+class Planted(NamedTuple):
+    name: str
+    file: str
+    right: str
+    wrong: str
+    caught_by: str
+
+
+PLANTED = [
+    # What is on disk before something is said
+    Planted(
+        "a group is acknowledged without a sync",
+        "commitlog/group.py",
+        "        if writer.sync_groups:\n            writer.sync()\n",
+        "",
+        POWER,
+    ),
+    Planted(
+        "a new segment's name is not synced",
+        "commitlog/writing.py",
+        "            self._files.sync_directory(self._directory)\n            self._pay()\n",
+        "            self._pay()\n",
+        POWER,
+    ),
+    Planted(
+        "a file is put in place before its content is synced",
+        "commitlog/files.py",
+        "        files.write(handle, 0, [content])\n        files.sync(handle)\n    except",
+        "        files.write(handle, 0, [content])\n    except",
+        POWER,
+    ),
+    Planted(
+        "the name of a file that is put in place is not synced",
+        "commitlog/files.py",
+        '    files.rename(temporary, path)\n    files.sync_directory(path.rpartition("/")[0])\n',
+        "    files.rename(temporary, path)\n",
+        POWER,
+    ),
+    Planted(
+        "a new directory's name is not synced",
+        "commitlog/files.py",
+        "            files.sync_directory(parent)\n        except PermissionError:",
+        "            pass\n        except PermissionError:",
+        POWER,
+    ),
+    Planted(
+        "the mark says more than is durable",
+        "commitlog/partition.py",
+        "self._in_flight = WriteGroup(self.writer, chunks, self.committed_lsn, self.next_lsn, 0)",
+        "self._in_flight = WriteGroup(self.writer, chunks, self.next_lsn, self.next_lsn, 0)",
+        POWER,
+    ),
+    Planted(
+        "what a kill left in the page cache is taken for safe",
+        "commitlog/recovery.py",
+        "        files.sync(handle)  # after a kill the tail may be in the page cache only\n",
+        "",
+        POWER,
+    ),
+    Planted(
+        "a segment is called sealed before it is synced",
+        "commitlog/writing.py",
+        "        self._append_bare(SEAL, next_lsn, now_us, next_lsn)\n        self.sync()\n",
+        "        self._append_bare(SEAL, next_lsn, now_us, next_lsn)\n",
+        CALLS,
+    ),
+    Planted(
+        "segments go before the manifest says so",
+        "commitlog/retention.py",
+        "        try:\n            self._promise()\n        except OSError as fault:",
+        "        remove_segments(self._files, self.paths)\n"
+        "        try:\n"
+        "            self._promise()\n"
+        "        except OSError as fault:",
+        POWER,
+    ),
+    Planted(
+        "topics are not saved before their last record goes",
+        "commitlog/retention.py",
+        "        if not self._dictionary.save(self.first_lsn):\n"
+        "            return  # a segment among them is not indexed yet: next time\n",
+        "",
+        POWER,
+    ),
+    Planted(
+        "a discarded segment goes before the manifest says so",
+        "commitlog/writing.py",
+        '                self._owed.append({"edit": "drop", "segment": self._name})\n'
+        "                self._pay()\n"
+        "            self._files.remove(self.path)\n",
+        '                self._owed.append({"edit": "drop", "segment": self._name})\n'
+        "            self._files.remove(self.path)\n",
+        POWER,
+    ),
+    # What a failure is answered with
+    Planted(
+        "a failed sync is tried again on the same file",
+        "commitlog/group.py",
+        "                failure = fault\n                self._give_up(fault)\n",
+        "                failure = fault\n"
+        "                self._writer.sync()\n"
+        "                self.safe_lsn = self.end_lsn\n"
+        "                return\n",
+        CALLS,
+    ),
+    Planted(
+        "a manifest is synced again after its sync failed",
+        "commitlog/manifest.py",
+        "        except OSError:\n            self.close()\n            raise\n",
+        "        except OSError:\n            raise\n",
+        CALLS,
+    ),
+    Planted(
+        "a segment that could not be indexed is passed over",
+        "commitlog/dictionary.py",
+        "                if base > self.lsn:\n                    break\n",
+        "",
+        CALLS,
+    ),
+    Planted(
+        "a full disk keeps what retention would free",
+        "commitlog/retention.py",
+        "            self._remove_indexes()\n            self._promise()\n",
+        "            raise\n",
+        FULL,
+    ),
+    Planted(
+        "publishers are not refused",
+        "rumq/shards/refusing.py",
+        "            batch.refusing = self.is_full or self.is_unreachable or index in self._offline\n",
+        "            batch.refusing = False\n",
+        FULL,
+    ),
+    Planted(
+        "an older client is acknowledged although nothing was stored",
+        "rumq/shards/refusing.py",
+        "            self._unanswered[link] = index\n            return\n",
+        '            link.wire.acks += b"\\x40\\x02" + packet.packet_id.to_bytes(2, "big")\n'
+        "            return\n",
+        FULL,
+    ),
+    # What is found at a start
+    Planted(
+        "a tail is torn whatever the marks say",
+        "commitlog/tail.py",
+        "    promised = proved if limit_lsn is None else limit_lsn\n",
+        "    promised = reached if limit_lsn is None else limit_lsn\n",
+        TORN,
+    ),
+    Planted(
+        "nothing behind damage counts",
+        "commitlog/tail.py",
+        "        for at, header in later:\n            if header.kind not in",
+        "        for at, header in []:\n            if header.kind not in",
+        TORN,
+    ),
+    Planted(
+        "an idle partition writes no mark",
+        "commitlog/partition.py",
+        "            or self.marked_lsn >= self.committed_lsn\n",
+        "            or self.marked_lsn >= 0\n",
+        TORN,
+    ),
+    # Checksums
+    Planted(
+        "the checksum of a chunk's parts is skipped",
+        "commitlog/segment.py",
+        "        if crc32(part) != crc:\n            return",
+        "        if False:\n            return",
+        BITS,
+    ),
+    Planted(
+        "the checksum of a chunk's header is skipped",
+        "commitlog/chunk.py",
+        "    if crc32(raw[:124]) != crc:\n        return None\n",
+        "",
+        BITS,
+    ),
+    Planted(
+        "the checksum of an index section is skipped",
+        "commitlog/index.py",
+        " or crc32(section) != head.crcs[number]:",
+        ":",
+        BITS,
+    ),
+    Planted(
+        "the checksum of an edit is skipped",
+        "commitlog/manifest.py",
+        "        if len(crc) == 8 and int(crc, 16) == crc32(text):",
+        "        if len(crc) == 8:",
+        BITS,
+    ),
+    Planted(
+        "an edit's values are not looked at",
+        "commitlog/manifest.py",
+        "        if edit is not None and is_sound(edit):",
+        "        if edit is not None:",
+        MUTATED,
+    ),
+    # Clocks
+    Planted(
+        "the governor believes any clock",
+        "commitlog/governor.py",
+        "        if abs(now_us - expected) > JUMP_US:",
+        "        if False:",
+        CLOCKS,
+    ),
+    Planted(
+        "jumps are forgotten at a stop",
+        "commitlog/store.py",
+        "    segments.jumps = found.jumps\n",
+        "",
+        CLOCKS,
+    ),
+    Planted(
+        "time runs backwards in a partition",
+        "commitlog/partition.py",
+        "        if now_us < self._last_ts:\n            now_us = self._last_ts",
+        "        if False:\n            now_us = self._last_ts",
+        CLOCKS,
+    ),
+]
