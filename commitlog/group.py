@@ -71,7 +71,7 @@ class WriteGroup:
             piece = self._pieces[index]
             size = sum(len(c.rows) + len(c.frames) for c in piece) + 2 * HEADER_BYTES
             if writer.must_roll(size, piece[0].base_ts):
-                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts)
+                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts, self.durable_lsn)
                 if sealed is not None:
                     self.news.append(sealed)
                     self._next, self.safe_lsn = index, piece[0].base_lsn

@@ -247,7 +247,7 @@ class Partition:
         After it nothing may be appended."""
         if self.pending_bytes or self.offline is not None:
             return
-        sealed = self.writer.seal(self.next_lsn, self._last_ts)
+        sealed = self.writer.seal(self.next_lsn, self._last_ts, self.next_lsn)
         if sealed is not None:
             self.segments.ended(sealed.end_lsn, sealed.stop, sealed.draft)
         while (job := self.take_seal_job()) is not None:

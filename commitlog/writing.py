@@ -144,11 +144,13 @@ class SegmentWriter:
             return False
         return self.position + size > self._bytes_max or now_us - self._opened_us > self._us_max
 
-    def seal(self, next_lsn: int, now_us: int) -> Ended | None:
-        """End the active segment: what it holds is on disk before it is called sealed. raises: OSError"""
+    def seal(self, next_lsn: int, now_us: int, durable_lsn: int) -> Ended | None:
+        """End the active segment: what it holds is on disk before it is called sealed. raises: OSError
+
+        durable_lsn: as of the other chunks: of a group that does not fit, a part may be written and not be synced"""
         if self._handle is None:
             return None
-        self._append_bare(SEAL, next_lsn, now_us, next_lsn)
+        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)
         self.sync()
         self._close()
         self._note({"edit": "seal", "segment": self._name, "end_lsn": next_lsn, "stop": self.position})

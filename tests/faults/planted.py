@@ -75,9 +75,9 @@ PLANTED = [
     Planted(
         "a segment is called sealed before it is synced",
         "commitlog/writing.py",
-        "        self._append_bare(SEAL, next_lsn, now_us, next_lsn)\n        self.sync()\n",
-        "        self._append_bare(SEAL, next_lsn, now_us, next_lsn)\n",
-        CALLS,
+        "        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)\n        self.sync()\n",
+        "        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)\n",
+        POWER,
     ),
     Planted(
         "segments go before the manifest says so",
@@ -95,7 +95,7 @@ PLANTED = [
         "        if not self._dictionary.save(self.first_lsn):\n"
         "            return  # a segment among them is not indexed yet: next time\n",
         "",
-        POWER,
+        "tests/commitlog/test_retention.py",
     ),
     Planted(
         "a discarded segment goes before the manifest says so",

@@ -8,12 +8,24 @@ from random import Random
 from commitlog import Partition, Store
 from commitlog.simulated import SimulatedFiles
 from commitlog.simulated_device import Choose
-from tests.commitlog.records import DIRECTORY, append, everything, index, mark, opened, some_records, write
+from tests.commitlog.records import (
+    DIRECTORY,
+    NOW,
+    append,
+    everything,
+    index,
+    mark,
+    opened,
+    some_records,
+    write,
+)
 
 SEGMENT_BYTES = 12_500  # of two groups: the log rolls often
 KEPT_BYTES = 30_000
-STEPS = ("group", "large", "mark", "index", "trim", "fault", "stop", "kill", "kill_inside")
+STEPS = ("group", "large", "mark", "index", "trim", "fault", "stop", "kill", "kill_inside", "spread", "wide")
 CALLS_A_GROUP = 6
+APART_US = 4_000_000_000
+NO_AGE = 1 << 30
 
 
 class Killed(Exception):
@@ -28,7 +40,7 @@ class Life:
     def __init__(self, files: SimulatedFiles, loss: Callable[["Life"], None], chance: Random) -> None:
         self.files, self.loss, self.chance = files, loss, chance
         self.appended = self.acknowledged = self.starts = self.first = 0
-        self.trims = False
+        self.now = NOW
         self.store: Store
         self._open()
 
@@ -39,6 +51,7 @@ class Life:
             self.files,
             segment_bytes_max=SEGMENT_BYTES,
             retention_bytes_max=KEPT_BYTES,
+            segment_seconds_max=NO_AGE,
             seed=1000 * self.starts,
         )
         found, gaps = everything(self.partition)
@@ -55,9 +68,21 @@ class Life:
         self.loss(self)
 
     def group(self, size: int = 3) -> None:
-        append(self.partition, some_records(size, self.appended))
+        append(self.partition, some_records(size, self.appended), self.now)
         self.appended += size
         self._write()
+
+    def spread(self, size: int = 3) -> None:
+        """One group of three chunks: what it holds is too far apart in time for one."""
+        for _ in range(3):
+            self.now += APART_US
+            append(self.partition, some_records(size, self.appended), self.now)
+            self.appended += size
+        self._write()
+
+    def wide(self) -> None:
+        """One group that does not fit into one segment."""
+        self.spread(80)
 
     def large(self) -> None:
         self.group(80)
@@ -139,7 +164,13 @@ def judge(life: Life, choose: Choose) -> SimulatedFiles:
     """Lose the power now, start again, and look: one state."""
     files = life.files.after_power_loss(choose)
     before = data_files(files)
-    store = opened(files, segment_bytes_max=SEGMENT_BYTES, retention_bytes_max=KEPT_BYTES, seed=7)
+    store = opened(
+        files,
+        segment_bytes_max=SEGMENT_BYTES,
+        retention_bytes_max=KEPT_BYTES,
+        segment_seconds_max=NO_AGE,
+        seed=7,
+    )
     found, gaps = everything(store.partitions[0])
     judged(found, gaps, life)
     offsets = list(store.partitions[0].next_offsets)
@@ -171,9 +202,21 @@ def judge_twice(life: Life, choose: Choose) -> None:
         calls += 1
 
     files.before_call = again
-    opened(files, segment_bytes_max=SEGMENT_BYTES, retention_bytes_max=KEPT_BYTES, seed=7)
+    opened(
+        files,
+        segment_bytes_max=SEGMENT_BYTES,
+        retention_bytes_max=KEPT_BYTES,
+        segment_seconds_max=NO_AGE,
+        seed=7,
+    )
     for after in second:
-        store = opened(after, segment_bytes_max=SEGMENT_BYTES, retention_bytes_max=KEPT_BYTES, seed=8)
+        store = opened(
+            after,
+            segment_bytes_max=SEGMENT_BYTES,
+            retention_bytes_max=KEPT_BYTES,
+            segment_seconds_max=NO_AGE,
+            seed=8,
+        )
         judged(*everything(store.partitions[0]), life)
 
 

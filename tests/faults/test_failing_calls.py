@@ -6,6 +6,7 @@ import errno
 import pytest
 
 from commitlog import NotWritable, Partition
+from commitlog.dictionary import SEALS_BETWEEN
 from commitlog.simulated import SimulatedFiles
 from commitlog.simulated_device import BLOCK, taken
 from commitlog.verify import verify
@@ -168,6 +169,25 @@ def test_a_segment_that_could_not_be_indexed_is_indexed_later_and_keeps_its_offs
         write(partition)
         index(partition)
     assert store.close() == []
+    again = opened(files.after_kill(), seed=500).partitions[0]
+    append(again, [(b"only/here", b"3")])
+    write(again)
+    assert everything(again)[0][-1].offset == 2
+
+
+def test_topics_of_a_segment_whose_indexing_is_not_done_are_not_passed_over() -> None:
+    """The snapshot covers no more than what is indexed without a hole, whatever comes behind."""
+    files = SimulatedFiles()
+    partition = opened(files, segment_bytes_max=SEGMENT_BYTES).partitions[0]
+    append(partition, [(b"only/here", b"1" * 5000), (b"only/here", b"2" * 5000)])
+    write(partition)
+    append(partition, some_records(60))
+    write(partition)
+    assert partition.take_seal_job() is not None, "its thread does not come to it"
+    for group in range(1, 2 * SEALS_BETWEEN):
+        append(partition, some_records(60, 60 * group))
+        write(partition)
+        index(partition)
     again = opened(files.after_kill(), seed=500).partitions[0]
     append(again, [(b"only/here", b"3")])
     write(again)
