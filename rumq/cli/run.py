@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import ipaddress
 import os
 import signal
 import sys
@@ -211,6 +212,12 @@ def bound(settings: Settings, pump: Pump, driver: Driver, connections: int) -> l
         )  # fmt: skip
         host, port = listener.address
         tell("listener.bound", host=host, port=port)
+        if not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
+            tell(
+                "listener.open", host=host, port=port,
+                why="anybody who reaches this address may publish and subscribe: keep a firewall before it, "
+                "or listen on localhost",
+            )  # fmt: skip
         listeners.append(listener)
     return listeners
 

@@ -15,6 +15,7 @@ LEVELS = {
     "clock.jumped": "warning",
     "client.refused": "warning",
     "listener.accept_failed": "warning",
+    "listener.open": "warning",
     "listener.overloaded": "warning",
     "log.failed": "error",
     "log.full": "error",

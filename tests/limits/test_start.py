@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import ENVIRONMENT, SECONDS_MAX, run_command
+from tests.broker_process import ENVIRONMENT, SECONDS_MAX, Rumqd, run_command
 from tests.conformance.peer import Peer
 from tests.limits.conftest import Dial, Run
 
@@ -149,6 +149,16 @@ def test_ready_means_that_it_can_be_asked(run: Run) -> None:
         check=False,
     )
     assert asked.returncode == 0, asked.stderr
+
+
+@pytest.mark.parametrize(("host", "told"), [("127.0.0.1", 0), ("0.0.0.0", 1)])
+def test_an_address_for_everybody_is_told(data: Path, host: str, told: int) -> None:
+    broker = Rumqd(data, "--host", host)
+    broker.start()
+    try:
+        assert len(broker.named("listener.open")) == told
+    finally:
+        broker.end()
 
 
 def test_ready_means_that_it_accepts(run: Run) -> None:
