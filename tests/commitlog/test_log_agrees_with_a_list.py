@@ -14,14 +14,23 @@ from tests.commitlog.records import NOW, Seen, append, everything, index, mark, 
 TOPICS = st.sampled_from([b"a", b"b/c", b"long/topic/name"])
 RECORDS = st.lists(st.tuples(TOPICS, st.binary(max_size=60)), min_size=1, max_size=8)
 CHOICES = st.lists(st.integers(0, 11), min_size=1, max_size=40)
+APART_US = 4_000_000_000  # too far apart for one chunk, and for one segment
 SEGMENT_BYTES = {"disk": 20_000, "process": 7_000}  # of a few chunks: the log rolls often
 
 
+class PowerLost(Exception):
+    pass
+
+
 class LogAgreesWithAList(RuleBasedStateMachine):
-    @initialize(durability=st.sampled_from(["disk", "process"]), hot=st.sampled_from([0, 1 << 20]))
-    def start(self, durability: str, hot: int) -> None:
+    @initialize(
+        durability=st.sampled_from(["disk", "process"]),
+        hot=st.sampled_from([0, 1 << 20]),
+        sector_bytes=st.sampled_from([512, 4096]),
+    )
+    def start(self, durability: str, hot: int, sector_bytes: int) -> None:
         self.durability, self.hot = durability, hot
-        self.files = SimulatedFiles()
+        self.files = SimulatedFiles(sector_bytes=sector_bytes)
         self.model: list[Seen] = []
         self.offsets: dict[bytes, int] = {}
         self.now = NOW
@@ -48,7 +57,7 @@ class LogAgreesWithAList(RuleBasedStateMachine):
 
     @rule(
         records=RECORDS,
-        later=st.integers(0, 10_000),
+        later=st.one_of(st.integers(0, 10_000), st.just(APART_US)),
         who=st.sampled_from(["", "dev", "other"]),
         qos2=st.booleans(),
     )
@@ -110,6 +119,28 @@ class LogAgreesWithAList(RuleBasedStateMachine):
     def kill(self) -> None:
         committed = self.partition.committed_lsn
         self.files = self.files.after_kill()
+        self._reopen(committed)
+
+    @rule(call=st.integers(0, 12), choices=CHOICES)
+    def lose_power_inside_a_group(self, call: int, choices: list[int]) -> None:
+        if self.durability == "process":
+            return
+        committed = self.partition.committed_lsn
+        left = call
+
+        def before_call() -> None:
+            nonlocal left
+            if not left:
+                raise PowerLost
+            left -= 1
+
+        self.files.before_call = before_call
+        try:
+            write(self.partition)
+            committed = self.partition.committed_lsn
+        except PowerLost:
+            pass
+        self.files = self.files.after_power_loss(chooser(choices))
         self._reopen(committed)
 
     @rule(choices=CHOICES)

@@ -184,7 +184,7 @@ def test_topics_of_a_segment_whose_indexing_is_not_done_are_not_passed_over() ->
     append(partition, some_records(60))
     write(partition)
     assert partition.take_seal_job() is not None, "its thread does not come to it"
-    for group in range(1, 2 * SEALS_BETWEEN):
+    for group in range(1, 4 * SEALS_BETWEEN):
         append(partition, some_records(60, 60 * group))
         write(partition)
         index(partition)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from commitlog.faults import at_start
 from commitlog.simulated import SimulatedFiles
 from commitlog.simulated_device import taken
 from tests.commitlog.records import everything
@@ -183,3 +184,21 @@ def test_with_no_byte_free_retention_makes_room_and_work_goes_on(shards: list[Sh
     assert shard.store.partitions[1].first_lsn > first
     assert answers(client) == [(Kind.PUBACK, 100, 0)], "the room was enough for what waited"
     assert everything(shard.store.partitions[1])[1] == []
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "full"),
+        (errno.EDQUOT, "full"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "may not write"),
+        (errno.ENOENT, "vanished"),
+        (errno.ENOTDIR, "not a directory"),
+        (errno.EIO, "repair"),
+    ],
+)
+def test_a_start_says_which_it_is_and_what_to_do(number: int, words: str) -> None:
+    said = at_start(OSError(number, "as the system says"))
+    assert words in said and "--data" in said
+    assert len({at_start(OSError(n)) for n in (errno.EROFS, errno.ENOENT, errno.ENOSPC)}) == 3

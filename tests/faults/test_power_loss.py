@@ -13,6 +13,7 @@ import pytest
 
 from commitlog.simulated import SimulatedFiles
 from commitlog.simulated_device import one_loss
+from tests.commitlog.records import append, everything, mark, opened, some_records, write
 from tests.faults.power import STEPS, Life, histories, judge, judge_twice
 
 STATES = 1_000_000
@@ -55,7 +56,7 @@ def enumerate_histories(losses: Losses, length: int, *, before: tuple[str, ...] 
         life.step(history[-1])
 
 
-def live_at_random(losses: Losses, seed: int, steps: int) -> None:
+def live_at_random(losses: Losses, seed: int, steps: int) -> Life:
     """One long life; of the calls, some are looked at."""
     chance = Random(seed)
     files = SimulatedFiles(sector_bytes=chance.choice((512, 4096)))
@@ -67,6 +68,7 @@ def live_at_random(losses: Losses, seed: int, steps: int) -> None:
     life = Life(files, sometimes, chance)
     for _ in range(steps):
         life.step(chance.choice(STEPS))
+    return life
 
 
 def test_the_first_start_can_lose_the_power_at_any_call() -> None:
@@ -89,9 +91,39 @@ def test_after_each_step_any_part_of_what_was_not_synced_survives(step: str) -> 
 
 def test_lives_at_random() -> None:
     losses = Losses(SEED, at_stake_max=4, sample=5)
-    for seed in range(12):
-        live_at_random(losses, SEED + seed, steps=12)
-    assert losses.states > 1000
+    trimmed = 0
+    for seed in range(20):
+        trimmed += live_at_random(losses, SEED + seed, steps=14).first > 0
+    assert losses.states > 2000 and trimmed, "retention is among what happened"
+
+
+@pytest.mark.parametrize("sector_bytes", [512, 4096])
+def test_of_class_process_what_is_lost_is_told_and_nothing_else_is_read(sector_bytes: int) -> None:
+    """It promises nothing for a power loss; but what a mark names is a gap, and no record is another one."""
+    chance = Random(SEED)
+    gone = told = renamed = 0
+    size = sector_bytes // 50  # groups of about two sectors
+    for _ in range(150):
+        files = SimulatedFiles(sector_bytes=sector_bytes)
+        partition = opened(files, durability="process", segment_bytes_max=15 * sector_bytes).partitions[0]
+        for group in range(chance.randrange(1, 8)):
+            append(partition, some_records(size, size * group))
+            write(partition)
+            if chance.randrange(2):
+                mark(partition)
+        committed = partition.committed_lsn
+        store = opened(files.after_power_loss(chance.randrange), durability="process", seed=9)
+        found, gaps = everything(store.partitions[0])
+        end = store.partitions[0].next_lsn
+        lost = {lsn for gap in gaps for lsn in range(gap.base_lsn, gap.next_lsn)}
+        records = [(lsn, *some_records(1, lsn)[0]) for lsn in range(end) if lsn not in lost]
+        assert [(seen.lsn, seen.topic, seen.payload) for seen in found] == records
+        if {0, 1, 2} & lost:
+            renamed += bool(found)
+        assert {lsn for gap in store.recovered[0].gaps for lsn in range(gap.base_lsn, gap.next_lsn)} == lost
+        gone += end < committed
+        told += bool(lost)
+    assert gone and told and renamed, "all of that happens"
 
 
 @pytest.mark.long
