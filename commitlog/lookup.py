@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, Chunk, Gap, maybe_header
+from commitlog.chunk import HEADER_BYTES, ROW_BYTES, Chunk, Gap, maybe_header
 from commitlog.files import Files
 from commitlog.index import place_at, row_of
 from commitlog.kernels import rows as kernel
@@ -239,17 +239,21 @@ class FindOffset:
         return None
 
     def _holds(self, segment: SegmentFile, lsn: int, topic_id: int) -> bool:
-        """Whether that record is the topic's offset."""
+        """Whether that record is the topic's offset. Its row alone is read; who reads the chunk checks all of it."""
         places = self._cache.places(self._files, segment)
         at = place_at(places, lsn)
         if at == len(places) or places[at].base_lsn > lsn:
             return False
-        rows = maybe_rows(self._files, segment, places[at])
-        if not rows:
+        handle = self._files.open(segment.path)
+        try:
+            position = places[at].position + HEADER_BYTES + ROW_BYTES * (lsn - places[at].base_lsn)
+            row = self._files.read(handle, position, ROW_BYTES)
+        finally:
+            self._files.close(handle)
+        if len(row) < ROW_BYTES:
             return False
-        words = memoryview(rows).cast("I")
-        row = (lsn - places[at].base_lsn) * 8
-        return bool(words[row] == topic_id and words[row + 2] | words[row + 3] << 32 == self._offset)
+        words = memoryview(row).cast("I")
+        return bool(words[0] == topic_id and words[2] | words[3] << 32 == self._offset)
 
 
 def maybe_rows(files: Files, segment: SegmentFile, place: Place) -> bytes:
