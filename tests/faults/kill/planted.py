@@ -1,18 +1,8 @@
-"""Faults to plant, and the test that must catch each. Not what might be wrong: what would be, were a line missing.
+"""Faults of the session journal and of acknowledgements, as `tests.faults.planted` has those of the log."""
 
-An entry: file, the text as it is, the text with the fault, and which test is to fail."""
-
-from typing import NamedTuple
+from tests.faults.planted import Planted
 
 SESSIONS = "tests/faults/kill/test_sessions.py"
-
-
-class Planted(NamedTuple):
-    name: str
-    file: str
-    right: str
-    wrong: str
-    caught_by: str
 
 
 PLANTED = [
