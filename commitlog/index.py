@@ -11,11 +11,12 @@ from bisect import bisect_left
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, Gap, decode_aux, named
+from commitlog.chunk import HEADER_BYTES, decode_aux, named
 from commitlog.errors import Damaged
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
-from commitlog.segment import HOLDS_RECORDS, Place, chunks_through, opening, place_of, read_aux, read_chunk
+from commitlog.naming import name_from_frames
+from commitlog.segment import HOLDS_RECORDS, Place, chunks_through, opening, place_of, read_aux
 
 MAGIC = b"RUMQIDX1"
 HEAD = struct.Struct("<8sQQ5I5III")
@@ -130,35 +131,10 @@ def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
             else:
                 draft.name(aux.topics, aux.publishers)
         index = draft.finished()
-        name_from_frames(files, handle, path, head.salt, index)
+        name_from_frames(files, handle, path, head.salt, index.places, index.topics.keys(), index.names)
     finally:
         files.close(handle)
     return index
-
-
-def name_from_frames(files: Files, handle: int, path: str, salt: int, index: Index) -> None:
-    """Name the topics whose names are lost with the chunks that told them: each frame has its topic too."""
-    nameless = index.topics.keys() - index.names.keys()
-    for place in index.places if nameless else []:
-        chunk = read_chunk(files, handle, path, salt, place)
-        if isinstance(chunk, Gap):
-            continue
-        words = memoryview(chunk.rows).cast("I")
-        for row in range(chunk.count):
-            if words[8 * row] in nameless:
-                index.names[words[8 * row]] = topic_of(memoryview(chunk.frames)[words[8 * row + 1] :])
-                nameless.discard(words[8 * row])
-        if not nameless:
-            return
-
-
-def topic_of(frame: memoryview) -> bytes:
-    """The topic in a PUBLISH packet."""
-    at = 1
-    while at < len(frame) and frame[at] & 0x80:
-        at += 1
-    length = int.from_bytes(frame[at + 1 : at + 3], "big")
-    return bytes(frame[at + 3 : at + 3 + length])
 
 
 # On disk
