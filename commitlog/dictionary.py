@@ -11,6 +11,7 @@ from threading import Lock
 from typing import NamedTuple
 from zlib import crc32
 
+from commitlog.chunk import NUMBER_MAX
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.index import Index
 
@@ -43,6 +44,8 @@ def decode_snapshot(raw: bytes) -> Snapshot | None:
     if len(raw) < HEAD.size + 4 or raw[:8] != MAGIC or crc32(raw[:-4]) != int.from_bytes(raw[-4:], "little"):
         return None
     _, lsn, topics, publishers = HEAD.unpack_from(raw)
+    if lsn >= NUMBER_MAX:
+        return None
     found = Snapshot(lsn, [], array("Q"), [])
     at, end = HEAD.size, len(raw) - 4
     for layout, count, names in ((TOPIC, topics, found.topics), (PUBLISHER, publishers, found.publishers)):

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, decode_aux, named
+from commitlog.chunk import HEADER_BYTES, NUMBER_MAX, decode_aux, named
 from commitlog.errors import Damaged
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
@@ -183,7 +183,7 @@ def decode_index(raw: bytes, path: str, end_lsn: int, stop: int) -> Index:
         at, size = head.section(number)
         sections.append(checked(raw[at : at + size], head, number, path))
     index = Index()
-    index.places = [Place(*fields) for fields in PLACE.iter_unpack(sections[0])]
+    index.places = places_in(sections[0], path)
     for topic_id, *fields, _ in TOPIC.iter_unpack(sections[1]):
         index.topics[topic_id] = TopicRows(*fields)
     index.rows.frombytes(sections[2])
@@ -200,6 +200,13 @@ def checked(section: bytes, head: Head, number: int, path: str) -> bytes:
     if len(section) != head.sizes[number] or crc32(section) != head.crcs[number]:
         raise Damaged(path, f"section {number} of the index is damaged")
     return section
+
+
+def places_in(section: bytes, path: str) -> list[Place]:
+    places = [Place(*fields) for fields in PLACE.iter_unpack(section)]
+    if any(place.base_lsn | place.base_ts >= NUMBER_MAX for place in places):
+        raise Damaged(path, "the index has numbers that were never given out")
+    return places
 
 
 def index_path(segment_path: str) -> str:
@@ -225,7 +232,7 @@ def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> lis
         try:
             head = decode_head(files.read(handle, 0, HEAD.size), path, end_lsn, stop)
             section = checked(files.read(handle, *head.section(0)), head, 0, path)
-            return [Place(*fields) for fields in PLACE.iter_unpack(section)]
+            return places_in(section, path)
         except Damaged:
             pass
         finally:

@@ -10,6 +10,7 @@ import re
 from typing import Any
 from zlib import crc32
 
+from commitlog.chunk import NUMBER_MAX
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.governor import Jump
 
@@ -50,7 +51,7 @@ def is_of(field: str, value: Any) -> bool:
             isinstance(jump, list) and len(jump) == 2 and all(is_of("us", us) for us in jump)
             for jump in value
         )
-    return type(value) is int and 0 <= value < 1 << 64
+    return type(value) is int and 0 <= value < NUMBER_MAX
 
 
 def decode_edits(raw: bytes) -> list[dict[str, Any]]:
@@ -66,7 +67,7 @@ def decode_edits(raw: bytes) -> list[dict[str, Any]]:
 def maybe_edit(line: bytes) -> dict[str, Any] | None:
     crc, _, text = line.partition(b" ")
     try:
-        if len(crc) == 8 and int(crc, 16) == crc32(text):
+        if crc == b"%08x" % crc32(text):
             edit = json.loads(text)
             return edit if isinstance(edit, dict) else None
     except ValueError:

@@ -71,32 +71,35 @@ class PartitionView:
         self._cache = PlaceCache()
         self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
         listed = self._listing()
-        if held and listed.segments and listed.segments[0].base_lsn > (listed.first_lsn or 0):
-            listed = self._listing()  # retention may have taken some while we looked
-        taken, is_last_there = self._take_all(listed)
-        if (
-            not is_last_there
-        ):  # looked so slowly that retention came to the last one: there are later ones by now
+        if not self._take_all(listed) and held:
+            # Looked so slowly that retention came to the last one: there are later ones by now.
             self._segments, self._sizes = [], {}
             listed = self._listing()
-            taken, _ = self._take_all(listed)
+            self._take_all(listed)
         self.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
+        # What retention took while we looked is no hole: it says so before the first file goes.
+        first_lsn = self._first_lsn() if held else listed.first_lsn
+        self._segments = [s for s in self._segments if s.base_lsn >= (first_lsn or 0)]
         base_lsn = self._segments[0].base_lsn if self._segments else 0
-        self.first_lsn = base_lsn if listed.first_lsn is None or taken else listed.first_lsn
+        self.first_lsn = base_lsn if first_lsn is None else first_lsn
         self.end_lsn = max((s.end_lsn or 0 for s in self._segments), default=self.first_lsn)
         if not held:
             self.end_lsn = max(self.end_lsn, listed.ended_lsn)
 
-    def _take_all(self, listed: Listing) -> tuple[bool, bool]:
-        """Whether retention took any segment while we looked, and whether the last one was still there."""
-        taken, is_last_there = False, True
+    def _take_all(self, listed: Listing) -> bool:
+        """Whether the last segment was still there."""
+        is_there = True
         for found in listed.segments:
             try:
                 self._take(found)
-                is_last_there = True
+                is_there = True
             except FileNotFoundError:
-                taken, is_last_there = True, False
-        return taken, is_last_there
+                is_there = False
+        return is_there
+
+    def _first_lsn(self) -> int | None:
+        edits = Manifest(self._files, self.directory).load()
+        return max((edit["lsn"] for edit in edits if edit["edit"] == "first"), default=None)
 
     def _listing(self) -> Listing:
         edits = Manifest(self._files, self.directory).load()

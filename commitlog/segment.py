@@ -14,6 +14,7 @@ from commitlog.chunk import (
     CTRL,
     DATA,
     HEADER_BYTES,
+    NUMBER_MAX,
     Chunk,
     Gap,
     Header,
@@ -100,6 +101,8 @@ def decode_segment_header(raw: bytes, path: str) -> SegmentHeader:
         raise FormatTooNew(
             path, f"it takes a reader of version {f[2]}, this is {FORMAT_VERSION}: use the rumq that wrote it"
         )
+    if f[9] | f[10] >= NUMBER_MAX:
+        raise Damaged(path, "the segment header has numbers that were never given out")
     try:
         stream = f[6][: f[5]].decode()
     except UnicodeDecodeError:

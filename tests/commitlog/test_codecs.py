@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from commitlog.chunk import (
     DATA,
     HEADER_BYTES,
+    NUMBER_MAX,
     Header,
     decode_aux,
     encode_aux,
@@ -24,14 +25,15 @@ from commitlog.manifest import bad_lines, decode_edits, encode_edit
 from commitlog.segment import Place, SegmentHeader, decode_segment_header, encode_segment_header
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
+U62 = st.integers(0, NUMBER_MAX - 1)  # lsns and times
 GIVEN = st.integers(0, NUMBERS_MAX - 1)  # numbers of topics and publishers
 NAMES = st.binary(max_size=40)
 
 
 @given(
-    lsn=U64,
-    ts=U64,
-    durable=U64,
+    lsn=U62,
+    ts=U62,
+    durable=U62,
     late=U32,
     epoch=U32,
     chain=U32,
@@ -135,7 +137,7 @@ def test_a_torn_or_damaged_line_of_the_manifest_hides_no_other() -> None:
 
 
 @given(
-    places=st.lists(st.tuples(U64, U64, U64, U32, U32, U32, U32), max_size=5),
+    places=st.lists(st.tuples(U62, U64, U62, U32, U32, U32, U32), max_size=5),
     topics=st.dictionaries(GIVEN, st.tuples(U32, U64, U64, U32), max_size=5),
     names=st.dictionaries(GIVEN, NAMES, max_size=5), rows=st.lists(U32, max_size=9),
 )  # fmt: skip
@@ -159,7 +161,7 @@ def test_an_index_says_what_it_was_told(
             decode_index(raw, "i", end, stop)
 
 
-@given(topics=st.lists(st.tuples(NAMES, U64), max_size=6), publishers=st.lists(NAMES, max_size=6), lsn=U64)
+@given(topics=st.lists(st.tuples(NAMES, U64), max_size=6), publishers=st.lists(NAMES, max_size=6), lsn=U62)
 def test_a_snapshot_says_what_it_was_told(
     topics: list[tuple[bytes, int]], publishers: list[bytes], lsn: int
 ) -> None:

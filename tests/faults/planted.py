@@ -201,7 +201,7 @@ PLANTED = [
     Planted(
         "the checksum of an edit is skipped",
         "commitlog/manifest.py",
-        "        if len(crc) == 8 and int(crc, 16) == crc32(text):",
+        '        if crc == b"%08x" % crc32(text):',
         "        if len(crc) == 8:",
         BITS,
     ),
