@@ -27,6 +27,7 @@ FLAG_QOS, FLAG_V5, FLAG_EXPIRY, FLAG_RETAIN, FLAG_TOPICS, FLAG_UNIFORM = 1, 2, 4
 TOPICS, PUBLISHERS, TAGS = 1, 2, 3
 TOPIC_ITEM, PUBLISHER_ITEM = struct.Struct("<IQH"), struct.Struct("<IH")
 ITEMS_MAX = 0xFFFF
+EPOCH_MAX = 1 << 31  # starts of a broker
 NUMBER_MAX = 1 << 62  # no lsn and no time is as high: one that says so was never given out
 
 
@@ -130,7 +131,9 @@ def maybe_header(raw: bytes, salt: int) -> Header | None:
     if crc32(raw[:124]) != crc:
         return None
     f = HEADER.unpack_from(raw)
-    if f[1] != VERSION or f[4] != salt or f[20] != ROW_BYTES or f[5] | f[10] | f[11] >= NUMBER_MAX:
+    if f[1] != VERSION or f[4] != salt or f[20] != ROW_BYTES:
+        return None
+    if f[5] | f[10] | f[11] >= NUMBER_MAX or f[13] >= EPOCH_MAX:
         return None
     header = Header(
         f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], f[12], f[13], f[14], f[15], f[16], f[17], crc

@@ -13,6 +13,7 @@ from commitlog.chunk import (
     ALIGN,
     CTRL,
     DATA,
+    EPOCH_MAX,
     HEADER_BYTES,
     NUMBER_MAX,
     Chunk,
@@ -101,7 +102,7 @@ def decode_segment_header(raw: bytes, path: str) -> SegmentHeader:
         raise FormatTooNew(
             path, f"it takes a reader of version {f[2]}, this is {FORMAT_VERSION}: use the rumq that wrote it"
         )
-    if f[9] | f[10] >= NUMBER_MAX:
+    if f[9] | f[10] >= NUMBER_MAX or f[11] >= EPOCH_MAX:
         raise Damaged(path, "the segment header has numbers that were never given out")
     try:
         stream = f[6][: f[5]].decode()

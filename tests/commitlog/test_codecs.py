@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from commitlog.chunk import (
     DATA,
+    EPOCH_MAX,
     HEADER_BYTES,
     NUMBER_MAX,
     Header,
@@ -35,7 +36,7 @@ NAMES = st.binary(max_size=40)
     ts=U62,
     durable=U62,
     late=U32,
-    epoch=U32,
+    epoch=st.integers(0, EPOCH_MAX - 1),
     chain=U32,
     salt=U64,
     low=U32,
@@ -114,7 +115,7 @@ def test_no_bytes_make_aux_fail(raw: bytes) -> None:
     decode_aux(raw)
 
 
-@given(name=st.text(max_size=16), lsn=U62, salt=U64, epoch=U32)
+@given(name=st.text(max_size=16), lsn=U62, salt=U64, epoch=st.integers(0, EPOCH_MAX - 1))
 def test_a_segment_header_says_what_it_was_told(name: str, lsn: int, salt: int, epoch: int) -> None:
     header = SegmentHeader(3, 4, name, b"u" * 16, salt, lsn, 123, epoch, b"b" * 16)
     raw = encode_segment_header(header)
