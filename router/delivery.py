@@ -4,6 +4,7 @@ Knows no command, no subscription change; a reader's sink is opaque, what it cou
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 from router.effects import Deliver, Effect, Gone, More, ReadCold
@@ -30,8 +31,6 @@ class Delivery:
     def begin(self) -> list[Effect]:
         """Start a step with an empty list of effects."""
         self.effects = []
-        for feed in self.feeds:
-            feed.routes.returned()
         if self._given:
             self._given = {member: None for member in self._given if member.next_step()}
         return self.effects
@@ -50,17 +49,15 @@ class Delivery:
         """Give a new chunk to the live readers of every group that wants something of it."""
         cached = chunk.routes
         if cached is None or cached[0] != feed.routes.epoch:
-            numbers = feed.routes.routes_of(chunk.rows, 0, chunk.count)
-            chunk.routes = (feed.routes.epoch, numbers)
+            numbers, places = feed.routes.routes_of(chunk.rows, 0, chunk.count)
+            chunk.routes = (feed.routes.epoch, numbers, places)
         else:
-            numbers = cached[1]
+            _, numbers, places = cached
         index = feed.index
         if len(numbers) == 1:
             for group, form in feed.routes.route(numbers[0]):
                 if group.live[index] and group.wants.located is located:
-                    self._give(
-                        feed, chunk, group, 0, chunk.count, list(group.live[index]), form, None, numbers
-                    )
+                    self._give(feed, chunk, group, 0, chunk.count, list(group.live[index]), form, None, None)
             return
         groups: dict[Group, None] = {}
         for number in numbers:
@@ -68,7 +65,9 @@ class Delivery:
                 groups[group] = None
         for group in groups:
             if group.live[index] and group.wants.located is located:
-                self._give_wanted(feed, chunk, group, 0, chunk.count, list(group.live[index]), numbers)
+                self._give_wanted(
+                    feed, chunk, group, 0, chunk.count, list(group.live[index]), numbers, places
+                )
 
     def catch_up(self, reader: Reader) -> None:
         """Bring a reader that is behind forward by a bounded piece, or make it live."""
@@ -85,9 +84,9 @@ class Delivery:
             if found is None:
                 return
             chunk, first, stop = found
-            numbers = feed.routes.routes_of(chunk.rows, first, stop)
+            numbers, places = feed.routes.routes_of(chunk.rows, first, stop)
             reader.cursors[feed.index] = chunk.base_lsn + stop
-            self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers)
+            self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers, places)
             given += len(chunk.frames) * (stop - first) // chunk.count + 1
         self.effects.append(More(reader))
 
@@ -156,13 +155,13 @@ class Delivery:
         stop: int,
         readers: list[Reader],
         numbers: list[int],
+        places: Any,
     ) -> None:
         wanted, whole = feed.routes.wanted_by(group, numbers)
-        forms = {wanted[number] for number in numbers}
-        if whole and len(forms) == 1:
-            self._give(feed, chunk, group, first, stop, readers, forms.pop() - 1, None, numbers)
-        elif any(forms):
-            self._give(feed, chunk, group, first, stop, readers, 0, wanted, numbers)
+        if whole and len(set(wanted)) == 1:
+            self._give(feed, chunk, group, first, stop, readers, wanted[0] - 1, None, None)
+        elif any(wanted):
+            self._give(feed, chunk, group, first, stop, readers, 0, wanted, places)
 
     def _give(
         self,
@@ -173,16 +172,15 @@ class Delivery:
         stop: int,
         readers: list[Reader],
         form: int,
-        wanted: bytes | None,
-        numbers: list[int],
+        wanted: Any,
+        places: Any,
     ) -> None:
-        routes = feed.routes.lend() if wanted is not None else None
         if (share := readers[0].share) is None:
-            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, wanted, routes))
+            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, wanted, places))
         elif wanted is None:
             self._hand_out(feed, share, chunk, first, stop, range(first, stop))
         else:
-            rows = kernel.rows_wanted(chunk.rows, first, stop, routes, wanted)
+            rows = kernel.rows_wanted(first, stop, places, wanted)
             self._hand_out(feed, share, chunk, first, stop, rows)
 
     # Shares
@@ -196,13 +194,12 @@ class Delivery:
         for member, part_first, part_stop in parts:
             self._given[member] = None
             # A part may span rows of other topics: the member's table leaves them out.
-            numbers = feed.routes.routes_of(chunk.rows, part_first, part_stop)
+            numbers, places = feed.routes.routes_of(chunk.rows, part_first, part_stop)
             wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
-            table = None if whole else bytes(1 if number else 0 for number in wanted)
-            routes = None if whole else feed.routes.lend()
+            table = None if whole else array("I", [1 if number else 0 for number in wanted])
             reader = member.reader
             self.effects.append(
-                Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, table, routes)
+                Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, table, places)
             )
 
     def run_share(self, share: Share) -> None:
@@ -224,9 +221,11 @@ class Delivery:
                 share.returned.appendleft((index, stop_lsn, next_lsn))
             if hasattr(chunk, "rows"):
                 first, stop = lsn - chunk.base_lsn, stop_lsn - chunk.base_lsn
-                numbers = feed.routes.routes_of(chunk.rows, first, stop)
-                wanted, _ = feed.routes.wanted_by(share.reader.group, numbers)
-                rows = kernel.rows_wanted(chunk.rows, first, stop, feed.routes.lend(), wanted)
+                numbers, places = feed.routes.routes_of(chunk.rows, first, stop)
+                wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
+                rows: Any = range(first, stop)
+                if not whole:
+                    rows = kernel.rows_wanted(first, stop, places, wanted) if any(wanted) else []
                 self._hand_out(feed, share, chunk, first, stop, rows)
         for feed in self.feeds:
             given = 0
@@ -239,9 +238,11 @@ class Delivery:
                 if found is None:
                     break
                 chunk, first, stop = found
-                numbers = feed.routes.routes_of(chunk.rows, first, stop)
+                numbers, places = feed.routes.routes_of(chunk.rows, first, stop)
                 share.reader.cursors[feed.index] = chunk.base_lsn + stop
-                self._give_wanted(feed, chunk, share.reader.group, first, stop, [share.reader], numbers)
+                self._give_wanted(
+                    feed, chunk, share.reader.group, first, stop, [share.reader], numbers, places
+                )
                 given += len(chunk.frames) * (stop - first) // chunk.count + 1
             if given >= CATCH_UP_BYTES:
                 self.effects.append(More(share.reader))

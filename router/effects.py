@@ -16,8 +16,8 @@ from router.subscription import Form
 class Deliver:
     """Give rows `first`..`stop` of a chunk to readers of one group, those rows that the group wants.
 
-    forms: row's topic -> routes[topic] -> wanted[route] -> group.forms[that - 1]; `wanted` None: all rows have
-    form number `form`. whole: every row of first..stop is wanted in that form.
+    forms: row -> places[row] -> wanted[place] -> group.forms[that - 1], 0 is "not wanted"; `wanted` None: all rows
+    of first..stop have form number `form`.
     """
 
     group: Group
@@ -27,8 +27,8 @@ class Deliver:
     stop: int
     readers: list[Reader]
     form: int
-    wanted: bytes | None
-    routes: Any
+    wanted: Any
+    places: Any
 
 
 @dataclass(slots=True, eq=False)

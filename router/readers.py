@@ -1,8 +1,9 @@
 """Who reads the log: groups of readers that want the same, and where each of them stands.
 
-A *group* is an interned set of subscriptions with what else shapes the bytes its members get; a *reader* is a
-member with a cursor per partition. A reader at the end of a partition is *live* there and has no cursor worth
-keeping: it gets each new chunk with its group. One that fell behind costs one integer a partition.
+A *group* is an interned set of subscriptions with what else shapes the bytes its members get; one reader with many
+subscriptions has a private one, which changes in place. A *reader* is a member with a cursor per partition. A reader
+at the end of a partition is *live* there and has no cursor worth keeping: it gets each new chunk with its group. One
+that fell behind costs one integer a partition.
 
 Knows no socket: a reader's sink is opaque here."""
 
@@ -32,34 +33,66 @@ class Wants:
     shape: Hashable = None
 
 
+FORMS_MAX = 1 << 14  # of one group: with more of them they are numbered anew
+
+
 class Group:
-    """Readers that get the same bytes. `live[p]` are those at the end of partition p."""
+    """Readers that get the same bytes. `live[p]` are those at the end of partition p.
 
-    __slots__ = ("_by_filter", "cache", "count", "forms", "live", "wants")
+    private: of one reader with many subscriptions, which change in place (`Groups.add`, `Groups.discard`)"""
 
-    def __init__(self, wants: Wants, partitions: int) -> None:
+    __slots__ = ("_by_filter", "_numbers", "cache", "count", "forms", "live", "private", "wants")
+
+    def __init__(self, wants: Wants, partitions: int, *, private: bool = False) -> None:
         self.wants = wants
+        self.private = private
         self.live: list[dict[Reader, None]] = [{} for _ in range(partitions)]
         self.count = 0
         self.forms: list[Form] = []
         self.cache: object = None  # free for whoever builds the bytes
-        self._by_filter: dict[str, list[Subscription]] = {}
+        self._numbers: dict[Form, int] = {}
+        self._by_filter: dict[str, tuple[Subscription, ...]] = {}
         for subscription in wants.subscriptions:
-            self._by_filter.setdefault(subscription.topic_filter, []).append(subscription)
+            same = self._by_filter.get(subscription.topic_filter, ())
+            self._by_filter[subscription.topic_filter] = (*same, subscription)
+
+    def __len__(self) -> int:
+        return len(self._by_filter)
 
     @property
     def filters(self) -> list[str]:
         return list(self._by_filter)
 
+    @property
+    def subscriptions(self) -> list[Subscription]:
+        return [subscription for same in self._by_filter.values() for subscription in same]
+
+    def put(self, subscription: Subscription) -> bool:
+        """Add a subscription to a private group, or replace the one with its filter; False if it is there already."""
+        assert self.private
+        if self._by_filter.get(subscription.topic_filter) == (subscription,):
+            return False
+        self._by_filter[subscription.topic_filter] = (subscription,)
+        return True
+
+    def take(self, topic_filter: str) -> None:
+        """Take a filter from a private group; KeyError when it is not here."""
+        assert self.private
+        del self._by_filter[topic_filter]
+
     def form_number(self, filters: list[str]) -> int:
         """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match."""
         matching = [s for f in filters for s in self._by_filter.get(f, ())]
         form = merge(sorted(matching, key=lambda s: (s.identifier, s.topic_filter)))
-        try:
-            return self.forms.index(form)
-        except ValueError:
+        number = self._numbers.get(form)
+        if number is None:
+            number = self._numbers[form] = len(self.forms)
             self.forms.append(form)
-            return len(self.forms) - 1
+        return number
+
+    def forget_forms(self) -> None:
+        """Number forms anew; every topic has to be matched again."""
+        self.forms, self._numbers, self.cache = [], {}, None
 
 
 class Reader:
@@ -95,17 +128,18 @@ class Reader:
 
 
 class Groups:
-    """Every group, interned by what it wants, and which groups a filter leads to."""
+    """Every group, interned by what it wants or private, and which groups a filter leads to."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
         self._by_wants: dict[Wants, Group] = {}
         self._by_filter: dict[str, dict[Group, None]] = {}
+        self._private = 0
         self.filters = FilterTrie()
-        self.epoch = 0  # grows whenever a topic may have to be matched again
+        self.crowded: list[Group] = []  # have more forms than can be good for them
 
     def __len__(self) -> int:
-        return len(self._by_wants)
+        return len(self._by_wants) + self._private
 
     def join(self, wants: Wants) -> tuple[Group, list[str]]:
         """The group for `wants` with one member more, and the filters that are new to it."""
@@ -115,25 +149,48 @@ class Groups:
             group = self._by_wants[wants] = Group(wants, self._partitions)
             fresh = group.filters
             for topic_filter in fresh:
-                self._by_filter.setdefault(topic_filter, {})[group] = None
-                self.filters.add(topic_filter)
+                self._lead(topic_filter, group)
         group.count += 1
         return group, fresh
+
+    def private(self, wants: Wants) -> Group:
+        """A group of one member, without subscriptions so far: `add` them. `wants` has the rest."""
+        assert not wants.subscriptions
+        group = Group(wants, self._partitions, private=True)
+        group.count = 1
+        self._private += 1
+        return group
 
     def leave(self, group: Group) -> list[str]:
         """Take one member out; returns the filters that nobody of this group waits for any more."""
         group.count -= 1
         if group.count:
             return []
-        del self._by_wants[group.wants]
+        if group.private:
+            self._private -= 1
+        else:
+            del self._by_wants[group.wants]
         gone = group.filters
         for topic_filter in gone:
-            groups = self._by_filter[topic_filter]
-            del groups[group]
-            if not groups:
-                del self._by_filter[topic_filter]
-            self.filters.discard(topic_filter)
+            self._lead_no_more(topic_filter, group)
         return gone
+
+    def add(self, group: Group, subscription: Subscription) -> bool:
+        """Add a subscription to a private group, or replace the one with its filter. Cost: the levels of the filter
+
+        returns: whether the topics that the filter matches must be matched again"""
+        if not group.put(subscription):
+            return False
+        if group not in self._by_filter.get(subscription.topic_filter, ()):
+            self._lead(subscription.topic_filter, group)
+        return True
+
+    def discard(self, group: Group, topic_filter: str) -> None:
+        """Take a filter from a private group; its topics must be matched again. Cost: the levels of the filter
+
+        raises: KeyError when it is not there"""
+        group.take(topic_filter)
+        self._lead_no_more(topic_filter, group)
 
     def match(self, topic: str) -> tuple[tuple[Group, int], ...]:
         """Each group that wants the topic, with the number of the form it gets."""
@@ -141,4 +198,19 @@ class Groups:
         for topic_filter in self.filters.match(topic):
             for group in self._by_filter[topic_filter]:
                 filters_of.setdefault(group, []).append(topic_filter)
-        return tuple((group, group.form_number(filters)) for group, filters in filters_of.items())
+        route = tuple((group, group.form_number(filters)) for group, filters in filters_of.items())
+        for group, number in route:
+            if number >= FORMS_MAX and group not in self.crowded:
+                self.crowded.append(group)
+        return route
+
+    def _lead(self, topic_filter: str, group: Group) -> None:
+        self._by_filter.setdefault(topic_filter, {})[group] = None
+        self.filters.add(topic_filter)
+
+    def _lead_no_more(self, topic_filter: str, group: Group) -> None:
+        groups = self._by_filter[topic_filter]
+        del groups[group]
+        if not groups:
+            del self._by_filter[topic_filter]
+        self.filters.discard(topic_filter)

@@ -1,16 +1,19 @@
 """Topic number -> who wants it, for one partition: matched once per topic, not per message.
 
-A *route* is an interned tuple of (group, form number); route 0 is "not matched yet", route 1 is "nobody".
-Knows no cursor, no reader."""
+A *route* is an interned tuple of (group, form number). Its number is never used again for another one, so that all
+topics are forgotten by raising the least number that still counts, however many there are: a topic is matched anew
+when its next message comes. Knows no cursor, no reader."""
 
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 from router.kernels import routes as kernel
 from router.readers import Group, Groups
 
-UNKNOWN, NOBODY = 0, 1
+UNKNOWN = 0
+NUMBERS_END = 1 << 31
 Route = tuple[tuple[Group, int], ...]
 
 
@@ -21,69 +24,77 @@ class RouteTable:
         self._groups = groups
         self._names = names
         self._of_topic = array("I")
-        self._lent = False
-        self._interned: dict[Route, int] = {(): NOBODY}
-        self._routes: list[Route] = [(), ()]
+        self._least = self._next = UNKNOWN + 1  # routes of numbers below `_least` were right once
+        self._interned: dict[Route, int] = {}
+        self._routes: dict[int, Route] = {}
+        self._topics: dict[int, int] = {}  # route -> how many topics have it; one that none has is let go
         self.epoch = 0
+        self.matched = 0  # how often a topic was matched against all filters
 
     def __len__(self) -> int:
         return len(self._routes)
 
-    def lend(self) -> array[int]:
-        """Topic id -> route, as it is now: for effects, which are carried out after later commands of their step."""
-        self._lent = True
-        return self._of_topic
-
-    def returned(self) -> None:
-        """Whatever was lent has been used."""
-        self._lent = False
-
-    def forget(self, topic_id: int | None = None) -> None:
-        """Match one topic anew when it comes next, or all of them."""
+    def forget(self) -> None:
+        """Match every topic anew when it comes next. Cost: constant"""
         self.epoch += 1
-        if topic_id is None:
+        if not self._routes:
+            return  # all are forgotten already
+        self._least = self._next
+        self._interned, self._routes, self._topics = {}, {}, {}
+        if self._least > NUMBERS_END:
             self._of_topic = array("I", bytes(4 * len(self._of_topic)))
-            if len(self._routes) > 1024:  # or churn of subscriptions would keep dead groups for ever
-                self._interned = {(): NOBODY}
-                self._routes = [(), ()]
-        elif topic_id < len(self._of_topic):
-            if self._lent:
-                self._of_topic = array("I", self._of_topic)
-                self._lent = False
-            self._of_topic[topic_id] = UNKNOWN
+            self._least = self._next = UNKNOWN + 1
 
-    def routes_of(self, rows: object, first: int, stop: int) -> list[int]:
-        """The distinct routes of rows first..stop, every topic of them matched."""
-        found = kernel.routes_in(rows, first, stop, self._of_topic)
+    def forget_topic(self, topic_id: int) -> None:
+        """Match one topic anew when it comes next."""
+        self.epoch += 1
+        if topic_id >= len(self._of_topic) or (number := self._of_topic[topic_id]) < self._least:
+            return
+        self._of_topic[topic_id] = UNKNOWN
+        self._topics[number] -= 1
+        if not self._topics[number]:
+            del self._topics[number]
+            del self._interned[self._routes.pop(number)]
+
+    def routes_of(self, rows: object, first: int, stop: int) -> tuple[list[int], Any]:
+        """The distinct routes of rows first..stop, every topic of them matched; and row -> which of them, None when
+        there is one. The numbers are good until something is forgotten."""
+        found, places = kernel.routes_in(rows, first, stop, self._of_topic, self._least)
         if found or first >= stop:
-            return found
-        for topic_id in kernel.unrouted(rows, first, stop, self._of_topic):
+            return found, places
+        for topic_id in kernel.unrouted(rows, first, stop, self._of_topic, self._least):
             if topic_id >= len(self._of_topic):
                 wanted = max(len(self._names), topic_id + 1)
                 self._of_topic.frombytes(bytes(4 * (wanted - len(self._of_topic))))
-            if not self._of_topic[topic_id]:
-                self._of_topic[topic_id] = self._intern(self._groups.match(self._names[topic_id].decode()))
-        return kernel.routes_in(rows, first, stop, self._of_topic)
+            if self._of_topic[topic_id] < self._least:
+                self.matched += 1
+                number = self._intern(self._groups.match(self._names[topic_id].decode()))
+                self._of_topic[topic_id] = number
+                self._topics[number] += 1
+        found, places = kernel.routes_in(rows, first, stop, self._of_topic, self._least)
+        return found, places
 
     def route(self, number: int) -> Route:
         return self._routes[number]
 
-    def wanted_by(self, group: Group, routes: list[int]) -> tuple[bytes, bool]:
-        """A table route -> form number + 1, 0 where not wanted; and whether the group wants all `routes`."""
-        table = bytearray(len(self._routes))
+    def wanted_by(self, group: Group, numbers: list[int]) -> tuple[array[int], bool]:
+        """A table place in `numbers` -> form number + 1, 0 where not wanted; and whether the group wants all."""
+        table = array("I", bytes(4 * len(numbers)))
         whole = True
-        for number in routes:
+        for place, number in enumerate(numbers):
             for other, form in self._routes[number]:
                 if other is group:
-                    table[number] = form + 1
+                    table[place] = form + 1
                     break
             else:
                 whole = False
-        return bytes(table), whole
+        return table, whole
 
     def _intern(self, route: Route) -> int:
         number = self._interned.get(route)
         if number is None:
-            number = self._interned[route] = len(self._routes)
-            self._routes.append(route)
+            number = self._interned[route] = self._next
+            self._next += 1
+            self._routes[number] = route
+            self._topics[number] = 0
         return number

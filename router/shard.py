@@ -44,6 +44,8 @@ class Shard:
 
     def step(self, commands: list[c.Command], now: int) -> list[Effect]:
         """Take a batch of commands at `now` (µs since 1970); returns the effects, in order."""
+        if self.groups.crowded:
+            self.subscribing.grouping.tidy()
         effects = self.delivery.begin()
         for command in commands:
             kind = type(command)

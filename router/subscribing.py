@@ -7,7 +7,8 @@ from __future__ import annotations
 from router.delivery import Delivery
 from router.effects import DeliverRetained, FindStart, Merged, More, Placed
 from router.feed import Feed
-from router.readers import Group, Groups, Reader, Wants
+from router.grouping import Grouping
+from router.readers import Groups, Reader, Wants
 from router.retained import Retained, RetainedView
 from router.share import Share
 from router.subscriber import Subscriber
@@ -19,7 +20,7 @@ class Subscribing:
 
     def __init__(self, feeds: list[Feed], groups: Groups, delivery: Delivery, retained: RetainedView) -> None:
         self.feeds = feeds
-        self.groups = groups
+        self.grouping = Grouping(feeds, groups)
         self.delivery = delivery
         self.retained = retained
         self.shares: dict[str, Share] = {}
@@ -33,38 +34,10 @@ class Subscribing:
         self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], located: bool
     ) -> Reader:
         """A reader at the end of the log, but not live yet."""
-        group = self._join(subscriber, subscriptions, located)
+        group = self.grouping.join(subscriber, subscriptions, located)
         reader = Reader(number, group, [feed.live_mark for feed in self.feeds], subscriber.key)
         reader.sink = subscriber.sink
         return reader
-
-    def _join(self, subscriber: Subscriber, subscriptions: list[Subscription], located: bool) -> Group:
-        own = subscriber.personal or any(s.no_local for s in subscriptions)
-        shape = (subscriber.shape, subscriber.key if own else None)
-        group, fresh = self.groups.join(Wants(frozenset(subscriptions), located, shape))
-        self._match_again(fresh)
-        return group
-
-    def _match_again(self, filters: list[str]) -> None:
-        for topic_filter in filters:
-            wild = "+" in topic_filter or "#" in topic_filter
-            for feed in self.feeds:
-                if wild:
-                    feed.routes.forget()
-                else:
-                    known = feed.partition.topic_ids.get(topic_filter.encode())
-                    if known is not None:
-                        feed.routes.forget(known)
-
-    def _regroup(self, subscriber: Subscriber, reader: Reader, subscriptions: list[Subscription]) -> None:
-        """Move a reader to the group of another set of subscriptions, standing where it stands."""
-        old = reader.group
-        reader.group = self._join(subscriber, subscriptions, old.wants.located)
-        for before, after in zip(old.live, reader.group.live, strict=True):
-            if reader in before:
-                del before[reader]
-                after[reader] = None
-        self._match_again(self.groups.leave(old))
 
     def _close(self, reader: Reader) -> None:
         for live in reader.group.live:
@@ -74,7 +47,7 @@ class Subscribing:
                 if reader in waiting:
                     waiting.remove(reader)
         reader.sink = None
-        self._match_again(self.groups.leave(reader.group))
+        self.grouping.leave(reader.group)
 
     # Subscriptions
 
@@ -86,15 +59,14 @@ class Subscribing:
             self._close(subscriber.replays.pop(asked))
         if asked in subscriber.late:
             reader = subscriber.late[asked]
-            self._regroup(subscriber, reader, [subscription])
+            self.grouping.regroup(subscriber, reader, [subscription])
         elif main is None:
             reader = subscriber.main = self._new_reader(subscriber, [subscription], False)
             subscriber.main_subscriptions = {asked: subscription}
             self.delivery.catch_up(reader)
         elif asked in subscriber.main_subscriptions or main.caught_up():
             reader = main
-            subscriber.main_subscriptions[asked] = subscription
-            self._regroup(subscriber, main, list(subscriber.main_subscriptions.values()))
+            self.grouping.main_has(subscriber, asked, subscription)
         else:
             reader = subscriber.late[asked] = self._new_reader(subscriber, [subscription], False)
             self.delivery.catch_up(reader)
@@ -125,7 +97,7 @@ class Subscribing:
         reader.waiting = (1 << len(self.feeds)) - 1
         reader.start = start
         kind, value = start
-        (subscription,) = reader.group.wants.subscriptions
+        (subscription,) = reader.group.subscriptions
         if kind == "time":
             effect = FindStart(reader, value, None, None)
         elif kind == "retained":
@@ -141,7 +113,7 @@ class Subscribing:
         reader.start = None
         self.delivery.effects.append(Placed(reader))
         if retained and reader.sink is not None:
-            (subscription,) = reader.group.wants.subscriptions
+            (subscription,) = reader.group.subscriptions
             self.delivery.effects.append(DeliverRetained(reader, retained, merge([subscription])))
         self.delivery.catch_up(reader)
 
@@ -161,8 +133,7 @@ class Subscribing:
     def new_share(self, asked: str, topic_filter: str) -> Share:
         """A share without members, at the end of the log, but not live yet."""
         everything = Subscription(topic_filter, qos=2)
-        group, fresh = self.groups.join(Wants(frozenset([everything]), False, asked))
-        self._match_again(fresh)
+        group = self.grouping.interned(Wants(frozenset([everything]), False, asked))
         reader = Reader(0, group, [feed.live_mark for feed in self.feeds], asked)
         share = self.shares[asked] = Share(asked, topic_filter, reader)
         reader.share = share
@@ -171,10 +142,10 @@ class Subscribing:
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
         """Take a subscription away; unknown ones are no fault here."""
         if asked in subscriber.main_subscriptions and subscriber.main is not None:
-            del subscriber.main_subscriptions[asked]
-            if subscriber.main_subscriptions:
-                self._regroup(subscriber, subscriber.main, list(subscriber.main_subscriptions.values()))
+            if len(subscriber.main_subscriptions) > 1:
+                self.grouping.main_has_not(subscriber, asked)
             else:
+                del subscriber.main_subscriptions[asked]
                 self._close(subscriber.main)
                 subscriber.main = None
         for readers in (subscriber.late, subscriber.replays):
@@ -205,9 +176,9 @@ class Subscribing:
         if subscriber.reshape:
             subscriber.reshape = False
             for reader in subscriber.readers():
-                self._regroup(subscriber, reader, list(reader.group.wants.subscriptions))
+                self.grouping.regroup(subscriber, reader, reader.group.subscriptions)
             for share in subscriber.shares.values():
-                (subscription,) = share.members[subscriber].reader.group.wants.subscriptions
+                (subscription,) = share.members[subscriber].reader.group.subscriptions
                 share.join(subscriber, subscription, 0, len(self.feeds))
         for share in subscriber.shares.values():
             member = share.members[subscriber]
@@ -254,11 +225,10 @@ class Subscribing:
                     if reader.caught_up():
                         self.delivery.effects.append(More(reader))
                 elif reader.caught_up():
-                    (subscription,) = reader.group.wants.subscriptions
+                    (subscription,) = reader.group.subscriptions
                     del subscriber.late[asked]
                     self._close(reader)
-                    subscriber.main_subscriptions[asked] = subscription
-                    self._regroup(subscriber, main, list(subscriber.main_subscriptions.values()))
+                    self.grouping.main_has(subscriber, asked, subscription)
                     self.delivery.effects.append(Merged(subscriber.key, asked, main))
         for share in subscriber.shares.values():
             share.members[subscriber].parked = False

@@ -6,8 +6,10 @@ Takes rows and number tables, gives numbers. Knows no topic's name, no subscribe
 import cython
 
 
-def unrouted(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object) -> list[int]:
-    """The topic ids of rows first..stop that have no route yet (0, or past the end of `routes`)."""
+def unrouted(
+    rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, least: cython.uint
+) -> list[int]:
+    """The topic ids of rows first..stop that have no route of `least` or more (or are past the end of `routes`)."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     route_of: cython.const[cython.uint][::1] = routes
     known: cython.Py_ssize_t = len(route_of)
@@ -19,54 +21,75 @@ def unrouted(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, ro
         topic = words[i * 8]
         if topic != last:
             last = topic
-            if topic >= known or route_of[topic] == 0:
+            if topic >= known or route_of[topic] < least:
                 found.append(topic)
     return found
 
 
-def routes_in(rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object) -> list[int]:
-    """The distinct routes of rows first..stop in order of appearance; [] as soon as a topic has none yet."""
+def routes_in(
+    rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, least: cython.uint
+) -> tuple[list[int], object]:
+    """The distinct routes of rows first..stop in order of appearance, and row -> which of them.
+
+    The second is None when there is only one. ([], None) as soon as a topic has no route of `least` or more."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     route_of: cython.const[cython.uint][::1] = routes
+    known: cython.Py_ssize_t = len(route_of)
     i: cython.Py_ssize_t
+    other: cython.Py_ssize_t = stop
     route: cython.uint
     last: cython.uint
-    found: list
-    seen: set = None
-    known: cython.Py_ssize_t = len(route_of)
+    place: cython.uint = 0
     if first >= stop or words[first * 8] >= known:
-        return []
+        return [], None
     last = route_of[words[first * 8]]
-    if last == 0:
-        return []
-    found = [last]
+    if last < least:
+        return [], None
+    found: list = [last]
     for i in range(first + 1, stop):
         if words[i * 8] >= known:
-            return []
+            return [], None
         route = route_of[words[i * 8]]
-        if route == 0:
-            return []
+        if route < least:
+            return [], None
         if route != last:
+            other = i
+            break
+    if other == stop:
+        return found, None
+    out: object = bytearray(4 * stop)
+    places: cython.uint[::1] = memoryview(out).cast("I")
+    place_of: dict = {last: 0}
+    known_place: object
+    for i in range(other, stop):
+        if words[i * 8] >= known:
+            return [], None
+        route = route_of[words[i * 8]]
+        if route != last:
+            if route < least:
+                return [], None
             last = route
-            if seen is None:
-                seen = set(found)
-            if route not in seen:
-                seen.add(route)
+            known_place = place_of.get(route)
+            if known_place is None:
+                place = len(found)
+                place_of[route] = place
                 found.append(route)
-    return found
+            else:
+                place = known_place
+        places[i] = place
+    return found, memoryview(out).cast("I")
 
 
 def rows_wanted(
-    rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, wanted: object
+    first: cython.Py_ssize_t, stop: cython.Py_ssize_t, places: object, wanted: object
 ) -> list[int]:
-    """The numbers of the rows first..stop whose route is wanted."""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    route_of: cython.const[cython.uint][::1] = routes
-    form_of: cython.const[cython.uchar][::1] = wanted
+    """The numbers of the rows first..stop that are wanted: row -> places[row] -> wanted[place], 0 is "not"."""
+    place_of: cython.const[cython.uint][::1] = places
+    form_of: cython.const[cython.uint][::1] = wanted
     i: cython.Py_ssize_t
     found: list = []
     for i in range(first, stop):
-        if form_of[route_of[words[i * 8]]]:
+        if form_of[place_of[i]]:
             found.append(i)
     return found
 

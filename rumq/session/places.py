@@ -38,16 +38,16 @@ def subscribed(session: Session, asked: str, marks: Marks) -> f.Subscribed | Non
     if asked in subscriber.shares:
         share = subscriber.shares[asked]
         reader = share.members[subscriber].reader
-        (wanted,) = reader.group.wants.subscriptions
+        (wanted,) = reader.group.subscriptions
         kind, cursors = "share", cursors_of(share.reader, marks)
     else:
         if asked in subscriber.replays:
             kind, found = "replay", subscriber.replays[asked]
             start = found.start
-            (wanted,) = found.group.wants.subscriptions
+            (wanted,) = found.group.subscriptions
         elif asked in subscriber.late:
             kind, found = "late", subscriber.late[asked]
-            (wanted,) = found.group.wants.subscriptions
+            (wanted,) = found.group.subscriptions
         elif asked in subscriber.main_subscriptions and subscriber.main is not None:
             kind, found = "main", subscriber.main
             wanted = subscriber.main_subscriptions[asked]

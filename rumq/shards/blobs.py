@@ -85,7 +85,7 @@ class Blobs:
             )
             blob, _ = fanout.build(
                 chunk.rows, chunk.frames, first, stop, chunk.base_lsn, chunk.base_ts,
-                forms if effect.wanted is not None else [forms[effect.form]], effect.wanted, effect.routes,
+                forms if effect.wanted is not None else [forms[effect.form]], effect.wanted, effect.places,
                 v5, packet_max, publisher, now_us, None, 0, 1 << 40,
             )  # fmt: skip
             # Times of expiry change by the second, and a part is of no use to others.

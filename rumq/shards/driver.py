@@ -386,7 +386,7 @@ class Driver:
                 return
             blob, after = fanout.build(
                 chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,
-                forms, effect.wanted, effect.routes, True, packet_max, publisher, self.now_us,
+                forms, effect.wanted, effect.places, True, packet_max, publisher, self.now_us,
                 flow.aliases, alias_max, 1 << 16,
             )  # fmt: skip
             if blob.expired or blob.too_large:

@@ -88,11 +88,11 @@ class Repeat:
         if reader.share is not None:
             form = reader.group.forms[0]
         else:
-            (number,) = feed.routes.routes_of(chunk.rows, row, row + 1)
-            wanted, _ = feed.routes.wanted_by(reader.group, [number])
-            if not wanted[number]:
+            numbers, _ = feed.routes.routes_of(chunk.rows, row, row + 1)
+            wanted, _ = feed.routes.wanted_by(reader.group, numbers)
+            if not wanted[0]:
                 return Form(qos, False, False, ())
-            form = reader.group.forms[wanted[number] - 1]
+            form = reader.group.forms[wanted[0] - 1]
         return Form(qos, form.retain_as_published, False, form.identifiers)
 
     @staticmethod

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from router import commands as c
+from router.grouping import SHARED_MAX
 from tests.router.world import UNLIMITED, Client, World
 
 TOPICS = ["a", "b/1", "b/2", "c"]
@@ -22,10 +23,12 @@ SHARED = ["a", "b/+"]
 class Delivery(RuleBasedStateMachine):
     hot = 0
     partitions = 1
+    shared_max = SHARED_MAX
 
     def __init__(self) -> None:
         super().__init__()
         self.world = World(self.partitions, self.hot)
+        self.world.shard.subscribing.grouping.shared_max = self.shared_max
         self.published: list[tuple[str, tuple[int, int]]] = []
         self.clients = {name: self.world.client(name) for name in NAMES}
         # (client, kind, topic) -> places that it must have got, and those that it may have got as well
@@ -223,10 +226,18 @@ class TwoPartitions(Delivery):
     partitions = 2
 
 
+class GroupsOfTheirOwn(Delivery):
+    """As with many subscriptions: the main reader's group changes in place."""
+
+    hot = 1 << 20
+    shared_max = 1
+
+
 EXAMPLES = int(os.environ.get("RUMQ_EXAMPLES", "60"))
-for machine in (Delivery, FromMemory, TwoPartitions):
+for machine in (Delivery, FromMemory, TwoPartitions, GroupsOfTheirOwn):
     machine.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=50, deadline=None)
 
 TestFromDisk = Delivery.TestCase
 TestFromMemory = FromMemory.TestCase
 TestTwoPartitions = TwoPartitions.TestCase
+TestGroupsOfTheirOwn = GroupsOfTheirOwn.TestCase

@@ -192,7 +192,7 @@ class World:
         feed = self.shard.feeds[effect.partition]
         for row in range(effect.first, effect.stop):
             topic_id = words[row * 8]
-            form = effect.form + 1 if effect.wanted is None else effect.wanted[effect.routes[topic_id]]
+            form = effect.form + 1 if effect.wanted is None else effect.wanted[effect.places[row]]
             if not form:
                 continue
             lsn = effect.chunk.base_lsn + row

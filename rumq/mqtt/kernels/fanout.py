@@ -268,7 +268,7 @@ def build(
     base_ts: cython.longlong,
     forms: list,
     wanted: object,
-    routes: object,
+    places: object,
     v5: cython.bint,
     packet_max: cython.Py_ssize_t,
     publisher: cython.uint,
@@ -279,8 +279,8 @@ def build(
 ) -> tuple[Blob, int]:
     """Build what a group gets of rows first..count; returns it and the first row not looked at.
 
-    forms, wanted, routes: row's topic -> routes[topic] -> wanted[route] -> forms[that - 1]; 0 is "not wanted".
-        `routes` None: every row has forms[0]
+    forms, wanted, places: row -> places[row] -> wanted[place] -> forms[that - 1]; 0 is "not wanted".
+        `places` None: every row has forms[0]
     packet_max: longer packets are left out and listed in `too_large`; 0: no limit (MQTT 5.0, 3.1.2.11.4)
     publisher: number of the subscriber as a publisher, for No Local
     now: µs since 1970, for message expiry
@@ -291,8 +291,8 @@ def build(
     src: cython.const[cython.uchar][::1] = frames
     total: cython.Py_ssize_t = len(src)
     all_rows: cython.Py_ssize_t = len(words) // 8
-    route_of: cython.const[cython.uint][::1] = None
-    form_of: cython.const[cython.uchar][::1] = None
+    place_of: cython.const[cython.uint][::1] = None
+    form_of: cython.const[cython.uint][::1] = None
     form: Form = forms[0]
     extra: cython.const[cython.uchar][::1] = form.identifiers
     extra_len: cython.Py_ssize_t = len(extra)
@@ -335,8 +335,8 @@ def build(
     named: cython.bint
     told: object
 
-    if routes is not None:
-        route_of = routes
+    if places is not None:
+        place_of = places
         form_of = wanted
     if first < count:
         capacity = (
@@ -356,8 +356,8 @@ def build(
         if at >= bytes_max:
             break
         w = i * 8
-        if routes is not None:
-            which = form_of[route_of[words[w]]]
+        if places is not None:
+            which = form_of[place_of[i]]
             if which == 0:
                 i += 1
                 continue

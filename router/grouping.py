@@ -1,0 +1,120 @@
+"""Which group a reader belongs to, and which topics are matched again when that changes.
+
+Few subscriptions make an interned group, whose bytes are shared by all who want the same. Many make a private one:
+there a subscription more or less costs the levels of its filter, not a look at all the others.
+
+Knows no message and no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from router.feed import Feed
+from router.readers import Group, Groups, Reader, Wants
+from router.subscriber import Subscriber
+from router.subscription import Subscription
+
+SHARED_MAX = 16  # with more subscriptions a reader has a group of its own
+
+
+class Grouping:
+    """Changes groups, and tells the routes of every feed."""
+
+    def __init__(self, feeds: list[Feed], groups: Groups) -> None:
+        self.feeds = feeds
+        self.groups = groups
+        self.shared_max = SHARED_MAX
+
+    # Any group
+
+    def interned(self, wants: Wants) -> Group:
+        """The group of all who want the same, with one member more."""
+        group, fresh = self.groups.join(wants)
+        self.match_again(fresh)
+        return group
+
+    def private(self, wants: Wants, subscriptions: Iterable[Subscription] = ()) -> Group:
+        """A group for one reader alone, with these subscriptions and whatever is added later."""
+        group = self.groups.private(wants)
+        for subscription in subscriptions:
+            self.add(group, subscription)
+        return group
+
+    def add(self, group: Group, subscription: Subscription) -> None:
+        """Add a subscription to a private group, or replace the one with its filter. Cost: the levels of the filter"""
+        if self.groups.add(group, subscription):
+            self.match_again((subscription.topic_filter,))
+
+    def discard(self, group: Group, topic_filter: str) -> None:
+        """Take a filter from a private group; KeyError when it is not there. Cost: the levels of the filter"""
+        self.groups.discard(group, topic_filter)
+        self.match_again((topic_filter,))
+
+    def leave(self, group: Group) -> None:
+        """Take one member out."""
+        self.match_again(self.groups.leave(group))
+
+    def match_again(self, filters: Iterable[str]) -> None:
+        """Have the topics that these filters match looked at anew when their next message comes."""
+        for topic_filter in filters:
+            if "+" in topic_filter or "#" in topic_filter:
+                for feed in self.feeds:
+                    feed.routes.forget()
+            else:
+                name = topic_filter.encode()
+                for feed in self.feeds:
+                    known = feed.partition.topic_ids.get(name)
+                    if known is not None:
+                        feed.routes.forget_topic(known)
+
+    def tidy(self) -> None:
+        """Number the forms of groups anew that have had too many. Between steps: effects name forms by number."""
+        for group in self.groups.crowded:
+            group.forget_forms()
+        self.groups.crowded.clear()
+        for feed in self.feeds:
+            feed.routes.forget()
+
+    # A subscriber's
+
+    def join(self, subscriber: Subscriber, subscriptions: Collection[Subscription], located: bool) -> Group:
+        """The group for a reader with these subscriptions."""
+        many = len(subscriptions) > self.shared_max
+        own = many or subscriber.personal or any(s.no_local for s in subscriptions)
+        shape = (subscriber.shape, subscriber.key if own else None)
+        if many:
+            return self.private(Wants(frozenset(), located, shape), subscriptions)
+        return self.interned(Wants(frozenset(subscriptions), located, shape))
+
+    def regroup(
+        self, subscriber: Subscriber, reader: Reader, subscriptions: Collection[Subscription]
+    ) -> None:
+        """Move a reader to the group of another set of subscriptions, standing where it stands."""
+        old = reader.group
+        reader.group = self.join(subscriber, subscriptions, old.wants.located)
+        for before, after in zip(old.live, reader.group.live, strict=True):
+            if reader in before:
+                del before[reader]
+                after[reader] = None
+        self.leave(old)
+
+    def main_has(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
+        """The main reader has a subscription more, or another one for the same filter."""
+        main = subscriber.main
+        assert main is not None
+        subscriber.main_subscriptions[asked] = subscription
+        if main.group.private:
+            self.add(main.group, subscription)
+        else:
+            self.regroup(subscriber, main, subscriber.main_subscriptions.values())
+
+    def main_has_not(self, subscriber: Subscriber, asked: str) -> None:
+        """The main reader has a subscription less, and still some."""
+        main = subscriber.main
+        assert main is not None
+        subscription = subscriber.main_subscriptions.pop(asked)
+        # Not at the same number: a subscription more and one less would build everything anew each time.
+        if main.group.private and len(subscriber.main_subscriptions) > self.shared_max // 2:
+            self.discard(main.group, subscription.topic_filter)
+        else:
+            self.regroup(subscriber, main, subscriber.main_subscriptions.values())
