@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from router.readers import Group, Reader
-from router.retained import Retained
+from router.retained import Given, Search
 from router.subscription import Form
 
 
@@ -33,10 +33,10 @@ class Deliver:
 
 @dataclass(slots=True, eq=False)
 class DeliverRetained:
-    """Give retained messages to one reader before anything else it gets. MQTT 5.0, 3.3.1.3."""
+    """Give retained messages to one reader before anything else it gets, a piece at a time. MQTT 5.0, 3.3.1.3."""
 
     reader: Reader
-    messages: list[Retained]
+    search: Search | Given
     form: Form
 
 

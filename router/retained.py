@@ -1,20 +1,24 @@
 """The last retained message of each topic: a view of the log. MQTT 5.0, 3.3.1.3.
 
-Knows no subscriber, no session. An empty payload takes the topic out of the view."""
+A message is kept as one string of bytes: with a million of them, objects would weigh more than they say. Knows no
+subscriber, no session. An empty payload takes the topic out of the view."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from router.kernels import filters
 from router.kernels import routes as kernel
-from router.trie import TopicTree
+from router.ordered import Ordered
 
 ROW_EMPTY = 64
+ROW_BYTES = 32
+HEAD = struct.Struct("<IQQ")
 
 
-@dataclass(frozen=True, slots=True)
-class Retained:
+class Retained(NamedTuple):
     """One retained message: its record, and where it stands in the log."""
 
     topic: str
@@ -25,52 +29,152 @@ class Retained:
     frame: bytes
 
 
+def packed(message: Retained) -> bytes:
+    return HEAD.pack(message.partition, message.lsn, message.base_ts) + message.row + message.frame
+
+
+def unpacked(name: bytes, raw: bytes) -> Retained:
+    partition, lsn, base_ts = HEAD.unpack_from(raw)
+    row_end = HEAD.size + ROW_BYTES
+    return Retained(name.decode(), partition, lsn, base_ts, raw[HEAD.size : row_end], raw[row_end:])
+
+
 class RetainedView:
     """Topic -> its retained message; searched by filter without a look at payloads."""
 
     def __init__(self) -> None:
-        self._tree = TopicTree()
-        self._by_topic: dict[str, Retained] = {}
+        self._messages = Ordered()
         self.bytes = 0
-        self.changes = 0  # grows with each
+        self.changes = 0
 
     def __len__(self) -> int:
-        return len(self._by_topic)
+        return self._messages.count
 
     def take(self, partition: int, chunk: Any, names: list[bytes]) -> None:
         """Take in the retained messages of a chunk."""
+        rows, frames = memoryview(chunk.rows), memoryview(chunk.frames)
         for topic_id, row in kernel.last_retained(chunk.rows, chunk.count).items():
-            topic = names[topic_id].decode()
-            raw = bytes(memoryview(chunk.rows)[32 * row : 32 * row + 32])
-            old = self._by_topic.pop(topic, None)
             self.changes += 1
-            if old is not None:
-                self.bytes -= len(old.frame)
+            raw = bytes(rows[ROW_BYTES * row : ROW_BYTES * (row + 1)])
             if raw[28] & ROW_EMPTY:
-                if old is not None:
-                    self._tree.remove(topic)
+                self._forget(names[topic_id])
                 continue
             start, stop = kernel.frame_bounds(chunk.rows, row, len(chunk.frames))
-            frame = bytes(memoryview(chunk.frames)[start:stop])
-            self.put(Retained(topic, partition, chunk.base_lsn + row, chunk.base_ts, raw, frame))
+            head = HEAD.pack(partition, chunk.base_lsn + row, chunk.base_ts)
+            self._keep(names[topic_id], b"".join((head, raw, frames[start:stop])))
 
     def put(self, message: Retained) -> None:
-        """Have a message in the view; its topic has none."""
-        self._by_topic[message.topic] = message
-        self._tree.set(message.topic, message)
-        self.bytes += len(message.frame)
+        """Have a message in the view, in place of the topic's last."""
+        self._keep(message.topic.encode(), packed(message))
 
-    def all(self) -> list[Retained]:
-        return list(self._by_topic.values())
+    def drop(self, message: Retained) -> None:
+        """Forget a message, as when it has expired, unless the topic has another one by now."""
+        name = message.topic.encode()
+        if self._messages.get(name) == packed(message):
+            self._forget(name)
+
+    def get(self, topic: str) -> Retained | None:
+        """The retained message of a topic."""
+        name = topic.encode()
+        raw = self._messages.get(name)
+        return None if raw is None else unpacked(name, raw)
+
+    def page(self, after: Retained | None) -> list[Retained]:
+        """Some messages in the order of topic names: the first, or those after another; none at the end."""
+        name = b"" if after is None else after.topic.encode()
+        return [unpacked(*pair) for pair in zip(*self._messages.page(name, after=True), strict=True)]
+
+    def search(
+        self, topic_filter: str, below: list[int] | None = None, wanted: Callable[[], bool] | None = None
+    ) -> Search:
+        """Look for the messages that a filter matches, piece by piece; see `Search`."""
+        return Search(self._messages, topic_filter, below, wanted)
 
     def find(self, topic_filter: str) -> list[Retained]:
-        """The retained messages of every topic that the filter matches, oldest of each partition first."""
-        found: list[Retained] = self._tree.find(topic_filter)  # type: ignore[assignment]
-        return sorted(found, key=lambda m: (m.partition, m.lsn))
+        """The retained messages of every topic that the filter matches, all at once."""
+        found: list[Retained] = []
+        search = self.search(topic_filter)
+        while not search.over:
+            found += search.take()
+        return found
 
-    def drop(self, topic: str) -> None:
-        """Forget a message, as when it has expired."""
-        message = self._by_topic.pop(topic, None)
-        if message is not None:
-            self.bytes -= len(message.frame)
-            self._tree.remove(topic)
+    def _keep(self, name: bytes, raw: bytes) -> None:
+        old = self._messages.set(name, raw)
+        self.bytes += len(raw) - (len(old) if old is not None else 0)
+
+    def _forget(self, name: bytes) -> None:
+        old = self._messages.pop(name)
+        if old is not None:
+            self.bytes -= len(old)
+
+
+class Search:
+    """The retained messages that a filter matches, in pieces, while the view goes on changing.
+
+    A topic that is in the view all the time is found once, in the order of names. looked: names looked at so far."""
+
+    def __init__(
+        self, messages: Ordered, topic_filter: str, below: list[int] | None, wanted: Callable[[], bool] | None
+    ) -> None:
+        """below: lsn of each partition; what is newer is left out, it comes on another way. wanted: asked before each
+        piece; the search is over when it says no"""
+        self._messages = messages
+        self._filter = topic_filter.encode()
+        self._below = below
+        self._wanted = wanted
+        self.over = False
+        self.looked = 0
+        # What all matching names begin with; the name itself of a filter "name/#" stands elsewhere.
+        literal, _, _ = self._filter.partition(b"+")
+        self._prefix = literal.removesuffix(b"#")
+        self._parent = b""
+        if self._filter.endswith(b"/#") and b"+" not in self._filter:
+            self._parent = self._filter[:-2]
+        if b"+" not in self._filter and b"#" not in self._filter:
+            self._parent, self._prefix = self._filter, b""
+        self._at, self._after = self._prefix, False
+
+    def take(self) -> list[Retained]:
+        """The next messages: those of some hundred names at most, maybe none; `over` says when there are no more."""
+        if self._wanted is not None and not self._wanted():
+            self.over = True
+            return []
+        if self._parent:
+            name, self._parent = self._parent, b""
+            self.over = name == self._filter
+            self.looked += 1
+            raw = self._messages.get(name)
+            return [] if raw is None else self._read([name], [raw])
+        names, values = self._messages.page(self._at, after=self._after)
+        self.looked += len(names)
+        places, self.over = filters.matching(names, self._filter, self._prefix)
+        if not names:
+            self.over = True
+        else:
+            self._at, self._after = names[-1], True
+        return self._read([names[place] for place in places], [values[place] for place in places])
+
+    def _read(self, names: list[bytes], values: list[bytes]) -> list[Retained]:
+        found = [unpacked(name, raw) for name, raw in zip(names, values, strict=True)]
+        below = self._below
+        return found if below is None else [m for m in found if m.lsn < below[m.partition]]
+
+
+class Given:
+    """Retained messages that have been found already, in pieces like those of a `Search`."""
+
+    PIECE = 256
+
+    def __init__(self, messages: list[Retained]) -> None:
+        self._messages = messages
+        self._at = 0
+        self.looked = 0
+
+    @property
+    def over(self) -> bool:
+        return self._at >= len(self._messages)
+
+    def take(self) -> list[Retained]:
+        found = self._messages[self._at : self._at + self.PIECE]
+        self._at += len(found)
+        return found

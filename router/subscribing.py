@@ -9,7 +9,7 @@ from router.effects import DeliverRetained, FindStart, Merged, More, Placed
 from router.feed import Feed
 from router.grouping import Grouping
 from router.readers import Groups, Reader, Wants
-from router.retained import Retained, RetainedView
+from router.retained import Given, Retained, RetainedView
 from router.share import Share
 from router.subscriber import Subscriber
 from router.subscription import Subscription, merge
@@ -71,12 +71,16 @@ class Subscribing:
             reader = subscriber.late[asked] = self._new_reader(subscriber, [subscription], False)
             self.delivery.catch_up(reader)
         if retained:
-            self._send_retained(reader, subscription)
+            self._send_retained(subscriber, reader, subscription)
 
-    def _send_retained(self, reader: Reader, subscription: Subscription) -> None:
-        found = self.retained.find(subscription.topic_filter)
-        if found and reader.sink is not None:
-            self.delivery.effects.append(DeliverRetained(reader, found, merge([subscription])))
+    def _send_retained(self, subscriber: Subscriber, reader: Reader, subscription: Subscription) -> None:
+        asked = subscription.topic_filter
+        if reader.sink is None or not len(self.retained):
+            return
+        # What is published from now on comes live; a client's own messages do not, if it wants them not.
+        below = None if subscription.no_local else [feed.live_mark for feed in self.feeds]
+        search = self.retained.search(asked, below, lambda: subscriber.has(asked))
+        self.delivery.effects.append(DeliverRetained(reader, search, merge([subscription])))
 
     def replay(
         self, subscriber: Subscriber, asked: str, subscription: Subscription, start: str | tuple[str, int]
@@ -114,7 +118,7 @@ class Subscribing:
         self.delivery.effects.append(Placed(reader))
         if retained and reader.sink is not None:
             (subscription,) = reader.group.subscriptions
-            self.delivery.effects.append(DeliverRetained(reader, retained, merge([subscription])))
+            self.delivery.effects.append(DeliverRetained(reader, Given(retained), merge([subscription])))
         self.delivery.catch_up(reader)
 
     def join_share(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:

@@ -21,9 +21,6 @@ RETAINED_CODE = 1 << 31  # in a window slot: the message was sent as a retained 
 PIECE_BYTES = 1 << 16  # how much of a numbered blob is copied at a time
 
 
-Build = Callable[[], fanout.Blob]
-
-
 class Outbox(Protocol):
     """Bytes that wait for a socket. room: how many more bytes it wants; refused: set it when that was too few,
     and the owner will be told when there is room again."""
@@ -35,6 +32,16 @@ class Outbox(Protocol):
 
     def waits(self) -> bool:
         """Whether something is on its way out."""
+
+
+class Pieces(Protocol):
+    """Retained messages for one client, found as it takes them: `rumq.shards.handing`."""
+
+    over: bool
+
+    def piece(self) -> tuple[Any, int, int] | None: ...
+
+    def taken(self, stop: int) -> None: ...
 
 
 class Noted(Protocol):
@@ -59,7 +66,7 @@ class Outflow:
         that outlives the broker"""
         self.outbox = outbox
         self.window = window
-        self.retained: deque[tuple[Build, int]] | None = None
+        self.retained: deque[Pieces] | None = None
         self.aliases: dict[int, int] | None = None  # topic id -> alias told to this client
         self.starved = False  # something waits for credit
         self.is_open = True
@@ -161,26 +168,36 @@ class Outflow:
             self._commands.append(Blocked(reader, partition, blob.lsn(frame)))
         return int(blob.start(frame) - begin)
 
-    def offer_retained(self, builds: list[Build], code: int) -> None:
+    def offer_retained(self, pieces: Pieces) -> bool:
         """Take retained messages; while some wait for room or credit, nothing else is taken.
 
-        builds: each makes the blob of one message, when it is its turn; code: reader and partition"""
+        returns: as `go_on_with_retained`"""
         if self.retained is None:
             self.retained = deque()
-        self.retained.extend((build, code | RETAINED_CODE) for build in builds)
-        self.go_on_with_retained()
+        self.retained.append(pieces)
+        return self.go_on_with_retained()
 
-    def go_on_with_retained(self) -> None:
+    def go_on_with_retained(self) -> bool:
+        """Send retained messages as far as room and credit go; whether more are to be looked for in another turn."""
         while self.retained and self.is_open and not self.waits:
             if self.outbox.room <= 0:
                 self.outbox.refused = True
-                return
-            build, code = self.retained[0]
-            blob = build()
+                return False
+            pieces = self.retained[0]
+            found = pieces.piece()
+            if found is None:
+                if not pieces.over:
+                    return True
+                self.retained.popleft()
+                continue
+            blob, first, code = found
             if blob.qos_count:
-                if self.number(blob, 0, blob.count, code) < blob.count:
-                    return
-            elif blob.count:
+                after = self.number(blob, first, blob.count, code | RETAINED_CODE)
+                pieces.taken(after)
+                if after < blob.count:
+                    return False
+            else:
                 self.outbox.write(blob.data)
                 self.delivered += blob.count
-            self.retained.popleft()
+                pieces.taken(blob.count)
+        return False

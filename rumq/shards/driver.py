@@ -15,7 +15,6 @@ from typing import Any
 from router import commands as c
 from router.effects import Deliver, DeliverRetained, FindStart, Gone, Merged, More, Placed, ReadCold
 from router.readers import Reader
-from router.retained import Retained
 from router.shard import Shard
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import fanout, ingest
@@ -29,9 +28,10 @@ from rumq.session.outflow import Outflow
 from rumq.session.registry import Registry
 from rumq.session.session import Session, Shape
 from rumq.session.watch import Watch
-from rumq.shards.blobs import Blobs, wire_form
+from rumq.shards.blobs import Blobs
 from rumq.shards.clock import RetentionClock
 from rumq.shards.finding import Finding
+from rumq.shards.handing import Handing
 from rumq.shards.keeping import Keeping
 from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
@@ -71,6 +71,7 @@ class Driver:
         self.shard = Shard(store.partitions, backlog_records_max)
         self.blobs = Blobs(self.shard.feeds)
         self.ledger = Ledger()
+        self.handing = Handing(self.shard.retained, self.ledger)
         self.journal = Journal()
         self.journal_bit = 1 << len(store.partitions)
         self.registry = Registry(self.commands, self._publish_will, self.journal)
@@ -160,6 +161,7 @@ class Driver:
 
     def begin_turn(self) -> None:
         self.now_us, self.monotonic = self._clock()
+        self.handing.begin_turn(self.now_us)
         if self._later_turn:
             for connection in self._later_turn:
                 self._refresh[connection.link] = None
@@ -256,7 +258,10 @@ class Driver:
         if flow is None or session is None or not flow.is_open:
             return
         if flow.retained:
-            flow.go_on_with_retained()
+            if flow.go_on_with_retained():
+                self._later_turn.append(flow.outbox)
+            if flow.retained:
+                return  # it takes nothing else before them
         self.commands.append(c.Ready(session.subscriber))
 
     def drained(self, connection: Any) -> None:
@@ -409,33 +414,12 @@ class Driver:
                         self.ledger.count(why, reader.key, topic)  # type: ignore[arg-type]
 
     def _deliver_retained(self, effect: DeliverRetained) -> None:
-        reader = effect.reader
-        flow = reader.sink
-        if not isinstance(flow, Outflow):
-            return
-        shape: Shape = reader.group.wants.shape[0]  # type: ignore[index]
-        version, packet_max, _ = shape
-        form = wire_form(effect.form, version == 5, b"", always_retain=True)
-        by_partition: dict[int, list[Any]] = {}
-        for message in effect.messages:
-            build = partial(self._retained_blob, message, form, version == 5, packet_max, reader.key)
-            by_partition.setdefault(message.partition, []).append(build)
-        for index, builds in by_partition.items():
-            flow.offer_retained(builds, reader.number << 6 | index)
-
-    def _retained_blob(
-        self, message: Retained, form: fanout.Form, v5: bool, packet_max: int, key: str
-    ) -> fanout.Blob:
-        row = message.row[:4] + bytes(4) + message.row[8:]
-        blob, _ = fanout.build(
-            row, message.frame, 0, 1, message.lsn, message.base_ts, [form], None, None,
-            v5, packet_max, 0, self.now_us, None, 0, 1 << 40,
-        )  # fmt: skip
-        if blob.expired:
-            self.shard.retained.drop(message.topic)
-        if blob.too_large:
-            self.ledger.count("over_limit", key, message.topic)
-        return blob
+        flow = effect.reader.sink
+        if isinstance(flow, Outflow):
+            behind = bool(flow.retained)
+            more = flow.offer_retained(self.handing.pieces(effect))
+            if more or (behind and not flow.retained):
+                self._later_turn.append(flow.outbox)
 
     def _read_cold(self, effect: ReadCold) -> None:
         read = self.store.partitions[effect.partition].cold_read(effect.lsn, COLD_READ_BYTES)

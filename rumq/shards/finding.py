@@ -58,8 +58,11 @@ class AsOf:
 
     def __init__(self, partitions: list[Any], now: RetainedView, topic_filter: str) -> None:
         self._filter = topic_filter
-        self._searches = [(p.index, p.flagged(CHUNK_RETAIN), list(p.topic_names)) for p in partitions]
-        self._older = [m for m in now.all() if m.lsn < partitions[m.partition].first_lsn]
+        self._searches = [(p.index, p.flagged(CHUNK_RETAIN), p.topic_names) for p in partitions]
+        first_lsns = [p.first_lsn for p in partitions]
+        self._older = (
+            [m for m in now.find(topic_filter) if m.lsn < first_lsns[m.partition]] if any(first_lsns) else []
+        )
 
     def run(self, lsns: dict[int, int]) -> list[Retained]:
         """raises: OSError"""

@@ -21,7 +21,7 @@ from rumq.session.session import Session
 
 TOPIC = b"_state"
 TIDE_SECONDS = 1.0
-PIECE_SESSIONS, PIECE_RETAINED = 256, 1024
+PIECE_SESSIONS = 256
 SNAPSHOT_BYTES_MIN = 8 << 20
 ROW = struct.Struct("<IIQIIIHH")
 
@@ -190,7 +190,6 @@ class Keeping:
             [feed.live_mark for feed in self._shard.feeds],
             self._shard.retained.changes,
             deque(self._journal.sessions),
-            deque(self._shard.retained.all()),
         )
         self._bytes = 0
         self._append([f.Layout(self.layout()), f.SnapshotBegun()], now_us)
@@ -208,8 +207,9 @@ class Keeping:
                 if session is not None:
                     facts += image(session, marks, now_us)
             self._append(facts, now_us)
-        elif snapshot.retained:
-            some = [snapshot.retained.popleft() for _ in range(min(PIECE_RETAINED, len(snapshot.retained)))]
+        elif some := self._shard.retained.page(snapshot.last):
+            # As they are now: what has come since is also in the log, behind what the snapshot covers.
+            snapshot.last = some[-1]
             self._append([retained_fact(message) for message in some], now_us)
         else:
             self._snapshot = None
@@ -235,12 +235,12 @@ class Snapshot:
     """What of a snapshot is still to be written."""
 
     def __init__(
-        self, begun_lsn: int, retained_from: list[int], retained_changes: int, sessions: deque[int],
-        retained: deque[Retained],
-    ) -> None:  # fmt: skip
+        self, begun_lsn: int, retained_from: list[int], retained_changes: int, sessions: deque[int]
+    ) -> None:
         self.begun_lsn = begun_lsn
         self.retained_from, self.retained_changes = retained_from, retained_changes
-        self.sessions, self.retained = sessions, retained
+        self.sessions = sessions
+        self.last: Retained | None = None  # of the retained messages written down so far
 
 
 def image(session: Session, marks: Marks, now_us: int) -> list[f.AnyFact]:

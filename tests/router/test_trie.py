@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.trie import FilterTrie, TopicTree
+from router.trie import FilterTrie
 from rumq.mqtt.topics import matches
 
 LEVELS = st.sampled_from(["a", "b", "", "$s"])
@@ -23,14 +23,3 @@ def test_the_trie_finds_what_the_rule_says(filters: list[str], topic: str) -> No
     for one in filters:
         trie.discard(one)
     assert trie.match(topic) == [] and trie.count == 0
-
-
-@given(topics=st.lists(TOPICS, max_size=8, unique=True), asked=FILTERS)
-def test_the_tree_finds_the_topics_of_a_filter(topics: list[str], asked: str) -> None:
-    tree = TopicTree()
-    for topic in topics:
-        tree.set(topic, topic)
-    assert sorted(map(str, tree.find(asked))) == sorted(t for t in topics if matches(asked, t))
-    for topic in topics:
-        tree.remove(topic)
-    assert tree.find("#") == []

@@ -110,8 +110,8 @@ class World:
         client.here = False
         self.do(c.Detach(client.subscriber))
 
-    def subscribe(self, client: Client, topic_filter: str, **options: Any) -> None:
-        self.do(c.Subscribe(client.subscriber, Subscription(topic_filter, **options), False))
+    def subscribe(self, client: Client, topic_filter: str, *, retained: bool = False, **options: Any) -> None:
+        self.do(c.Subscribe(client.subscriber, Subscription(topic_filter, **options), retained))
 
     def replay(self, client: Client, topic_filter: str, start: str | tuple[str, int] = "earliest") -> None:
         asked = f"$log/x/{topic_filter}"
