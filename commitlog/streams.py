@@ -16,7 +16,8 @@ Matches = Callable[[str, str], bool]
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
     """durability: what an acknowledgement promises, to survive the process's death or a power loss as well.
-    retention: None keeps everything; sizes in bytes, ages in seconds."""
+    retention: None keeps everything; sizes in bytes, ages in seconds.
+    topics_max: for whoever adds topics; None: as many as there are."""
 
     name: str
     filters: tuple[str, ...]
@@ -26,6 +27,7 @@ class StreamSpec:
     segment_seconds_max: int = 3600
     retention_bytes_max: int | None = None
     retention_seconds_max: int | None = None
+    topics_max: int | None = None
 
 
 def stream_of(topic: str, streams: list[StreamSpec], matches: Matches) -> int:

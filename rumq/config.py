@@ -37,6 +37,9 @@ RETENTION_BYTES = number(
 RETENTION_SECONDS = number(
     "sealed segments go when their newest record is older; 0 keeps all", "seconds", 0, 36_500 * DAY_SECONDS
 )
+TOPICS = number(
+    "a message for a topic beyond these is refused (0x97); each costs memory", "topics", 1, 100_000_000
+)
 DURABILITY = choice(
     'what an acknowledgement promises: "process" survives the death of rumqd, "disk" a power loss as well'
 )
@@ -93,6 +96,7 @@ class Log(Struct, frozen=True, kw_only=True):
     segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
+    topics_max: Annotated[int, TOPICS] = 2_000_000
     retain_for_sessions_bytes_max: Annotated[
         int,
         number(
@@ -151,6 +155,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
+    topics_max: Annotated[int, TOPICS] = 2_000_000
 
 
 class Mqtt(Struct, frozen=True, kw_only=True):

@@ -146,7 +146,7 @@ def streams(settings: Settings) -> list[StreamSpec]:
     return [
         StreamSpec(
             s.name, s.filters, s.partitions, s.durability, s.segment_bytes_max, s.segment_seconds_max,
-            s.retention_bytes_max or None, s.retention_seconds_max or None,
+            s.retention_bytes_max or None, s.retention_seconds_max or None, s.topics_max,
         )
         for s in settings.stream
     ]  # fmt: skip

@@ -32,8 +32,11 @@ class House(Protocol):
     now_us: int
     monotonic: float
 
-    def add_topic(self, name: bytes) -> None:
-        """Give a checked topic name its partition and number."""
+    def add_topic(self, name: bytes) -> bool:
+        """Give a checked topic name its partition and number; False if there is no room for another topic."""
+
+    def refuse_topic(self, link: Any, name: bytes, packet: Any) -> None:
+        """Answer a PUBLISH whose topic there is no room for. raises: MqttFault where that ends the connection"""
 
     def publisher_number(self, partition: int, client_id: str) -> int:
         """The number of a publisher in a partition, never 0."""

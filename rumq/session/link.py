@@ -122,7 +122,8 @@ class Link:
             if stop == ingest.MORE:
                 break
             if stop == ingest.TOPIC:
-                self._meet_topic(wire.topic)
+                if not self._meet_topic(wire.topic):
+                    pos = self._refuse_topic(wire, data, pos, end)
             elif stop == ingest.PUBLISHER:
                 assert self.session is not None and self.session.publishers is not None
                 number = house.publisher_number(wire.partition, self.session.client_id)
@@ -168,14 +169,30 @@ class Link:
                 flow.starved = False
                 self.house.refresh(self)
 
-    def _meet_topic(self, name: bytes) -> None:
+    def _meet_topic(self, name: bytes) -> bool:
         limits = self.house.limits
         try:
             text = name.decode()
         except UnicodeDecodeError:
             raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
         check_topic_name(text, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
-        self.house.add_topic(name)
+        return self.house.add_topic(name)
+
+    def _refuse_topic(self, wire: Wire, data: Any, pos: int, end: int) -> int:
+        """Pass over a PUBLISH whose topic there is no room for; returns where it ends."""
+        name = wire.topic
+        found = frame_at(data, pos, end)
+        assert found is not None
+        head, body = found
+        packet = decode(data[pos], bytes(data[pos + head : pos + head + body]), self.version)
+        assert isinstance(packet, p.Publish)
+        alias = packet.properties.get("topic_alias")
+        if alias is not None:  # it stands for the name all the same
+            if wire.aliases is None:
+                wire.aliases = [None] * (wire.alias_max + 1)
+            wire.aliases[alias] = name
+        self.house.refuse_topic(self, name, packet)
+        return pos + head + body
 
     def _packet(self, packet: p.Packet) -> None:
         """One packet that is not on the hot path."""

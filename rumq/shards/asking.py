@@ -55,6 +55,7 @@ def status(driver: Driver) -> dict[str, Any]:
                 "next_lsn": p.next_lsn,
                 "committed_lsn": p.committed_lsn,
                 "topics": len(p.topic_names),
+                "topics_max": p.spec.topics_max,
                 "segments": len(p.segments.files),
                 "offline": str(p.offline) if p.offline else None,
             }

@@ -35,6 +35,7 @@ from rumq.shards.handing import Handing
 from rumq.shards.keeping import Keeping
 from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
+from rumq.shards.topics import Topics
 from rumq.shards.worker import Worker
 from rumq.shards.writing import Hold, Writing
 
@@ -79,10 +80,8 @@ class Driver:
             store.internal, store.partitions, self.journal, self.shard, self.registry.sessions.get
         )
         self.batches = [Batch() for _ in store.partitions]
-        self.topics: dict[bytes, int] = {}
-        for partition in store.partitions:
-            for name, topic_id in partition.topic_ids.items():
-                self.topics[name] = partition.index << 32 | topic_id
+        self.numbering = Topics(store, event)
+        self.topics = self.numbering.known
         self.refusing = Refusing([*store.partitions, store.internal], self.batches, event, free_bytes_min)
         self.writer = Worker("rumq-write")
         self.reader = Worker("rumq-read")
@@ -108,9 +107,11 @@ class Driver:
 
     # What links ask of their house
 
-    def add_topic(self, name: bytes) -> None:
-        partition = self.store.partitions[self.store.place(name.decode())]
-        self.topics[name] = partition.index << 32 | partition.add_topic(name)
+    def add_topic(self, name: bytes) -> bool:
+        return self.numbering.add(name)
+
+    def refuse_topic(self, link: Link, name: bytes, packet: Publish) -> None:
+        self.numbering.refuse_publish(link, name, packet)
 
     def publisher_number(self, partition: int, client_id: str) -> int:
         return int(self.store.partitions[partition].add_publisher(client_id))
@@ -441,7 +442,7 @@ class Driver:
         self.publish(as_publish(will), session.client_id, 5 if session.version == 5 else 4)
 
     def publish(self, packet: Publish, client_id: str, version: int = 5) -> None:
-        """Publish on behalf of a client that is not there to do it."""
+        """Publish on behalf of a client that is not there to do it; refused only if there is no room for its topic."""
         wire = self._own
         wire.v5 = version == 5
         wire.qos2_open = None
@@ -452,7 +453,9 @@ class Driver:
         while True:
             pos = ingest.cut(wire, self.batches, data, pos, len(data), self.topics)
             if wire.stop == ingest.TOPIC:
-                self.add_topic(wire.topic)
+                if not self.add_topic(wire.topic):
+                    self.numbering.refuse(wire.topic, client_id, None)
+                    return
             elif wire.stop == ingest.PUBLISHER:
                 wire.publishers[wire.partition] = self.publisher_number(wire.partition, client_id)
             elif wire.stop == ingest.FULL:

@@ -25,6 +25,7 @@ LEVELS = {
     "log.unreachable": "error",
     "publish.slowed": "warning",
     "retention.held": "warning",
+    "topic.refused": "warning",
 }
 
 

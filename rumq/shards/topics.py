@@ -1,0 +1,72 @@
+"""The topics of a shard: numbered once, and no more of them than each stream may have.
+
+A topic costs memory for as long as the log knows its name, and anybody who may publish can make one up: past
+`topics_max` a message for a topic that is not known is refused, those for known ones go on. Knows no socket."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from rumq.mqtt import packets as p
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.reasons import Reason
+
+
+class Topics:
+    """known: topic -> partition << 32 | topic id, of every topic known here"""
+
+    def __init__(self, store: Any, event: Callable[..., None]) -> None:
+        self._store = store
+        self._event = event
+        self.known: dict[bytes, int] = {}
+        self._counts: Counter[str] = Counter()  # of each stream
+        self.refused: Counter[str] = Counter()  # messages, of each stream
+        for partition in store.partitions:
+            self._counts[partition.stream] += len(partition.topic_names)
+            for name, topic_id in partition.topic_ids.items():
+                self.known[name] = partition.index << 32 | topic_id
+
+    def add(self, name: bytes) -> bool:
+        """Give a checked topic name its partition and number; False if its stream has no room for another topic."""
+        partition = self._store.partitions[self._store.place(name.decode())]
+        most = partition.spec.topics_max
+        if most is not None and self._counts[partition.stream] >= most:
+            return False
+        self._counts[partition.stream] += 1
+        self.known[name] = partition.index << 32 | partition.add_topic(name)
+        return True
+
+    def refuse(self, name: bytes, client_id: str, peer: str | None) -> str:
+        """Count a message for a topic that there is no room for; returns why, for its publisher.
+
+        Told at the 1st, 2nd, 4th, 8th ... of a stream: a flood must not become a flood of events."""
+        partition = self._store.partitions[self._store.place(name.decode())]
+        stream, most = partition.stream, partition.spec.topics_max
+        self.refused[stream] += 1
+        refused = self.refused[stream]
+        if refused & (refused - 1) == 0:
+            self._event(
+                "topic.refused",
+                stream=stream,
+                topics_max=most,
+                refused=refused,
+                client_id=client_id,
+                peer=peer,
+            )
+        return f"the stream {stream} has {most} topics and may have no more"
+
+    def refuse_publish(self, link: Any, name: bytes, packet: p.Publish) -> None:
+        """Answer a PUBLISH for a topic that there is no room for: it is not stored, and nobody gets it.
+
+        raises: MqttFault where the version has no words for it: without an acknowledgement the client keeps its
+        message, and an end says that none will come (3.1.1, 3.3.5)"""
+        why = self.refuse(name, link.session.client_id, link.transport.peer)
+        if not packet.qos:
+            return
+        if link.version != 5:
+            raise MqttFault(why, Reason.QUOTA_EXCEEDED)
+        kind = p.Puback if packet.qos == 1 else p.Pubrec
+        assert packet.packet_id is not None
+        link.wire.acks += link.explained(kind(packet.packet_id, Reason.QUOTA_EXCEEDED), why)
