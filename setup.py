@@ -43,6 +43,7 @@ HOT = [
     "router/delivery.py",
     "router/feed.py",
     "router/grouping.py",
+    "router/mirror.py",
     "router/ordered.py",
     "router/readers.py",
     "router/retained.py",
@@ -54,6 +55,7 @@ HOT = [
     "rumq/session/link.py",
     "rumq/session/outflow.py",
     "rumq/shards/blobs.py",
+    "rumq/shards/delivering.py",
     "rumq/shards/driver.py",
     "rumq/shards/writing.py",
 ]

@@ -24,7 +24,7 @@ ALIGN = 64
 SYNC_ALIGN = 4096
 HEADER = struct.Struct("<IBBHQQIIIIQQIIIIIIIIHBBI28s")
 FLAG_QOS, FLAG_V5, FLAG_EXPIRY, FLAG_RETAIN, FLAG_TOPICS, FLAG_UNIFORM = 1, 2, 4, 8, 16, 32
-TOPICS, PUBLISHERS, TAGS = 1, 2, 3
+TOPICS, PUBLISHERS, TAGS, SOURCES = 1, 2, 3, 4
 TOPIC_ITEM, PUBLISHER_ITEM = struct.Struct("<IQH"), struct.Struct("<IH")
 ITEMS_MAX = 0xFFFF
 EPOCH_MAX = 1 << 31  # starts of a broker
@@ -35,6 +35,7 @@ class Chunk:
     """Records base_lsn..next_lsn of a partition. rows: 32 bytes each; frames: the packets, one behind the other.
 
     flags: docs/log-format.md, "Chunk"; tags: 8 bytes each, (row u32, packet id u32), of inbound QoS 2 messages
+    sources: 16 bytes each, (source u64, sequence u64): how much of what others handed over is in the log with it
     routes, blobs: free for the reader that holds the chunk
     """
 
@@ -48,12 +49,14 @@ class Chunk:
         "next_lsn",
         "routes",
         "rows",
+        "sources",
         "tags",
     )
 
     def __init__(
-        self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Any, frames: Any, tags: bytes = b""
-    ) -> None:
+        self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Any, frames: Any, tags: bytes = b"",
+        sources: bytes = b"",
+    ) -> None:  # fmt: skip
         self.base_lsn = base_lsn
         self.count = count
         self.next_lsn = base_lsn + count
@@ -62,6 +65,7 @@ class Chunk:
         self.rows = rows
         self.frames = frames
         self.tags = tags
+        self.sources = sources
         self.routes: Any = None
         self.blobs: Any = None
 
@@ -152,9 +156,12 @@ def split_body(header: Header, body: bytes | memoryview) -> tuple[memoryview, me
 
 
 def encode_aux(
-    topics: list[tuple[int, int, bytes]], publishers: list[tuple[int, bytes]], tags: bytes
+    topics: list[tuple[int, int, bytes]],
+    publishers: list[tuple[int, bytes]],
+    tags: bytes,
+    sources: bytes = b"",
 ) -> bytes:
-    """topics: (topic id, first offset, name); publishers: (number, client id); tags: 8 bytes each."""
+    """topics: (topic id, first offset, name); publishers: (number, client id); tags: 8, sources: 16 bytes each."""
     out = bytearray()
     for at in range(0, len(topics), ITEMS_MAX):
         some = topics[at : at + ITEMS_MAX]
@@ -167,6 +174,8 @@ def encode_aux(
     for at in range(0, len(tags), 8 * ITEMS_MAX):
         items = tags[at : at + 8 * ITEMS_MAX]
         out += entry_head(TAGS, len(items) // 8, items) + items
+    if sources:
+        out += entry_head(SOURCES, len(sources) // 16, sources) + sources
     return bytes(out)
 
 
@@ -193,6 +202,19 @@ def entries(aux: bytes | memoryview) -> Iterator[tuple[int, bytes | memoryview]]
 def tags_of(aux: bytes | memoryview) -> bytes:
     """The QoS 2 tags alone: topics may be many."""
     return b"".join(bytes(items[: len(items) // 8 * 8]) for kind, items in entries(aux) if kind == TAGS)
+
+
+def sources_of(aux: bytes | memoryview) -> bytes:
+    """16 bytes each, as `Chunk.sources`."""
+    return b"".join(bytes(items[: len(items) // 16 * 16]) for kind, items in entries(aux) if kind == SOURCES)
+
+
+def last_of_each(sources: bytes) -> bytes:
+    """Of each source only the last sequence: it says that those before are in the log too."""
+    if len(sources) <= 16:
+        return sources
+    last = dict(struct.iter_unpack("<QQ", sources))
+    return b"".join(struct.pack("<QQ", *item) for item in last.items())
 
 
 def decode_aux(aux: bytes | memoryview) -> Aux:

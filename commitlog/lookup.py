@@ -39,7 +39,9 @@ def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
         if first <= (row := int.from_bytes(chunk.tags[at : at + 4], "little")) < stop
     )
     frames = memoryview(chunk.frames)[start:end]
-    return Chunk(chunk.base_lsn + first, stop - first, chunk.base_ts, chunk.flags, rows, frames, tags)
+    return Chunk(
+        chunk.base_lsn + first, stop - first, chunk.base_ts, chunk.flags, rows, frames, tags, chunk.sources
+    )
 
 
 class ColdRead:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
+from struct import iter_unpack
 from typing import Any
 
 from commitlog.chunk import Chunk, Gap
@@ -23,10 +25,13 @@ from commitlog.streams import StreamSpec
 from commitlog.writing import Ended, Names, Opened, SegmentWriter
 
 HOT_TRIM = 64
+PUBLISHER_WORD = 6  # of a row's eight u32
 
 
 class Partition:
     """A dense sequence of records. `index` is its place among all partitions of the store."""
+
+    is_mirrored = False  # we are its owner
 
     def __init__(
         self, files: Files, directory: str, spec: StreamSpec, index: int, number: int, generation: int,
@@ -83,7 +88,14 @@ class Partition:
     # Writing
 
     def append(
-        self, rows: bytearray, frames: Any, count: int, flags: int, now_us: int, tags: bytes = b""
+        self,
+        rows: bytearray,
+        frames: Any,
+        count: int,
+        flags: int,
+        now_us: int,
+        tags: bytes = b"",
+        sources: bytes = b"",
     ) -> Chunk:
         """Add records, whose rows have topic_id, frame_pos, payload_pos, pub_no and flags; takes the buffers over.
 
@@ -96,7 +108,7 @@ class Partition:
             now_us = self._last_ts  # time never runs backwards in a partition
         else:
             self._last_ts = now_us
-        chunk = Chunk(self.next_lsn, count, now_us, flags, rows, frames, tags)
+        chunk = Chunk(self.next_lsn, count, now_us, flags, rows, frames, tags, sources)
         self.next_lsn = chunk.next_lsn
         size = len(rows) + len(frames)
         self.pending_bytes += size
@@ -218,6 +230,14 @@ class Partition:
             self.files, self.segments.snapshot(), self.segments.cache, self._unwritten(),
             self.topic_ids.get(topic), offset, self.next_lsn,
         )  # fmt: skip
+
+    def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
+        """(publisher number, packet id) of every inbound QoS 2 message that a crash could take back."""
+        for chunk in self._hot[max(0, bisect_right(self._hot_lsns, self.committed_lsn) - 1) :]:
+            if chunk.tags and chunk.next_lsn > self.committed_lsn:
+                words = memoryview(chunk.rows).cast("B").cast("I")
+                for row, packet_id in iter_unpack("<II", chunk.tags):
+                    yield words[row * 8 + PUBLISHER_WORD], packet_id
 
     def flagged(self, flag: int) -> Flagged:
         """A search, for another thread, for the chunks with a flag."""

@@ -20,6 +20,7 @@ from commitlog.chunk import (
     Gap,
     Header,
     maybe_header,
+    sources_of,
     split_body,
     tags_of,
 )
@@ -191,7 +192,8 @@ def read_chunk(files: Files, handle: int, path: str, salt: int, place: Place) ->
         return Gap(place.base_lsn, place.next_lsn, f"{where}: {fault}")
     rows, frames, aux = split_body(header, body)
     tags = tags_of(aux) if header.aux_len else b""
-    return Chunk(header.base_lsn, header.count, header.base_ts, header.flags, rows, frames, tags)
+    sources = sources_of(aux) if header.aux_len else b""
+    return Chunk(header.base_lsn, header.count, header.base_ts, header.flags, rows, frames, tags, sources)
 
 
 def read_aux(files: Files, handle: int, position: int, header: Header) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.dictionary import Dictionary
@@ -36,7 +37,8 @@ class Store:
         self._files, self.root, self._lock = files, root, lock
         self._matches = matches
         self.streams = streams
-        self.partitions: list[Partition] = []
+        self.partitions: list[Any] = []
+        self.own: list[Partition] = []  # of `partitions`, those that this process writes
         self.recovered: list[Recovered] = []
         self.internal: Partition | None = None
         self.internal_recovered: Recovered | None = None
@@ -50,7 +52,7 @@ class Store:
     @property
     def newest_us(self) -> int:
         """The newest stamp in any partition, µs since 1970; 0 when there is none."""
-        return max((partition.last_ts for partition in self.partitions), default=0)
+        return max((partition.last_ts for partition in self.own), default=0)
 
     def free_bytes(self) -> int:
         """How much can still be written to the disk of the directory.
@@ -81,7 +83,7 @@ class Store:
         """
         failures = []
         internal = [self.internal] if self.internal is not None else []
-        for partition in [*self.partitions, *internal]:
+        for partition in [*self.own, *internal]:
             try:
                 partition.finish()
             except OSError as fault:
@@ -96,18 +98,22 @@ class Store:
 def open_store(
     files: Files, root: str, streams: Sequence[StreamSpec], *, matches: Matches, now_us: int,
     boot_id: bytes = bytes(16), random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 64 << 20,
-    holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None,
+    holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None, internal_number: int = 0,
+    elsewhere: Callable[[StreamSpec, int, int], Any] | None = None, lock: int | None = None,
 ) -> Store:  # fmt: skip
     """Open a data directory, or make it, and recover every partition.
 
-    internal: a stream of one partition for the owner's own records, beside those that topics have
+    internal: a stream for the owner's own records, beside those that topics have; internal_number: its partition
+    elsewhere: (stream, index, number) -> what stands in for a partition that another process owns, None for our own
+    lock: of a directory that is held already
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
     raises: DirectoryInUse, FormatTooNew, NotWritable, each saying what to do
     """
-    lock = None
+    taken = None
     try:
-        lock = hold(files, root, holder)
-        check_format(files, root)
+        if lock is None:
+            lock = taken = hold(files, root, holder)
+            check_format(files, root)
         store = Store(files, root, lock, list(streams), matches)
         for spec in streams:
             if len(spec.name.encode()) > STREAM_BYTES_MAX:
@@ -116,11 +122,16 @@ def open_store(
                 )
             store._first_of.append(len(store.partitions))
             for number in range(spec.partitions):
+                away = elsewhere(spec, len(store.partitions), number) if elsewhere is not None else None
+                if away is not None:
+                    store.partitions.append(away)
+                    continue
                 partition, found = open_partition(
                     files, root, spec, len(store.partitions), number, boot_id, random, hot_bytes_max,
                     direct_bytes_min, now_us,
                 )  # fmt: skip
                 store.partitions.append(partition)
+                store.own.append(partition)
                 store.recovered.append(found)
         if internal is not None:
             store.internal, store.internal_recovered = open_partition(
@@ -128,7 +139,7 @@ def open_store(
                 root,
                 internal,
                 len(store.partitions),
-                0,
+                internal_number,
                 boot_id,
                 random,
                 0,
@@ -136,8 +147,8 @@ def open_store(
                 now_us,
             )
     except (OSError, StoreError) as fault:
-        if lock is not None:
-            files.close(lock)
+        if taken is not None:
+            files.close(taken)
         raise fault if isinstance(fault, StoreError) else NotWritable(root, at_start(fault)) from fault
     return store
 

@@ -20,6 +20,7 @@ from commitlog.chunk import (
     Chunk,
     encode_aux,
     encode_header,
+    last_of_each,
     padded,
 )
 from commitlog.files import Files
@@ -247,8 +248,9 @@ class SegmentWriter:
         low, high, late = kernel.bounds(rows)
         topics = self._new_topics(rows)
         publishers = self._new_publishers(rows)
+        sources = last_of_each(b"".join([chunk.sources for chunk in chunks]))
         # Told twice, in two chunks: so no name is lost with the chunk that used it first.
-        aux = encode_aux(self._told_topics + topics, self._told_publishers + publishers, tags)
+        aux = encode_aux(self._told_topics + topics, self._told_publishers + publishers, tags, sources)
         self._told_topics, self._told_publishers = topics, publishers
         if topics:
             flags |= FLAG_TOPICS

@@ -21,6 +21,7 @@ class Append:
     count: int
     flags: int
     tags: bytes
+    sources: bytes = b""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,6 +30,52 @@ class Committed:
 
     partition: int
     lsn: int
+
+
+@dataclass(slots=True, eq=False)
+class Arrived:
+    """A chunk of a partition that another shard owns."""
+
+    partition: int
+    chunk: Any
+
+
+@dataclass(slots=True, eq=False)
+class Moved:
+    """How far another shard's partition has come: everything wanted below `live_lsn` has arrived."""
+
+    partition: int
+    live_lsn: int
+    committed_lsn: int
+
+
+@dataclass(slots=True, eq=False)
+class Interest:
+    """Another shard wants these filters too; what its one reader has not had yet is sent with them.
+
+    own: the partitions that it is told of; cursors: where its reader begins, the first time"""
+
+    subscriber: Subscriber
+    topic_filters: list[str]
+    own: list[int]
+    cursors: dict[int, int] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class NoInterest:
+    """Another shard has nobody left who wants these filters."""
+
+    subscriber: Subscriber
+    topic_filters: list[str]
+
+
+@dataclass(slots=True, eq=False)
+class RetainedFound:
+    """What another shard had retained for a new subscription, below the lsns where the subscription began."""
+
+    reader: Reader
+    subscription: Subscription
+    messages: list[Retained]
 
 
 @dataclass(slots=True, eq=False)
@@ -129,5 +176,5 @@ class StartFound:
 
 Command = (
     Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Attach | Detach | End | Blocked | Ready
-    | ColdRead | StartFound
+    | ColdRead | StartFound | Arrived | Moved | Interest | NoInterest | RetainedFound
 )  # fmt: skip

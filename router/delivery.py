@@ -10,6 +10,7 @@ from typing import Any
 from router.effects import Deliver, Effect, Gone, More, ReadCold
 from router.feed import Feed
 from router.kernels import routes as kernel
+from router.mirror import Hole
 from router.readers import Group, Reader
 from router.share import Member, Share
 
@@ -118,6 +119,9 @@ class Delivery:
                     self.effects.append(ReadCold(index, lsn))
                 feed.waiters.setdefault(lsn, []).append(reader)
                 return None
+            if type(chunk) is Hole:
+                reader.cursors[index] = min(chunk.next_lsn, limit)
+                continue
             if not hasattr(chunk, "rows"):  # a gap: damage that recovery found
                 self._lost(reader, feed, lsn, min(chunk.next_lsn, limit), "damaged")
                 continue

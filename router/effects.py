@@ -9,7 +9,7 @@ from typing import Any
 
 from router.readers import Group, Reader
 from router.retained import Given, Search
-from router.subscription import Form
+from router.subscription import Form, Subscription
 
 
 @dataclass(slots=True, eq=False)
@@ -62,6 +62,16 @@ class FindStart:
 
 
 @dataclass(slots=True, eq=False)
+class FindRetained:
+    """Ask the owners of other partitions what they have retained for a new subscription, and answer with
+    `RetainedFound`. below: partition -> lsn, from which on the reader gets messages anyway."""
+
+    reader: Reader
+    subscription: Subscription
+    below: dict[int, int]
+
+
+@dataclass(slots=True, eq=False)
 class Gone:
     """Records that a reader will not get: told, and counted.
 
@@ -97,4 +107,4 @@ class Placed:
     reader: Reader
 
 
-Effect = Deliver | DeliverRetained | ReadCold | FindStart | Gone | More | Merged | Placed
+Effect = Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | Gone | More | Merged | Placed

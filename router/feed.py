@@ -76,6 +76,10 @@ class Feed:
             return None
         return found[0] if found else None
 
+    def read_chunk(self, lsn: int) -> Any | None:
+        """As `maybe_chunk`, with all records of the chunk."""
+        return self.maybe_chunk(lsn)
+
     def keep_cold(self, chunks: list[Any]) -> None:
         """Keep what was read from disk for a moment: readers at one place share one read."""
         self._cold.extend(chunks[:COLD_CHUNKS_MAX])

@@ -26,11 +26,13 @@ class Wants:
 
     subscriptions: by filter; located: tell each message's place in the log, hence only what is committed
     shape: whatever else makes the bytes differ (version, packet limit, a client of its own): opaque here
+    is_shard: what another shard wants for its own readers
     """
 
     subscriptions: frozenset[Subscription]
     located: bool = False
     shape: Hashable = None
+    is_shard: bool = False
 
 
 FORMS_MAX = 1 << 14  # of one group: with more of them they are numbered anew
@@ -66,6 +68,9 @@ class Group:
     @property
     def subscriptions(self) -> list[Subscription]:
         return [subscription for same in self._by_filter.values() for subscription in same]
+
+    def subscriptions_of(self, topic_filter: str) -> tuple[Subscription, ...]:
+        return self._by_filter.get(topic_filter, ())
 
     def put(self, subscription: Subscription) -> bool:
         """Add a subscription to a private group, or replace the one with its filter; False if it is there already."""
@@ -137,6 +142,8 @@ class Groups:
         self._private = 0
         self.filters = FilterTrie()
         self.crowded: list[Group] = []  # have more forms than can be good for them
+        self.here: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
+        self.changed: dict[str, None] = {}  # filters that came into `here` or left it since `changes`
 
     def __len__(self) -> int:
         return len(self._by_wants) + self._private
@@ -192,6 +199,20 @@ class Groups:
         group.take(topic_filter)
         self._lead_no_more(topic_filter, group)
 
+    def _count_here(self, topic_filter: str, more: int) -> None:
+        count = self.here.get(topic_filter, 0) + more
+        if count:
+            self.here[topic_filter] = count
+        else:
+            del self.here[topic_filter]
+        if count == (more == 1):
+            self.changed[topic_filter] = None
+
+    def changes(self) -> tuple[list[str], list[str]]:
+        """Filters that readers of this shard (want now, do not want any more) since the last time."""
+        changed, self.changed = self.changed, {}
+        return [f for f in changed if f in self.here], [f for f in changed if f not in self.here]
+
     def match(self, topic: str) -> tuple[tuple[Group, int], ...]:
         """Each group that wants the topic, with the number of the form it gets."""
         filters_of: dict[Group, list[str]] = {}
@@ -207,6 +228,8 @@ class Groups:
     def _lead(self, topic_filter: str, group: Group) -> None:
         self._by_filter.setdefault(topic_filter, {})[group] = None
         self.filters.add(topic_filter)
+        if not group.wants.is_shard:
+            self._count_here(topic_filter, 1)
 
     def _lead_no_more(self, topic_filter: str, group: Group) -> None:
         groups = self._by_filter[topic_filter]
@@ -214,3 +237,5 @@ class Groups:
         if not groups:
             del self._by_filter[topic_filter]
         self.filters.discard(topic_filter)
+        if not group.wants.is_shard:
+            self._count_here(topic_filter, -1)

@@ -12,6 +12,7 @@ from router import commands as c
 from router.delivery import Delivery
 from router.effects import Effect
 from router.feed import Feed
+from router.mirror import MirrorFeed
 from router.readers import Groups
 from router.retained import RetainedView
 from router.subscribing import Subscribing
@@ -24,7 +25,10 @@ class Shard:
 
     def __init__(self, partitions: list[Any], backlog_records_max: int = 0) -> None:
         self.groups = Groups(len(partitions))
-        self.feeds = [Feed(index, partition, self.groups) for index, partition in enumerate(partitions)]
+        self.feeds = [
+            (MirrorFeed if partition.is_mirrored else Feed)(index, partition, self.groups)
+            for index, partition in enumerate(partitions)
+        ]
         self.retained = RetainedView()
         self.delivery = Delivery(self.feeds, backlog_records_max)
         self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.retained)
@@ -39,6 +43,11 @@ class Shard:
             c.Blocked: lambda m: self.subscribing.blocked(m.reader, m.partition, m.lsn),
             c.Ready: lambda m: self.subscribing.ready(m.subscriber),
             c.ColdRead: lambda m: self.delivery.cold_read(self.feeds[m.partition], m.lsn, m.chunks),
+            c.Arrived: self._arrived,
+            c.Moved: self._moved,
+            c.Interest: lambda m: self.subscribing.interest(m.subscriber, m.topic_filters, m.own, m.cursors),
+            c.NoInterest: lambda m: self.subscribing.no_interest(m.subscriber, m.topic_filters),
+            c.RetainedFound: lambda m: self.subscribing.retained_found(m.reader, m.subscription, m.messages),
             c.StartFound: lambda m: self.subscribing.start_found(m.reader, m.lsns, m.retained),
         }
 
@@ -60,7 +69,7 @@ class Shard:
     def _append(self, command: c.Append, now: int) -> None:
         feed = self.feeds[command.partition]
         chunk = feed.partition.append(
-            command.rows, command.frames, command.count, command.flags, now, command.tags
+            command.rows, command.frames, command.count, command.flags, now, command.tags, command.sources
         )
         for visible in feed.appended(chunk):
             self._live(feed, visible)
@@ -71,6 +80,18 @@ class Shard:
         for chunk in live:
             self._live(feed, chunk)
         for chunk in safe:
+            self.delivery.show(feed, chunk, located=True)
+        if feed.ahead:
+            self.delivery.meet(feed)
+
+    def _arrived(self, command: c.Arrived) -> None:
+        feed = self.feeds[command.partition]
+        for chunk in feed.arrived(command.chunk):  # type: ignore[attr-defined]
+            self.delivery.show(feed, chunk, located=False)
+
+    def _moved(self, command: c.Moved) -> None:
+        feed = self.feeds[command.partition]
+        for chunk in feed.moved(command.live_lsn, command.committed_lsn):  # type: ignore[attr-defined]
             self.delivery.show(feed, chunk, located=True)
         if feed.ahead:
             self.delivery.meet(feed)

@@ -23,6 +23,7 @@ READERS_MAX = (1 << 25) - 1  # what a slot of an in-flight window has room for
 
 class Subscriber:
     __slots__ = (
+        "is_shard",
         "key",
         "late",
         "main",
@@ -36,11 +37,14 @@ class Subscriber:
         "sink",
     )
 
-    def __init__(self, key: str, shape: Hashable, *, personal: bool = False) -> None:
-        """key: the client id; personal: the bytes it gets are its own (topic aliases), so share no group."""
+    def __init__(self, key: str, shape: Hashable, *, personal: bool = False, is_shard: bool = False) -> None:
+        """key: the client id; personal: the bytes it gets are its own (topic aliases), so share no group.
+
+        is_shard: another shard, which asks for its own readers"""
         self.key = key
         self.shape = shape
         self.personal = personal
+        self.is_shard = is_shard
         self.reshape = False  # the client came back with another shape
         self.sink: object = None
         self.numbers = 0

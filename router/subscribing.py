@@ -5,7 +5,7 @@ Knows no bytes, no reason codes: what is asked for has been checked already."""
 from __future__ import annotations
 
 from router.delivery import Delivery
-from router.effects import DeliverRetained, FindStart, Merged, More, Placed
+from router.effects import DeliverRetained, FindRetained, FindStart, Merged, More, Placed
 from router.feed import Feed
 from router.grouping import Grouping
 from router.readers import Groups, Reader, Wants
@@ -13,6 +13,8 @@ from router.retained import Given, Retained, RetainedView
 from router.share import Share
 from router.subscriber import Subscriber
 from router.subscription import Subscription, merge
+
+LSN_MAX = 1 << 62
 
 
 class Subscribing:
@@ -75,12 +77,52 @@ class Subscribing:
 
     def _send_retained(self, subscriber: Subscriber, reader: Reader, subscription: Subscription) -> None:
         asked = subscription.topic_filter
-        if reader.sink is None or not len(self.retained):
+        if reader.sink is None:
             return
         # What is published from now on comes live; a client's own messages do not, if it wants them not.
         below = None if subscription.no_local else [feed.live_mark for feed in self.feeds]
-        search = self.retained.search(asked, below, lambda: subscriber.has(asked))
-        self.delivery.effects.append(DeliverRetained(reader, search, merge([subscription])))
+        if len(self.retained):
+            search = self.retained.search(asked, below, lambda: subscriber.has(asked))
+            self.delivery.effects.append(DeliverRetained(reader, search, merge([subscription])))
+        elsewhere = [feed.index for feed in self.feeds if feed.partition.is_mirrored]
+        if elsewhere:
+            marks = {index: below[index] if below is not None else LSN_MAX for index in elsewhere}
+            self.delivery.effects.append(FindRetained(reader, subscription, marks))
+
+    def retained_found(self, reader: Reader, subscription: Subscription, messages: list[Retained]) -> None:
+        """What the owners of other partitions had retained, if the subscription still is there."""
+        if reader.sink is not None and subscription in reader.group.subscriptions_of(subscription.topic_filter):
+            self.delivery.effects.append(DeliverRetained(reader, Given(messages), merge([subscription])))
+
+    # Other shards
+
+    def interest(
+        self, subscriber: Subscriber, topic_filters: list[str], own: list[int], cursors: dict[int, int] | None
+    ) -> None:
+        """Another shard is a subscriber with one reader, which reads the partitions `own` only."""
+        wanted = [Subscription(topic_filter, 2, False, True) for topic_filter in topic_filters]
+        reader = subscriber.main
+        if reader is None:
+            group = self.grouping.private(Wants(frozenset(), False, subscriber.key, is_shard=True), wanted)
+            reader = subscriber.main = Reader(0, group, [feed.live_mark for feed in self.feeds], subscriber.key)
+            reader.sink = subscriber.sink
+            reader.waiting = (1 << len(self.feeds)) - 1
+            for index in own:
+                reader.waiting &= ~(1 << index)
+                if cursors is not None:
+                    reader.cursors[index] = min(cursors[index], self.feeds[index].live_mark)
+        else:
+            for subscription in wanted:
+                self.grouping.add(reader.group, subscription)
+        self.delivery.catch_up(reader)
+
+    def no_interest(self, subscriber: Subscriber, topic_filters: list[str]) -> None:
+        if subscriber.main is not None:
+            for topic_filter in topic_filters:
+                if subscriber.main.group.subscriptions_of(topic_filter):
+                    self.grouping.discard(subscriber.main.group, topic_filter)
+
+    # Replays
 
     def replay(
         self, subscriber: Subscriber, asked: str, subscription: Subscription, start: str | tuple[str, int]
@@ -88,6 +130,10 @@ class Subscribing:
         """Add a subscription that begins in the past."""
         self.unsubscribe(subscriber, asked)
         reader = subscriber.replays[asked] = self._new_reader(subscriber, [subscription], True)
+        if isinstance(start, str) and any(feed.partition.is_mirrored for feed in self.feeds):
+            # Others' partitions cannot be read from there before their owners know what is wanted.
+            reader.cursors = [feed.commit_mark for feed in self.feeds]
+            start = (start, 0)
         if isinstance(start, tuple):
             self.look_for(reader, start)
         else:

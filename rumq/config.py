@@ -83,9 +83,7 @@ class Data(Struct, frozen=True, kw_only=True):
 class Shards(Struct, frozen=True, kw_only=True):
     """How many processes share the work."""
 
-    count: Annotated[
-        int, number("processes, one a core; only 1 is accepted, more are not built yet", "processes", 1, 1)
-    ] = 1
+    count: Annotated[int, number("processes that share the work, best one a core", "processes", 1, 64)] = 1
 
 
 class Log(Struct, frozen=True, kw_only=True):
@@ -148,8 +146,14 @@ class Stream(Struct, frozen=True, kw_only=True):
         ),
     ] = ("#",)
     partitions: Annotated[
-        int, number("logs that share the stream's topics; a topic stays in one", "partitions", 1, 1024)
-    ] = 1
+        int,
+        number(
+            "logs that share the stream's topics, each written by one shard; 0: as many as shards when it is made",
+            "partitions",
+            0,
+            56,
+        ),
+    ] = 0
     durability: Annotated[Durability, DURABILITY] = "disk"
     segment_bytes_max: Annotated[int, SEGMENT_BYTES] = 64 * MIB
     segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600

@@ -232,3 +232,31 @@ def frames_in_order(rows: object, frames_len: cython.Py_ssize_t) -> bool:
         if (i == 0 and start) or end <= start or end > frames_len or start + words[i * 8 + 5] > end:
             return False
     return True
+
+
+def translate(
+    rows: object, count: cython.Py_ssize_t, topics: object, publishers: object
+) -> cython.Py_ssize_t:
+    """Give each row the topic id and publisher number that stand for its own in two tables of u32.
+
+    Returns -1, or the row whose topic or publisher the tables do not have (0xFFFFFFFF: not known)."""
+    words: cython.uint[::1] = memoryview(rows).cast("I")
+    topic_of: cython.const[cython.uint][::1] = memoryview(topics)
+    publisher_of: cython.const[cython.uint][::1] = memoryview(publishers)
+    topics_len: cython.Py_ssize_t = len(topic_of)
+    publishers_len: cython.Py_ssize_t = len(publisher_of)
+    i: cython.Py_ssize_t
+    topic: cython.uint
+    publisher: cython.uint
+    for i in range(count):
+        topic = words[i * 8]
+        publisher = words[i * 8 + 6]
+        if topic >= topics_len or publisher >= publishers_len:
+            return i
+        topic = topic_of[topic]
+        publisher = publisher_of[publisher]
+        if topic == 0xFFFFFFFF or publisher == 0xFFFFFFFF:
+            return i
+        words[i * 8] = topic
+        words[i * 8 + 6] = publisher
+    return -1

@@ -5,6 +5,9 @@ Takes rows and number tables, gives numbers. Knows no topic's name, no subscribe
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+
 
 def unrouted(
     rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, least: cython.uint
@@ -92,6 +95,46 @@ def rows_wanted(
         if form_of[place_of[i]]:
             found.append(i)
     return found
+
+
+def only_wanted(
+    rows: object,
+    frames: object,
+    first: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    places: object,
+    wanted: object,
+) -> tuple[bytearray, bytearray]:
+    """Rows first..stop of a chunk, and of their frames those that are wanted: the others are empty."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    src: cython.const[cython.uchar][::1] = memoryview(frames).cast("B")
+    place_of: cython.const[cython.uint][::1] = places
+    form_of: cython.const[cython.uint][::1] = wanted
+    total: cython.Py_ssize_t = len(words) // 8
+    begin: cython.Py_ssize_t = words[first * 8 + 1] if first < stop else 0
+    end: cython.Py_ssize_t = words[stop * 8 + 1] if stop < total else len(src)
+    taken: object = bytearray(memoryview(rows)[32 * first : 32 * stop])
+    kept: object = bytearray(end - begin)
+    out: cython.uchar[::1] = kept
+    row: cython.uint[::1] = memoryview(taken).cast("I")
+    at: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    after: cython.Py_ssize_t
+    for i in range(first, stop):
+        start = words[i * 8 + 1]
+        after = words[i * 8 + 9] if i + 1 < total else len(src)
+        row[(i - first) * 8 + 1] = at
+        if form_of[place_of[i]]:
+            if cython.compiled:
+                memcpy(cython.address(out[at]), cython.address(src[start]), after - start)
+            else:
+                out[at : at + after - start] = src[start:after]
+            at += after - start
+    row = None
+    out = None
+    del kept[at:]
+    return taken, kept
 
 
 def last_retained(rows: object, count: cython.Py_ssize_t) -> dict[int, int]:

@@ -19,7 +19,7 @@ class Connection:
     """The transport of one link."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "fd", "link", "outbox_bytes_max", "peer",
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "fd", "held", "link", "outbox_bytes_max", "peer",
         "pump", "queue", "reading", "refused", "room", "sock", "tail",
     )  # fmt: skip
 
@@ -38,6 +38,7 @@ class Connection:
         self.dirty = False
         self.closing = False
         self.reading = True
+        self.held = False  # its link takes nothing for now
         self.bytes_in = 0
         self.bytes_out = 0
 
@@ -59,6 +60,21 @@ class Connection:
         if not self.dirty:
             self.dirty = True
             self.pump.dirty.append(self)
+
+    def hold(self) -> None:
+        """Read nothing until `release`."""
+        self.held = True
+
+    def release(self) -> None:
+        """Take what was read and not taken, and read on."""
+        if self.held and not self.closing:
+            self.held = False
+            self.pump.take_up(self)
+
+    def give_away(self) -> int:
+        """Let the socket go to another process: its descriptor, which is the caller's now."""
+        self.pump.forget(self)
+        return self.sock.detach()
 
     def flush(self) -> None:
         """Send what waits; called at the end of a turn, and when a full socket has room again."""

@@ -53,7 +53,6 @@ class Pump:
         self.dirty: list[Connection] = []
         self._buffer = bytearray(READ_BYTES)
         self._view = memoryview(self._buffer)
-        self.paused = False  # publishers are not read while the log is behind
 
     # Membership
 
@@ -81,6 +80,47 @@ class Pump:
         self._epoll.unregister(connection.fd)
         hang_up(connection.sock)
 
+    def forget(self, connection: Connection) -> None:
+        """Serve a connection no more, without closing its socket."""
+        del self.connections[connection.fd]
+        connection.closing = True
+        connection.queue.clear()
+        connection.tail = None
+        self._epoll.unregister(connection.fd)
+
+    def take_up(self, connection: Connection) -> None:
+        """Go on with a connection that was held."""
+        tail = connection.tail
+        if tail is not None:
+            connection.tail = None
+            self._feed(connection, tail)
+        if not connection.closing:
+            self._again.append(connection)
+
+    def feed(self, connection: Connection, data: bytes) -> None:
+        """Have a connection's link take bytes that were read by somebody else."""
+        self._feed(connection, bytearray(data))
+        if not connection.closing:
+            self._again.append(connection)
+
+    def _feed(self, connection: Connection, data: bytearray) -> None:
+        try:
+            taken = connection.link.receive(data, 0, len(data))
+        except Exception:  # as in `_read`
+            self._turns.crashed(connection)
+            self.drop(connection)
+            return
+        if taken < len(data) and not connection.closing:
+            connection.tail = data[taken:]
+
+    def read_out(self, connection: Connection) -> None:
+        """Take everything that its other end, which is gone, had sent."""
+        while not connection.closing:
+            before = connection.bytes_in
+            self._read(connection, False)
+            if connection.bytes_in == before:
+                break
+
     def lost(self, connection: Connection, why: str) -> None:
         """The network ended a connection."""
         connection.link.lost(why)
@@ -103,7 +143,7 @@ class Pump:
     def turn(self, timeout: float) -> None:
         """Serve everything that is ready, waiting up to `timeout` seconds for something to be."""
         again = self._again
-        if again and not self.paused:
+        if again:
             timeout = 0.0
         if self._crowd and timeout > self._coalesce_seconds:
             events = self._epoll.poll(0, EVENTS_MAX)
@@ -117,7 +157,7 @@ class Pump:
             self._remember(events)
         self._turns.begin_turn()
         connections = self.connections
-        if again and not self.paused:
+        if again:
             for _ in range(len(again)):
                 connection = again.popleft()
                 if not connection.closing:
@@ -130,10 +170,7 @@ class Pump:
                     callback()
                 continue
             if mask & READABLE:
-                if self.paused:
-                    again.append(connection)
-                else:
-                    self._read(connection, bool(mask & ENDED))
+                self._read(connection, bool(mask & ENDED))
             if connection.blocked and mask & select.EPOLLOUT and not connection.closing:
                 connection.writable()
         self._turns.end_turn()
@@ -159,7 +196,7 @@ class Pump:
             fds.clear()
 
     def _read(self, connection: Connection, ended: bool) -> None:
-        if connection.closing:
+        if connection.closing or connection.held:
             return
         if connection.room <= -connection.outbox_bytes_max:
             connection.reading = False  # it does not take its answers, so it may not ask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from rumq.mqtt.kernels.ingest import Batch
@@ -43,6 +44,17 @@ class House(Protocol):
 
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
+
+    slowing: Any
+
+    def hand_over(self, link: Any, client_id: str, data: bytes) -> bool:
+        """Whether the client lives elsewhere; then its connection is on its way there."""
+
+    def confirm(self, filters: list[str], then: Callable[[], None]) -> bool:
+        """Whether what these filters match will come from everywhere; if not, `then` is called when it does."""
+
+    def slow(self, link: Any) -> None:
+        """Read nothing from the link's client until the partitions it publishes to have caught up."""
 
     def hold(self, link: Any) -> None:
         """Keep the link's acknowledgements until what they promise is true."""

@@ -67,6 +67,7 @@ class Images:
         self.retained_from: list[int] = []
         self.tags_from: list[int] = []
         self.last_number = 0
+        self.changed = False  # made to fit another log than it speaks of
         self._snapshot: dict[str, f.Retained] = {}
         self._apply: dict[type, Callable[[Any], None]] = {
             f.Layout: self._layout, f.Opened: self._opened, f.Ended: self._ended, f.Tide: self._tide,

@@ -7,6 +7,8 @@ Knows no socket, no thread, no file; the time is the house's."""
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from router.commands import Attach
@@ -40,13 +42,22 @@ class Transport(Outbox, Protocol):
     def close(self) -> None:
         """Send what waits, then end the connection; nothing more is read from it."""
 
+    def hold(self) -> None:
+        """Read nothing until `release`."""
+
+    def release(self) -> None:
+        """Take what was read and not taken, and read on."""
+
 
 class Link:
     """The protocol state of one connection."""
 
+    is_bus = False
+
     __slots__ = (
         "attaching", "barriers", "client_max_packet", "closed", "connected_at", "flow", "heard_at", "holds", "house",
-        "keep_alive", "raised", "session", "transport", "unsent", "version", "wants_problem_information", "wire",
+        "keep_alive", "paused", "raised", "session", "transport", "unsent", "version", "wants_problem_information",
+        "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport) -> None:
@@ -64,6 +75,7 @@ class Link:
         self.holds: Any = None  # what waits for the log, oldest first
         self.raised = False  # the next of `holds` is a barrier: no message may overtake it
         self.barriers = 0  # how many of `holds` are
+        self.paused = False  # a packet waits for something; those behind it are not taken
         self.attaching = False  # delivery begins once CONNACK is out
         self.client_max_packet = 0
         self.wants_problem_information = True
@@ -74,6 +86,8 @@ class Link:
     def receive(self, data: Any, pos: int, end: int) -> int:
         """Take whole packets of `data[pos:end]`; returns the position of the first byte not taken."""
         self.heard_at = self.house.monotonic
+        if self.paused:
+            return pos
         try:
             if self.wire is None:
                 pos = self._first_packet(data, pos, end)
@@ -101,6 +115,9 @@ class Link:
             self.version = self._spoken(content)
         packet = decode(data[pos], content, self.version)
         assert isinstance(packet, p.Connect)
+        if packet.client_id and self.house.hand_over(self, packet.client_id, data[pos:end]):
+            self.closed = True
+            return end
         accept(self, packet)
         return stop
 
@@ -142,6 +159,8 @@ class Link:
                 pos = after
                 if self.closed:
                     return end
+                if self.paused:
+                    break
         if wire.noted:
             assert self.session is not None
             house.journal.acknowledged(self.session, bytes(wire.noted))
@@ -154,8 +173,29 @@ class Link:
             else:  # answers that promise nothing about the log
                 self.transport.write(bytes(wire.acks))
                 wire.acks.clear()
+        if wire.touched:
+            if wire.touched & house.slowing.behind:
+                house.slow(self)
+            wire.touched = 0
         self._credit()
         return pos
+
+    def pause(self) -> None:
+        """Take no packet until `go_on`."""
+        self.paused = True
+        self.transport.hold()
+
+    def go_on(self, call: Callable[[], None]) -> None:
+        """What a packet waited for is there: finish it, and take those behind it."""
+        if self.closed:
+            return
+        self.paused = False
+        try:
+            call()
+        except MqttFault as fault:
+            self.refuse(fault)
+        else:
+            self.transport.release()
 
     def _credit(self) -> None:
         """Go on with delivery once enough of the window is free again."""
@@ -199,7 +239,11 @@ class Link:
         if isinstance(packet, p.Pingreq):
             self._answer_ping()
         elif isinstance(packet, p.Subscribe):
-            requests.subscribe(self, packet)
+            subscribe = partial(requests.subscribe, self, packet)
+            if self.house.confirm(requests.wanted(packet), partial(self.go_on, subscribe)):
+                subscribe()
+            else:
+                self.pause()
         elif isinstance(packet, p.Unsubscribe):
             requests.unsubscribe(self, packet)
         elif isinstance(packet, p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp):

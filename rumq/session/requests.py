@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 
 
+def wanted(packet: p.Subscribe) -> list[str]:
+    """The plain filters of a SUBSCRIBE, without what says how they are to be served; malformed ones as they are."""
+    plain = []
+    for asked in packet.filters:
+        written = asked.topic_filter
+        replay = split_replay(written)
+        if replay is not None:
+            written = replay[1]
+        parts = written.split("/", 2)
+        plain.append(parts[2] if parts[0] == "$share" and len(parts) == 3 else written)
+    return plain
+
+
 def subscribe(link: Link, packet: p.Subscribe) -> None:
     """Grant or refuse each filter; SUBACK goes out before anything that the subscriptions bring."""
     assert link.session is not None

@@ -59,7 +59,7 @@ def status(driver: Driver) -> dict[str, Any]:
                 "segments": len(p.segments.files),
                 "offline": str(p.offline) if p.offline else None,
             }
-            for p in driver.store.partitions
+            for p in driver.store.own
         ],
     }
 

@@ -16,7 +16,7 @@ class RetentionClock:
     def __init__(
         self, store: Any, writer: Worker, event: Callable[..., None], now_us: int, monotonic: float
     ) -> None:
-        self._partitions = store.partitions
+        self._partitions = store.own
         self._writer = writer
         self._event = event
         self._governor = Governor(store.newest_us, now_us, monotonic)

@@ -18,14 +18,14 @@ LINE_BYTES_MAX = 1 << 16
 SECONDS_MAX = 10.0
 
 
-async def serve(directory: str, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+async def serve(directory: str, answer: Callable[[dict[str, Any]], dict[str, Any]], name: str = NAME) -> None:
     """Answer until cancelled. A path too long for a socket (107 bytes) is opened from within the directory."""
-    path = f"{directory}/{NAME}"
+    path = f"{directory}/{name}"
     if os.path.exists(path):
         os.unlink(path)  # of a broker that was killed: the directory's lock is ours
     sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        await sock.bind(reachable(directory))
+        await sock.bind(reachable(directory, name))
         os.chmod(path, 0o600)
         sock.listen(16)
         await trio.serve_listeners(partial(one, answer), [trio.SocketListener(sock)])
@@ -35,12 +35,12 @@ async def serve(directory: str, answer: Callable[[dict[str, Any]], dict[str, Any
             os.unlink(path)
 
 
-def reachable(directory: str) -> str:
+def reachable(directory: str, name: str = NAME) -> str:
     """The socket's path, by way of a descriptor of its directory: a socket address holds 107 bytes."""
-    path = f"{directory}/{NAME}"
+    path = f"{directory}/{name}"
     if len(path.encode()) <= 107:
         return path
-    return f"/proc/self/fd/{os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}/{NAME}"
+    return f"/proc/self/fd/{os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}/{name}"
 
 
 async def one(answer: Callable[[dict[str, Any]], dict[str, Any]], stream: trio.abc.Stream) -> None:
@@ -67,13 +67,40 @@ async def one(answer: Callable[[dict[str, Any]], dict[str, Any]], stream: trio.a
 
 
 def ask(directory: str, question: dict[str, Any]) -> dict[str, Any]:
-    """Ask the broker that holds `directory`; OSError when none answers."""
+    """Ask every shard of the broker that holds `directory`, and add up what they say; OSError when none answers."""
+    directory = os.path.abspath(directory)
+    names = sorted(
+        name for name in os.listdir(directory) if name.startswith("ask") and name.endswith(".sock")
+    )
+    replies = []
+    for name in names or [NAME]:
+        try:
+            replies.append(ask_one(directory, name, question))
+        except ConnectionRefusedError:
+            if not replies and name == (names or [NAME])[-1]:
+                raise  # left by a broker that was killed
+    return added_up(replies)
+
+
+def ask_one(directory: str, name: str, question: dict[str, Any]) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(SECONDS_MAX)
-        sock.connect(reachable(os.path.abspath(directory)))
+        sock.connect(reachable(directory, name))
         sock.sendall(msgspec.json.encode(question) + b"\n")
         got = bytearray()
         while not got.endswith(b"\n") and (more := sock.recv(1 << 16)):
             got += more
     reply: dict[str, Any] = msgspec.json.decode(got)
     return reply
+
+
+def added_up(replies: list[dict[str, Any]]) -> dict[str, Any]:
+    """Numbers are added, lists joined; an error is an error."""
+    total: dict[str, Any] = {}
+    for reply in replies:
+        for name, value in reply.items():
+            if name == "error" or name not in total:
+                total[name] = value
+            else:
+                total[name] = total[name] + value
+    return total

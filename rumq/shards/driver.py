@@ -6,41 +6,53 @@ build, and no socket."""
 from __future__ import annotations
 
 import heapq
+import os
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from router import commands as c
-from router.effects import Deliver, DeliverRetained, FindStart, Gone, Merged, More, Placed, ReadCold
-from router.readers import Reader
+from router.effects import (
+    Deliver,
+    DeliverRetained,
+    FindRetained,
+    FindStart,
+    Gone,
+    Merged,
+    More,
+    Placed,
+    ReadCold,
+)
 from router.shard import Shard
 from rumq.mqtt.encode import encode
-from rumq.mqtt.kernels import fanout, ingest
+from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Batch, Wire
 from rumq.mqtt.packets import Publish, Will
 from rumq.session.journal import Journal, as_publish
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
 from rumq.session.link import Link
-from rumq.session.outflow import Outflow
 from rumq.session.registry import Registry
-from rumq.session.session import Session, Shape
+from rumq.session.session import Session
 from rumq.session.watch import Watch
-from rumq.shards.blobs import Blobs
 from rumq.shards.clock import RetentionClock
+from rumq.shards.delivering import Delivering
+from rumq.shards.doors import Door, Doors
 from rumq.shards.finding import Finding
 from rumq.shards.handing import Handing
+from rumq.shards.homes import Homes
 from rumq.shards.keeping import Keeping
+from rumq.shards.peers import Peers
 from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
+from rumq.shards.slowing import Slowing
 from rumq.shards.topics import Topics
 from rumq.shards.worker import Worker
 from rumq.shards.writing import Hold, Writing
 
 COLD_READ_BYTES = 1 << 20
-SLOW_LOOK_BYTES = 1 << 16
 TIDY_SECONDS = 1.0
 STEPS_A_TURN = 64  # what a step brings about is at most this many steps deep
 
@@ -59,10 +71,18 @@ class Driver:
         backlog_records_max: int = 0,
         free_bytes_min: int = 0,
         retain_for_sessions_bytes_max: int = 0,
+        index: int = 0,
+        count: int = 1,
+        doors: list[Door] | None = None,
         clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
     ) -> None:
-        """clock: (µs since 1970, monotonic seconds)"""
+        """index, count: of the shards, which one this is; doors: the way to the others
+
+        clock: (µs since 1970, monotonic seconds)"""
         self.store = store
+        self.index = index
+        self.incarnation = int.from_bytes(os.urandom(7), "little") | 1
+        self.is_restored = False
         self.limits = limits
         self._clock = clock
         self._retain_for_sessions_bytes_max = retain_for_sessions_bytes_max
@@ -70,7 +90,6 @@ class Driver:
         self._event = event
         self.commands: list[Any] = []
         self.shard = Shard(store.partitions, backlog_records_max)
-        self.blobs = Blobs(self.shard.feeds)
         self.ledger = Ledger()
         self.handing = Handing(self.shard.retained, self.ledger)
         self.journal = Journal()
@@ -87,19 +106,26 @@ class Driver:
         self.reader = Worker("rumq-read")
         self.retention_clock = RetentionClock(store, self.writer, event, self.now_us, self.monotonic)
         self.writing = Writing(
-            [*store.partitions, store.internal], len(store.partitions), self.writer, self.reader, self.commands,
-            linger_seconds=linger_seconds, pending_bytes_max=pending_bytes_max, event=event,
+            [p.outgoing if p.is_mirrored else p for p in [*store.partitions, store.internal]], len(store.partitions),
+            [*(p.index for p in store.own), store.internal.index], self.writer, self.reader, self.commands,
+            linger_seconds=linger_seconds, event=event,
             monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=store.free_bytes,
         )  # fmt: skip
         self.watch = Watch()
         self.repeat = Repeat(self)
         self.finding = Finding(store, self.shard.retained, self.reader, self.commands, event)
+        self.delivering = Delivering(self)
+        self.doors = Doors(doors, index, self.later) if doors is not None else None
+        self.homes = Homes(self.doors, index, count)
+        self.peers = Peers(self, self.doors, count)
+        self.slowing = Slowing(self.writing, store, pending_bytes_max, event)
         self.pump: Any = None
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
         self._held_messages: list[Hold] = []
+        self._after_step: list[Callable[[], None]] = []
         self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
         self._refresh: dict[Link, None] = {}
         self._own = Wire(True, 1 << 28, 65535, 0)
@@ -132,7 +158,25 @@ class Driver:
         self.repeat.go_on(link)
 
     def assigned_client_id(self) -> str:
-        return f"rumq-{uuid.uuid4().hex[:20]}"
+        while not self.homes.is_here(client_id := f"rumq-{uuid.uuid4().hex[:20]}"):
+            pass
+        return client_id
+
+    def hand_over(self, link: Link, client_id: str, data: bytes) -> bool:
+        """Whether the client lives in another shard; then its connection is on its way there, with what it sent."""
+        return self.homes.hand_over(link.transport, client_id, data)
+
+    def home(self, client_id: str) -> int:
+        """The shard that a client lives in."""
+        return self.homes.of(client_id)
+
+    def confirm(self, filters: Iterable[str], then: Callable[[], None]) -> bool:
+        """Whether what these filters match will come from every shard; if not, `then` is called when it does."""
+        return self.peers.confirm(filters, then)
+
+    def slow(self, link: Link) -> None:
+        """Read nothing more from a client until the partitions it publishes to have caught up."""
+        self.slowing.slow(link)
 
     def tell(self, name: str, **fields: object) -> None:
         self._event(name, **fields)
@@ -147,7 +191,11 @@ class Driver:
         """Put what was published so far before the commands that come now."""
         for index, batch in enumerate(self.batches):
             if batch.count:
-                self.commands.append(c.Append(index, *batch.take()))
+                partition = self.store.partitions[index]
+                if partition.is_mirrored:
+                    partition.outgoing.append(*batch.take())
+                else:
+                    self.commands.append(c.Append(index, *batch.take()))
 
     # A turn
 
@@ -182,16 +230,19 @@ class Driver:
             self._tidy()
         while self._later and self._later[0][0] <= self.monotonic:
             heapq.heappop(self._later)[2]()
-        self.keeping.flush(self.now_us)
-        self.keeping.look(self.now_us, self.monotonic)
+        if self.is_restored:
+            self.keeping.flush(self.now_us)
+            self.keeping.look(self.now_us, self.monotonic)
         self.writing.start(self.now_us, self.monotonic, self.drain)
-        if self.writing.pending_bytes > SLOW_LOOK_BYTES or (self.pump is not None and self.pump.paused):
-            self._slow_publishers()
+        self.slowing.look()
+        if self.doors is not None:
+            self.peers.end_turn(self.monotonic)
+            self.doors.flush()
 
     def _tidy(self) -> None:
         """Let segments go whose time has come, or that are too many."""
         now_us = self.retention_clock.look(self.now_us, self.monotonic)
-        for partition in self.store.partitions:
+        for partition in self.store.own:
             if not partition.retention_due(now_us):
                 continue
             extra = self._retain_for_sessions_bytes_max
@@ -215,17 +266,6 @@ class Driver:
         else:
             self._event("log.trimmed", **where, first_lsn=partition.first_lsn, segments=len(removal.paths))
 
-    def _slow_publishers(self) -> None:
-        """Stop reading clients while the disk is behind; tell when that begins and ends."""
-        if self.pump is None:
-            return
-        behind = self.writing.behind
-        if behind is not self.pump.paused:
-            self.pump.paused = behind
-            self._event(
-                "publish.slowed" if behind else "publish.resumed", pending_bytes=self.writing.pending_bytes
-            )
-
     def _run(self) -> None:
         """Step the router until nothing is left to do."""
         self.settle()
@@ -240,6 +280,10 @@ class Driver:
             self.commands.clear()
             for effect in self.shard.step(commands, self.now_us):
                 self._carry_out(effect)
+            if self.shard.groups.changed:
+                self.peers.changes()
+            while self._after_step:
+                self._after_step.pop()()
             self.settle()
         if self._held or self._held_messages:
             # What they wait for is all that has happened until now.
@@ -254,7 +298,18 @@ class Driver:
             if self.commands or self._refresh:
                 self._run()
 
-    def _go_on(self, link: Link) -> None:
+    def after_step(self, call: Callable[[], None]) -> None:
+        """Call back when the commands that stand now have been carried out."""
+        self._after_step.append(call)
+
+    def in_next_turn(self, connection: Any) -> None:
+        """Go on with a connection's readers in the next turn, others in between."""
+        self._later_turn.append(connection)
+
+    def _go_on(self, link: Any) -> None:
+        if link.is_bus:
+            link.drained()
+            return
         flow, session = link.flow, link.session
         if flow is None or session is None or not flow.is_open:
             return
@@ -271,6 +326,10 @@ class Driver:
     def crashed(self, connection: Any) -> None:
         """A fault of ours while serving one client; it loses its connection, the others go on."""
         link = connection.link
+        if link.is_bus:
+            self._event("shard.link_failed", peer=connection.peer, exc_info=True)
+            link.end()
+            return
         self.event("client.crashed", link, exc_info=True)
         link.end(with_will=True)
 
@@ -294,15 +353,17 @@ class Driver:
     def _carry_out(self, effect: Any) -> None:
         kind = type(effect)
         if kind is Deliver:
-            self._deliver(effect)
+            self.delivering.deliver(effect)
         elif kind is DeliverRetained:
-            self._deliver_retained(effect)
+            self.delivering.deliver_retained(effect)
         elif kind is More:
-            self._more(effect.reader)
+            self.delivering.more(effect.reader)
         elif kind is ReadCold:
             self._read_cold(effect)
         elif kind is FindStart:
             self._find_start(effect)
+        elif kind is FindRetained:
+            self.peers.find_retained(effect)
         elif kind is Merged:
             self._merged(effect)
         elif kind is Placed:
@@ -325,116 +386,35 @@ class Driver:
         for effect in self.shard.delivery.begin_anew():
             self._carry_out(effect)
 
-    def _more(self, reader: Reader) -> None:
-        """Go on with a reader that is behind as soon as its piece has left, others in between."""
-        share = reader.share
-        readers = [reader] if share is None else [member.reader for member in share.members.values()]
-        for each in readers:
-            flow = each.sink
-            if isinstance(flow, Outflow) and flow.is_open:
-                if flow.outbox.waits():
-                    flow.outbox.refused = True
-                else:
-                    self._later_turn.append(flow.outbox)
-
-    def _deliver(self, effect: Deliver) -> None:
-        group = effect.group
-        shape: Shape
-        key: str | None
-        shape, key = group.wants.shape  # type: ignore[misc]
-        version, packet_max, alias_max = shape
-        v5 = version == 5
-        if alias_max:
-            first_lsn = effect.chunk.base_lsn + effect.first
-            unsure = [
-                r for r in effect.readers if r.unsure is not None and first_lsn < r.unsure[effect.partition]
-            ]
-            for reader in effect.readers:
-                if reader not in unsure:
-                    self._deliver_with_aliases(effect, reader, packet_max, alias_max)
-            if not unsure:
-                return
-            effect.readers = unsure  # full topics, which are never wrong
-        publisher = 0
-        if key is not None:
-            session = self.registry.sessions.get(key)
-            if session is not None and session.publishers is not None:
-                publisher = session.publishers[effect.partition]
-        blob = self.blobs.of(effect, v5, packet_max, publisher, self.now_us)
-        if blob.expired or blob.too_large:
-            self._count_left_out(effect, blob)
-        for reader in effect.readers:
-            flow = reader.sink
-            if flow is not None:
-                flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
-
-    def _deliver_with_aliases(self, effect: Deliver, reader: Reader, packet_max: int, alias_max: int) -> None:
-        """One client's own bytes: an alias, once told, must have arrived, so no more is built than it takes."""
-        flow = reader.sink
-        if not isinstance(flow, Outflow) or not flow.is_open:
-            return
-        if flow.aliases is None:
-            flow.aliases = {}
-        chunk, first = effect.chunk, effect.first
-        forms = self.blobs.forms(effect.group, effect.partition, True)
-        if effect.wanted is None:
-            forms = [forms[effect.form]]
-        key = effect.group.wants.shape[1]  # type: ignore[index]
-        session = self.registry.sessions.get(key)
-        publisher = session.publishers[effect.partition] if session is not None and session.publishers else 0
-        while first < effect.stop:
-            credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
-            if credit == 0:
-                flow.starved = True
-            if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0:
-                flow.outbox.refused = not flow.waits
-                self.commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
-                return
-            blob, after = fanout.build(
-                chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,
-                forms, effect.wanted, effect.places, True, packet_max, publisher, self.now_us,
-                flow.aliases, alias_max, 1 << 16,
-            )  # fmt: skip
-            if blob.expired or blob.too_large:
-                self._count_left_out(effect, blob)
-            if blob.qos_count:
-                flow.number(blob, 0, blob.count, reader.number << 6 | effect.partition)
-            elif blob.count:
-                flow.outbox.write(blob.data)
-                flow.delivered += blob.count
-            first = after
-
-    def _count_left_out(self, effect: Deliver, blob: Any) -> None:
-        names = self.shard.feeds[effect.partition].partition.topic_names
-        words = memoryview(effect.chunk.rows).cast("I")
-        for why, rows in (("expired", blob.expired), ("over_limit", blob.too_large)):
-            for row in rows:
-                if effect.first <= row < effect.stop:
-                    topic = names[words[row * 8]].decode()
-                    for reader in effect.readers:
-                        self.ledger.count(why, reader.key, topic)  # type: ignore[arg-type]
-
-    def _deliver_retained(self, effect: DeliverRetained) -> None:
-        flow = effect.reader.sink
-        if isinstance(flow, Outflow):
-            behind = bool(flow.retained)
-            more = flow.offer_retained(self.handing.pieces(effect))
-            if more or (behind and not flow.retained):
-                self._later_turn.append(flow.outbox)
+    def read(
+        self, index: int, lsn: int, done: Callable[[list[Any] | None, BaseException | None], None]
+    ) -> None:
+        """Read whole chunks of a partition, from `lsn` on, wherever they are."""
+        partition = self.store.partitions[index]
+        if partition.is_mirrored:
+            self.peers.read(index, lsn, done)
+        else:
+            self.reader.submit(partition.cold_read(lsn, COLD_READ_BYTES).run, done)
 
     def _read_cold(self, effect: ReadCold) -> None:
-        read = self.store.partitions[effect.partition].cold_read(effect.lsn, COLD_READ_BYTES)
-
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
             if fault is not None:
                 partition = self.store.partitions[effect.partition]
                 self._event("log.failed", stream=partition.stream, partition=partition.number, why=str(fault))
             self.commands.append(c.ColdRead(effect.partition, effect.lsn, chunks or []))
 
-        self.reader.submit(read.run, done)
+        self.read(effect.partition, effect.lsn, done)
 
     def _find_start(self, effect: FindStart) -> None:
-        self.finding.find(effect)
+        if self.doors is None:
+            self.finding.find(effect)
+            return
+        owner = None
+        if effect.topic is not None:
+            where = self.store.partitions[self.store.place(effect.topic.decode())]
+            owner = where.owner if where.is_mirrored else self.index
+        local = partial(self.finding.find, effect) if owner in (None, self.index) else None
+        self.peers.find_start(effect, local, owner)
 
     # What the broker publishes itself
 

@@ -16,6 +16,26 @@ CHUNK_RETAIN = 8
 Found = tuple[dict[int, int], list[Retained]]
 
 
+def lookups_for(
+    store: Any, retained: RetainedView, ts_us: int | None, topic: bytes | None, offset: int | None, as_of: str | None
+) -> Callable[[], Found]:  # fmt: skip
+    """A search of our own partitions, for another thread: (partition -> lsn, what a filter had retained there)."""
+    if topic is not None:
+        where = store.partitions[store.place(topic.decode())]
+        lookups = {where.index: where.find_offset(topic, offset)} if not where.is_mirrored else {}
+    elif ts_us is not None:
+        lookups = {p.index: p.find_time(ts_us) for p in store.own}
+    else:
+        lookups = {}
+    view = AsOf(store.own, retained, as_of) if as_of is not None else None
+
+    def find() -> Found:
+        lsns = {index: lookup.run() for index, lookup in lookups.items()}
+        return lsns, view.run(lsns) if view is not None else []
+
+    return find
+
+
 class Finding:
     def __init__(
         self,
@@ -28,27 +48,24 @@ class Finding:
         self._store, self._retained, self._worker = store, retained, worker
         self._commands, self._event = commands, event
 
-    def find(self, effect: FindStart) -> None:
-        """Search, and answer with `StartFound`; at the end of the log if the disk fails, which is told."""
-        partitions = self._store.partitions
-        if effect.topic is not None:
-            where = self._store.place(effect.topic.decode())
-            lookups = {where: partitions[where].find_offset(effect.topic, effect.offset)}
-        else:
-            lookups = {p.index: p.find_time(effect.ts_us) for p in partitions}
-        as_of = AsOf(partitions, self._retained, effect.retained) if effect.retained is not None else None
+    def find(
+        self, effect: FindStart, done: Callable[[dict[int, int], list[Retained]], None] | None = None
+    ) -> None:
+        """Search, and answer with `StartFound` or `done`: at the end of the log if the disk fails, which is told."""
+        find = lookups_for(
+            self._store, self._retained, effect.ts_us, effect.topic, effect.offset, effect.retained
+        )
 
-        def find() -> Found:
-            lsns = {index: lookup.run() for index, lookup in lookups.items()}
-            return lsns, as_of.run(lsns) if as_of is not None else []
-
-        def done(found: Found | None, fault: BaseException | None) -> None:
+        def found(what: Found | None, fault: BaseException | None) -> None:
             if fault is not None:
                 self._event("log.failed", why=str(fault))
-            lsns, retained = found or ({}, [])
-            self._commands.append(StartFound(effect.reader, lsns, retained))
+            lsns, retained = what or ({}, [])
+            if done is not None:
+                done(lsns, retained)
+            else:
+                self._commands.append(StartFound(effect.reader, lsns, retained))
 
-        self._worker.submit(find, done)
+        self._worker.submit(find, found)
 
 
 class AsOf:
@@ -59,9 +76,9 @@ class AsOf:
     def __init__(self, partitions: list[Any], now: RetainedView, topic_filter: str) -> None:
         self._filter = topic_filter
         self._searches = [(p.index, p.flagged(CHUNK_RETAIN), p.topic_names) for p in partitions]
-        first_lsns = [p.first_lsn for p in partitions]
+        first = {p.index: p.first_lsn for p in partitions}
         self._older = (
-            [m for m in now.find(topic_filter) if m.lsn < first_lsns[m.partition]] if any(first_lsns) else []
+            [m for m in now.find(topic_filter) if m.lsn < first.get(m.partition, 0)] if any(first.values()) else []
         )
 
     def run(self, lsns: dict[int, int]) -> list[Retained]:

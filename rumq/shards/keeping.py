@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from router.retained import Retained
@@ -23,6 +23,7 @@ TOPIC = b"_state"
 TIDE_SECONDS = 1.0
 PIECE_SESSIONS = 256
 SNAPSHOT_BYTES_MIN = 8 << 20
+UnsafeTags = dict[tuple[int, int], set[int]]  # (partition, publisher) -> packet ids
 ROW = struct.Struct("<IIQIIIHH")
 
 
@@ -45,7 +46,7 @@ class Keeping:
         self.retained_from = [0] * len(partitions)  # retained messages below are in a snapshot
         self._retained_changes = 0  # of the view, when `retained_from` was true
         self._next_tide = 0.0
-        self._tide_at: tuple[list[int], int] | None = None
+        self._tide_at: tuple[list[tuple[int, int, int]], int] | None = None
         self._bytes = 0  # since the last snapshot
         self._snapshot_bytes = 0
         self._snapshot: Snapshot | None = None
@@ -112,26 +113,25 @@ class Keeping:
         self._bytes += len(frame)
 
     def _tide(self, now_us: int) -> None:
-        next_lsns = [p.next_lsn for p in self._partitions]
-        seen = (next_lsns, self.partition.next_lsn)
-        if self._tide_at == seen:
+        marks = [
+            (p.committed_lsn, live, committed)
+            for p, (live, committed) in zip(self._partitions, self._marks(), strict=True)
+        ]
+        if self._tide_at == (marks, self.partition.next_lsn):
             return  # nothing has happened
         self._append(self._tide_facts(now_us), now_us)
-        self._tide_at = (next_lsns, self.partition.next_lsn)
+        self._tide_at = (marks, self.partition.next_lsn)
 
     def _tide_facts(self, now_us: int) -> list[f.AnyFact]:
         """Where everybody stands, and the inbound QoS 2 packet ids that have changed."""
         marks = self._marks()
         if not self._retained_changed():
             self.retained_from = [live for live, _ in marks]
-        facts: list[f.AnyFact] = [
-            f.Open(session.number, open_ids(session)) for session in self._journal.tagged.values()
-        ]
-        self._journal.tagged.clear()
+        facts: list[f.AnyFact] = self._open_tags()
         facts.append(
             f.Tide(
                 now_us,
-                [p.next_lsn for p in self._partitions],
+                [p.committed_lsn for p in self._partitions],
                 [live for live, _ in marks],
                 [committed for _, committed in marks],
                 list(self.retained_from),
@@ -140,6 +140,30 @@ class Keeping:
             )
         )
         return facts
+
+    def _open_tags(self) -> list[f.AnyFact]:
+        """The inbound QoS 2 packet ids that have changed, of messages that no crash can take back.
+
+        One that could is not written down: its client would be told that the broker has it, and the log would not.
+        """
+        tagged = self._journal.tagged
+        if not tagged:
+            return []
+        unsafe = self._unsafe_tags()
+        facts: list[f.AnyFact] = []
+        for number, session in list(tagged.items()):
+            without = unsafe_of(session, unsafe)
+            facts.append(f.Open(number, open_ids(session, without)))
+            if not without:
+                del tagged[number]
+        return facts
+
+    def _unsafe_tags(self) -> UnsafeTags:
+        unsafe: UnsafeTags = {}
+        for partition in self._partitions:
+            for publisher, packet_id in partition.uncommitted_tags():
+                unsafe.setdefault((partition.index, publisher), set()).add(packet_id)
+        return unsafe
 
     def _behind(self, marks: Marks) -> dict[int, dict[int, list[int]]]:
         behind: dict[int, dict[int, list[int]]] = {}
@@ -182,6 +206,7 @@ class Keeping:
         return self._retained_changed() and any(
             p.segments.files and p.segments.active.base_lsn > kept
             for p, kept in zip(self._partitions, self.retained_from, strict=True)
+            if not p.is_mirrored
         )
 
     def _begin_snapshot(self, now_us: int) -> None:
@@ -201,11 +226,11 @@ class Keeping:
         if snapshot.sessions:
             self.flush(now_us)
             facts = self._tide_facts(now_us)
-            marks = self._marks()
+            marks, unsafe = self._marks(), self._unsafe_tags()
             for _ in range(min(PIECE_SESSIONS, len(snapshot.sessions))):
                 session = self._journal.sessions.get(snapshot.sessions.popleft())
                 if session is not None:
-                    facts += image(session, marks, now_us)
+                    facts += image(session, marks, now_us, unsafe_of(session, unsafe))
             self._append(facts, now_us)
         elif some := self._shard.retained.page(snapshot.last):
             # As they are now: what has come since is also in the log, behind what the snapshot covers.
@@ -243,7 +268,16 @@ class Snapshot:
         self.last: Retained | None = None  # of the retained messages written down so far
 
 
-def image(session: Session, marks: Marks, now_us: int) -> list[f.AnyFact]:
+def unsafe_of(session: Session, unsafe: UnsafeTags) -> set[int]:
+    """The packet ids of a session's inbound QoS 2 messages that a crash could take back."""
+    found: set[int] = set()
+    if unsafe:
+        for index, publisher in enumerate(session.publishers or ()):
+            found |= unsafe.get((index, publisher), set())
+    return found
+
+
+def image(session: Session, marks: Marks, now_us: int, unsafe: set[int]) -> list[f.AnyFact]:
     """Everything about one session."""
     number = session.number
     facts: list[f.AnyFact] = [
@@ -258,13 +292,13 @@ def image(session: Session, marks: Marks, now_us: int) -> list[f.AnyFact]:
     window = session.window
     if window is not None and window.next:
         facts.append(f.Window(number, window.head, *window.slots(window.head, window.next)))
-    facts.append(f.Open(number, open_ids(session)))
+    facts.append(f.Open(number, open_ids(session, unsafe)))
     if session.link is None:
         facts.append(left(session, marks, now_us))
     return facts
 
 
-def open_ids(session: Session) -> bytes:
+def open_ids(session: Session, without: Container[int] = ()) -> bytes:
     """The inbound QoS 2 packet ids that wait for PUBREL, u16 each."""
     link = session.link
     bits = link.wire.qos2_open if link is not None and link.wire is not None else session.qos2_open
@@ -275,7 +309,7 @@ def open_ids(session: Session) -> bytes:
         for at, byte in enumerate(bits)
         if byte
         for bit in range(8)
-        if byte >> bit & 1
+        if byte >> bit & 1 and 8 * at + bit not in without
     )
 
 

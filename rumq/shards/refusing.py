@@ -37,6 +37,9 @@ class Refusing:
         self.is_full = False
         self.is_unreachable = False
         self._refused = 0
+        self._elsewhere: dict[
+            int, tuple[bool, str]
+        ] = {}  # partitions of other shards: (for want of room, why)
         self._unanswered: dict[Any, int] = {}  # link -> the partition that did not take its message
 
     def offline(self, index: int, number: int | None, why: str) -> None:
@@ -82,6 +85,26 @@ class Refusing:
             self._event("log.freed", free_bytes=free_bytes, refused=self._take_refused())
             self._tell_batches()
 
+    def elsewhere(self, index: int, full: bool, why: str) -> None:
+        """Whether another shard's partition takes records; why: empty when it does."""
+        if why:
+            self._elsewhere[index] = (full, why)
+        else:
+            self._elsewhere.pop(index, None)
+        self._tell_batches()
+
+    def reasons(self) -> dict[int, tuple[bool, str]]:
+        """Of each partition that is ours and takes nothing: (for want of room, why)."""
+        found = {}
+        for index, partition in enumerate(self._partitions[: len(self._batches)]):
+            if partition.is_mirrored:
+                continue
+            if self.is_full or self.is_unreachable:
+                found[index] = (self.is_full, "full" if self.is_full else "unreachable")
+            elif index in self._offline:
+                found[index] = (self._offline[index] in FULL, "offline")
+        return found
+
     def refuse(self, link: Any, packet: p.Publish, index: int) -> None:
         """Answer a PUBLISH for a partition that takes none: it is not stored, and nobody gets it."""
         self._refused += 1
@@ -90,7 +113,9 @@ class Refusing:
         if link.version != 5:
             self._unanswered[link] = index
             return
-        is_full = self.is_full or self._offline.get(index) in FULL
+        is_full = (
+            self.is_full or self._offline.get(index) in FULL or self._elsewhere.get(index, (False, ""))[0]
+        )
         reason = Reason.QUOTA_EXCEEDED if is_full else Reason.IMPLEMENTATION_SPECIFIC_ERROR
         why = "the broker's disk is full" if is_full else "the broker's disk fails"
         kind = p.Puback if packet.qos == 1 else p.Pubrec
@@ -99,7 +124,8 @@ class Refusing:
 
     def _tell_batches(self) -> None:
         for index, batch in enumerate(self._batches):
-            batch.refusing = self.is_full or self.is_unreachable or index in self._offline
+            here = self.is_full or self.is_unreachable or index in self._offline
+            batch.refusing = here or index in self._elsewhere
         for link in [link for link, index in self._unanswered.items() if not self._batches[index].refusing]:
             del self._unanswered[link]
             # It sends again what was not acknowledged, when it is back; what came after it must not come before.

@@ -35,7 +35,7 @@ class Repeat:
             feed = self._driver.shard.feeds[code & 63]
             chunk = None
             if lsn >= feed.partition.first_lsn:
-                chunk = feed.maybe_chunk(lsn)
+                chunk = feed.read_chunk(lsn)
                 if chunk is None:
                     self._read(link, code & 63, lsn)
                     return
@@ -49,7 +49,6 @@ class Repeat:
 
     def _read(self, link: Link, index: int, lsn: int) -> None:
         feed = self._driver.shard.feeds[index]
-        read = feed.partition.cold_read(lsn, 1 << 20)
         self._reading.add(link)
 
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
@@ -60,7 +59,7 @@ class Repeat:
                 self._give_up(link, link.unsent.popleft()[0], "damaged")
             self.go_on(link)
 
-        self._driver.reader.submit(read.run, done)
+        self._driver.read(index, lsn, done)
 
     def _send(self, link: Link, packet_id: int, code: int, chunk: Any, row: int) -> None:
         assert link.session is not None and link.flow is not None and link.flow.window is not None

@@ -20,19 +20,21 @@ from rumq.session import facts as f
 from rumq.session.images import Images, SessionImage, ShareImage
 from rumq.session.limits import EXPIRES_NEVER
 from rumq.session.session import Session, Shape
+from rumq.shards.answering import tags_in
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
 
 CHUNK_QOS, CHUNK_RETAIN = 1, 8
-ROW_WORDS, PUBLISHER_WORD = 8, 6
+ROW_WORDS = 8
 
 
-def restore(driver: Driver) -> None:
-    """Take up everything that an earlier run left. raises: OSError"""
-    images = read_journal(driver)
-    keeping, partitions = driver.keeping, driver.store.partitions
-    changed = adapt(images, keeping.layout(), [p.next_lsn for p in partitions])
+def restore(driver: Driver, images: Images) -> None:
+    """Take up everything that an earlier run left: what its journal says, and the log behind it. raises: OSError
+
+    images: as `read_journal` gave them, made to fit (`adapt_to_log`), with what other shards' partitions add"""
+    keeping = driver.keeping
+    changed = images.changed
     keeping.begin(driver.now_us)
     restore_retained(driver, images)
     restore_tags(driver, images)
@@ -50,6 +52,7 @@ def restore(driver: Driver) -> None:
         keeping.flush(driver.now_us)
         keeping.snapshot_now(driver.now_us)
         write_now(keeping.partition)
+    driver.is_restored = True
 
 
 def read_journal(driver: Driver) -> Images:
@@ -66,6 +69,19 @@ def read_journal(driver: Driver) -> Images:
             with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
                 images.take(f.decode_facts(record))
     return images
+
+
+def adapt_to_log(driver: Driver, images: Images) -> None:
+    """Make the images fit the partitions as they are; those of other shards must have been met."""
+    next_lsns = [p.next_lsn for p in driver.store.partitions]
+    images.changed = adapt(images, driver.keeping.layout(), next_lsns)
+
+
+def take_tags(images: Images, tags: list[tuple[str, int]]) -> None:
+    """Inbound QoS 2 messages, (client id, packet id), that another shard's partitions have of our sessions."""
+    by_client = {image.client_id: image for image in images.sessions.values()}
+    for client_id, packet_id in tags:
+        images.tag(by_client, client_id, packet_id)
 
 
 def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
@@ -105,7 +121,8 @@ def restore_retained(driver: Driver, images: Images) -> None:
     for topic, message in images.retained.items():
         view.put(Retained(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame))
     changes = view.changes
-    for partition, from_lsn in zip(driver.store.partitions, images.retained_from, strict=True):
+    for partition in driver.store.own:
+        from_lsn = images.retained_from[partition.index]
         for chunk in driver.store.chunks_with(partition, CHUNK_RETAIN, from_lsn):
             if hasattr(chunk, "rows"):
                 view.take(partition.index, chunk, partition.topic_names)
@@ -114,18 +131,12 @@ def restore_retained(driver: Driver, images: Images) -> None:
 
 def restore_tags(driver: Driver, images: Images) -> None:
     """Inbound QoS 2 messages that came after the journal's last tide."""
-    by_client = {image.client_id: image for image in images.sessions.values()}
-    if not by_client:
+    if not images.sessions:
         return
-    for partition, from_lsn in zip(driver.store.partitions, images.tags_from, strict=True):
+    for partition in driver.store.own:
+        from_lsn = images.tags_from[partition.index]
         for chunk in driver.store.chunks_with(partition, CHUNK_QOS, from_lsn):
-            if not hasattr(chunk, "rows") or not chunk.tags:
-                continue
-            words = memoryview(chunk.rows).cast("B").cast("I")
-            for row, packet_id in struct.iter_unpack("<II", chunk.tags):
-                if chunk.base_lsn + row >= from_lsn:
-                    publisher = partition.publisher_names[words[row * ROW_WORDS + PUBLISHER_WORD]]
-                    images.tag(by_client, publisher.decode(), packet_id)
+            take_tags(images, tags_in(partition, chunk, from_lsn))
 
 
 def restore_share(restoring: Restoring, images: Images, asked: str, share: ShareImage) -> None:

@@ -25,6 +25,11 @@ LEVELS = {
     "log.unreachable": "error",
     "publish.slowed": "warning",
     "retention.held": "warning",
+    "shard.crashing": "error",
+    "shard.died": "error",
+    "shard.failed": "error",
+    "shard.link_failed": "error",
+    "shard.lost": "warning",
     "topic.refused": "warning",
 }
 

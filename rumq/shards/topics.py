@@ -38,6 +38,15 @@ class Topics:
         self.known[name] = partition.index << 32 | partition.add_topic(name)
         return True
 
+    def number(self, partition: Any, name: bytes) -> int:
+        """The id of a topic of a partition of ours, which another shard publishes to: that one keeps to the limit."""
+        topic_id = partition.topic_ids.get(name)
+        if topic_id is None:
+            topic_id = partition.add_topic(name)
+            self._counts[partition.stream] += 1
+            self.known[name] = partition.index << 32 | topic_id
+        return int(topic_id)
+
     def refuse(self, name: bytes, client_id: str, peer: str | None) -> str:
         """Count a message for a topic that there is no room for; returns why, for its publisher.
 

@@ -40,18 +40,20 @@ class Writing:
     """The write side of every partition of a shard."""
 
     def __init__(
-        self, partitions: list[Any], routed: int, worker: Worker, indexer: Worker, commands: list[Any], *,
-        linger_seconds: float, pending_bytes_max: int, event: Callable[..., None], monotonic: Callable[[], float],
+        self, partitions: list[Any], routed: int, own: list[int], worker: Worker, indexer: Worker,
+        commands: list[Any], *, linger_seconds: float, event: Callable[..., None], monotonic: Callable[[], float],
         refusing: Refusing, free_bytes: Callable[[], int],
     ) -> None:  # fmt: skip
-        """routed: how many of the partitions, the first ones, the router reads"""
+        """routed: how many of the partitions, the first ones, the router reads; own: those that are written here
+
+        of the others only what is on its way to their owners is here"""
         self._partitions = partitions
         self._routed = routed
+        self._own = [(index, partitions[index]) for index in own]
         self._worker, self._indexer = worker, indexer
         self._monotonic = monotonic
         self._commands = commands
         self._linger = linger_seconds
-        self._pending_bytes_max = pending_bytes_max
         self._event = event
         self._holds: list[deque[tuple[int, Hold]]] = [deque() for _ in partitions]
         self._urgent = [False] * len(partitions)
@@ -92,13 +94,21 @@ class Writing:
         self._holds[index].append((self._partitions[index].next_lsn, held))
         self._urgent[index] = True
 
+    def urgent(self, index: int) -> None:
+        """Somebody waits for what was appended to a partition."""
+        self._urgent[index] = True
+
+    def released(self, index: int) -> None:
+        """Another shard has committed what was handed to it."""
+        self._release(index)
+
     def start(self, now_us: int, monotonic: float, drain: bool) -> None:
         """Hand to the worker what is due. drain: everything is."""
         reserve = self._refusing.free_bytes_min
         if not self._looking and (monotonic >= self._next_look or 0 < reserve < 4 * self._unlooked_bytes):
             self._next_look, self._unlooked_bytes, self._looking = monotonic + LOOK_SECONDS, 0, True
             self._indexer.submit(self._free_bytes, self._looked)
-        for index, partition in enumerate(self._partitions):
+        for index, partition in self._own:
             if self._in_flight[index]:
                 continue
             pending = partition.pending_bytes
@@ -198,11 +208,6 @@ class Writing:
         for partition in self._partitions:
             waiting += partition.pending_bytes
         return waiting
-
-    @property
-    def behind(self) -> bool:
-        """Whether so much waits to be written that publishers must wait too."""
-        return self.pending_bytes > self._pending_bytes_max
 
     def next_deadline(self, monotonic: float) -> float | None:
         """When something is due that no worker is busy with, in monotonic seconds."""

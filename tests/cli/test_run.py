@@ -117,11 +117,6 @@ def test_refused_settings_are_all_told_and_end_with_status_2(tmp_path: Path) -> 
     ]
 
 
-def test_more_than_one_shard_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--shards", "2"]) == 2
-    assert "not built yet" in capsys.readouterr().err
-
-
 def test_check_says_whether_settings_are_good_and_starts_nothing(tmp_path: Path) -> None:
     ended = rumqd("run", "--check", "--data", "data", cwd=tmp_path)
     assert (ended.status, ended.out, ended.err) == (0, "rumqd: the settings are good\n", "")

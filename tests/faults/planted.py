@@ -142,7 +142,7 @@ PLANTED = [
     Planted(
         "publishers are not refused",
         "rumq/shards/refusing.py",
-        "            batch.refusing = self.is_full or self.is_unreachable or index in self._offline\n",
+        "            batch.refusing = here or index in self._elsewhere\n",
         "            batch.refusing = False\n",
         FULL,
     ),

@@ -8,7 +8,7 @@ from commitlog.simulated import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.session.limits import Limits
 from rumq.shards.driver import Driver
-from rumq.shards.restoring import restore
+from rumq.shards.restoring import adapt_to_log, read_journal, restore
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size
@@ -76,7 +76,9 @@ class Shard:
             free_bytes_min=free_bytes_min,
             clock=lambda: (self.now_us, self.monotonic),
         )
-        restore(self.driver)
+        images = read_journal(self.driver)
+        adapt_to_log(self.driver, images)
+        restore(self.driver, images)
         self.settle()
 
     def settle(self) -> None:

@@ -69,8 +69,8 @@ class Bench:
             self.events.append(name)
 
         self.writing = Writing(
-            self.store.partitions, partitions, self.worker, ByHand(), self.commands,  # type: ignore[arg-type]
-            linger_seconds=0.005, pending_bytes_max=1 << 20, event=told,
+            self.store.partitions, partitions, list(range(partitions)), self.worker, ByHand(), self.commands,  # type: ignore[arg-type]
+            linger_seconds=0.005, event=told,
             monotonic=lambda: self.now, refusing=Refusing(self.store.partitions, [Batch()] * partitions, told, 0),
             free_bytes=lambda: 1 << 40,
         )  # fmt: skip

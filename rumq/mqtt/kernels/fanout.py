@@ -372,6 +372,9 @@ def build(
             continue
         start = words[w + 1]
         end = words[w + 9] if i + 1 < all_rows else total
+        if end <= start:  # left out by the shard that the chunk is from: nobody here wanted it
+            i += 1
+            continue
         source_qos = flags & 3
         qos = form.qos if form.qos < source_qos else source_qos
         topic_at = body_at(src, start)

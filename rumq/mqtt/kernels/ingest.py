@@ -105,6 +105,7 @@ class Wire:
     pubacks = cython.declare(cython.Py_ssize_t, visibility="public")
     window = cython.declare(Window, visibility="public")
     published = cython.declare(cython.ulonglong, visibility="public")
+    touched = cython.declare(cython.ulonglong, visibility="public")
     durable_bit = cython.declare(cython.ulonglong, visibility="public")
     noted = cython.declare(bytearray, visibility="public")
     own = cython.declare(cython.bint, visibility="public")
@@ -133,6 +134,7 @@ class Wire:
         self.pubacks = 0
         self.window = None
         self.published = 0
+        self.touched = 0  # bit p: something was published to partition p
         self.durable_bit = (
             0  # the session outlives the broker: which bit of `ack_parts` stands for its journal
         )
@@ -620,6 +622,7 @@ def cut(
             rows = batch.rows
             frames = batch.frames
             out = batch.frames_len
+            wire.touched |= cython.cast(cython.ulonglong, 1) << part
         if publisher_of != part:
             publisher = wire.publishers[part] if wire.publishers is not None else 0
             if publisher == 0:

@@ -1,0 +1,98 @@
+"""A partition that another shard owns, as the router here reads it: what its owner sends, in the order of its lsns.
+
+The owner sends only records that somebody here wants; what it left out is a hole. What was sent last is kept for
+readers that are a little behind; those further behind read whole chunks, by way of the owner.
+
+Knows no socket and no message: chunks and marks are passed in."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, NamedTuple
+
+from router.feed import Feed
+from router.readers import Groups
+
+KEPT_BYTES_MAX = 16 << 20
+TRIM = 64
+
+
+class Hole(NamedTuple):
+    """Records that nobody here wanted when they came."""
+
+    base_lsn: int
+    next_lsn: int
+
+
+class MirrorFeed(Feed):
+    """The reading side of a partition whose writing side is elsewhere."""
+
+    def __init__(self, index: int, partition: Any, groups: Groups) -> None:
+        super().__init__(index, partition, groups)
+        self._kept: list[Any] = []
+        self._since: list[int] = []  # of each chunk in `_kept`: where the hole before it begins
+        self._kept_bytes = 0
+        self._kept_from = self.live_mark  # nothing is missing in `_kept` from here on but holes
+
+    def begin(self, next_lsn: int) -> None:
+        """The partition's owner is there for the first time: everything from here on will be sent."""
+        self.live_mark = self.commit_mark = next_lsn
+        self.forget_kept()
+
+    def forget_kept(self) -> None:
+        """What was left out of what was sent may be wanted now: read it again."""
+        self._kept, self._since, self._kept_bytes = [], [], 0
+        self._kept_from = self.live_mark
+        self._cold.clear()
+
+    def cut_back(self, next_lsn: int) -> None:
+        """The owner died before it wrote records that were seen here: their lsns will be given out again."""
+        self.live_mark = self.commit_mark = next_lsn
+        self.pending.clear()
+        self.forget_kept()
+
+    def arrived(self, chunk: Any) -> list[Any]:
+        """Take a chunk that its owner shows; returns it, unless it was here before."""
+        if chunk.base_lsn < self.live_mark:
+            return []
+        self._since.append(self.live_mark)
+        self._kept.append(chunk)
+        self._kept_bytes += len(chunk.rows) + len(chunk.frames)
+        if self._kept_bytes > KEPT_BYTES_MAX and len(self._kept) > TRIM:
+            gone = self._kept[:TRIM]
+            self._kept_bytes -= sum(len(c.rows) + len(c.frames) for c in gone)
+            self._kept_from = gone[-1].next_lsn
+            del self._kept[:TRIM], self._since[:TRIM]
+        self.live_mark = chunk.next_lsn
+        self.pending.append(chunk)
+        return [chunk]
+
+    def moved(self, live_lsn: int, committed_lsn: int) -> list[Any]:
+        """Nothing wanted below `live_lsn` is still to come; returns what those that learn offsets may see now."""
+        self.live_mark = max(self.live_mark, live_lsn)
+        safe: list[Any] = []
+        while self.pending and self.pending[0].next_lsn <= committed_lsn:
+            safe.append(self.pending.popleft())
+        seen = self.pending[0].base_lsn if self.pending else self.live_mark
+        self.commit_mark = max(self.commit_mark, min(committed_lsn, seen))
+        return safe
+
+    def maybe_chunk(self, lsn: int) -> Any | None:
+        if lsn >= self._kept_from:
+            at = bisect_right(self._since, lsn) - 1
+            if at < 0:
+                return Hole(lsn, self._since[0] if self._since else self.live_mark)
+            chunk = self._kept[at]
+            if lsn < chunk.base_lsn:
+                return Hole(lsn, chunk.base_lsn)
+            if lsn < chunk.next_lsn:
+                return chunk
+            return Hole(lsn, self._since[at + 1] if at + 1 < len(self._since) else self.live_mark)
+        return self.read_chunk(lsn)
+
+    def read_chunk(self, lsn: int) -> Any | None:
+        """The chunk (or gap) that holds `lsn`, with all its records, or None when its owner must be asked."""
+        for chunk in self._cold:
+            if chunk.base_lsn <= lsn < chunk.next_lsn:
+                return chunk
+        return None

@@ -1,0 +1,298 @@
+"""Build one shard from the settings, run it, and stop it in order. The one place that wires everything.
+
+With several shards this runs in a process of its own; with one, in the process of `rumqd run`."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+
+from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from rumq.cli.streams import GENERATION
+from rumq.config import Settings
+from rumq.errors import DataDirectoryError
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.topics import matches
+from rumq.net.connection import Connection
+from rumq.net.descriptors import raise_limit, room_for_connections
+from rumq.net.listener import Listener
+from rumq.net.pump import Pump
+from rumq.session.limits import Limits
+from rumq.shards.asking import answer
+from rumq.shards.counter import serve
+from rumq.shards.doors import Door
+from rumq.shards.driver import Driver
+from rumq.shards.loop import Loop
+from rumq.shards.remote import RemotePartition
+from rumq.shards.restoring import adapt_to_log, read_journal, restore, take_tags
+from rumq.shards.scrubbing import Scrubbing
+from rumq.shards.telling import tell
+from rumq.shards.worker import Worker
+
+STOP_SECONDS_MAX = 30.0
+SWITCH_SECONDS = 0.0005
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+STATE_STREAM = "_state"
+STATE_SEGMENT_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a shard runs. started: when the broker was, monotonic; ready: a pipe to tell of it, -1 for the only one"""
+
+    data: str
+    lock: int
+    sockets: list[socket.socket]
+    streams: list[StreamSpec]
+    started: float
+    index: int = 0
+    count: int = 1
+    doors: list[Door] | None = None
+    ready: int = -1
+
+
+def serve_shard(settings: Settings, place: Place) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status. raises: DataDirectoryError"""
+    keep_memory()
+    store = opened(settings, place)
+    pump: Pump
+    driver = Driver(
+        store, limits(settings), event=tell, linger_seconds=settings.log.linger_ms / 1000,
+        pending_bytes_max=settings.log.pending_bytes_max,
+        backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=settings.log.free_bytes_min,
+        retain_for_sessions_bytes_max=settings.log.retain_for_sessions_bytes_max,
+        index=place.index, count=place.count, doors=place.doors,
+    )  # fmt: skip
+    pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
+    driver.pump = pump
+    for worker in (driver.writer, driver.reader):
+        pump.watch(worker.fd, worker.finish)
+    scrubber = Worker("rumq-scrub")
+    pump.watch(scrubber.fd, scrubber.finish)
+    images = read_journal(driver)
+    if driver.doors is None:
+        adapt_to_log(driver, images)
+        restore(driver, images)
+    else:
+        take_connections(driver, pump, settings.mqtt.outbox_bytes_max)
+        pump.watch(driver.doors.fd, driver.doors.hear)
+        driver.peers.dial()
+    listeners: list[Listener] = []
+    if driver.doors is None:
+        freeze()
+    # The threads that wait for disks need the interpreter for moments only; the loop takes it back soon.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    loop = Loop(pump, driver.seconds_to_next_deadline)
+    counter = "ask.sock" if place.index == 0 else f"ask-{place.index}.sock"
+
+    async def main() -> None:
+        async with trio.open_nursery() as services:
+            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                if driver.doors is not None:
+                    services.start_soon(join, driver, images, begin)
+                else:
+                    begin()
+                services.start_soon(serve, place.data, lambda question: answer(driver, question), counter)
+                async for number in signals:
+                    if place.count == 1:
+                        tell(
+                            "broker.stopping",
+                            signal=signal.Signals(number).name,
+                            connections=len(pump.connections),
+                        )
+                    break
+            services.cancel_scope.cancel()
+        await stop(driver, pump, listeners)
+
+    def begin() -> None:
+        """Clients may come."""
+        listeners.extend(listening(settings, place, pump, driver))
+        Scrubbing(
+            RealFiles(), store.own, scrubber, settings.log.scrub_bytes_per_second, event=tell, later=driver.later
+        ).begin()  # fmt: skip
+        if place.ready >= 0:
+            os.write(place.ready, b"r")
+            return
+        host, port = listeners[0].address
+        seconds = round(time.monotonic() - place.started, 3)
+        tell("broker.ready", host=host, port=port, seconds=seconds)
+
+    loop.run(main)
+    driver.writer.stop()
+    driver.reader.stop()
+    scrubber.stop()
+    pump.close()
+    store.close()
+    if place.count == 1:
+        tell("broker.stopped", seconds=round(time.monotonic() - place.started, 3), exit_status=0)
+    return 0
+
+
+async def join(driver: Driver, images: Any, begin: Any) -> None:
+    """Meet the other shards, take up what an earlier run left here and in their logs, and begin."""
+    while not driver.peers.all_known:
+        await trio.sleep(0.001)
+    adapt_to_log(driver, images)
+    if images.sessions:
+        left = set(driver.peers.others)
+
+        def found(index: int, tags: list[tuple[str, int]]) -> None:
+            take_tags(images, tags)
+            left.discard(index)
+
+        driver.peers.find_tags(images.tags_from, found)
+        while left:
+            await trio.sleep(0.001)
+    restore(driver, images)
+    driver.peers.begin()
+    freeze()
+    begin()
+
+
+def freeze() -> None:
+    """What is here now stays: the collector need not look at it again, and cycles are rare on the hot path."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def take_connections(driver: Driver, pump: Pump, outbox_bytes_max: int) -> None:
+    """Take connections that other shards hand over, with what they have read of them."""
+
+    def take(sock: socket.socket, peer: str, data: bytes) -> None:
+        connection = Connection(pump, sock, peer, outbox_bytes_max)
+        connection.link = driver.welcome(connection)
+        pump.add(connection)
+        pump.feed(connection, data)
+
+    assert driver.doors is not None
+    driver.doors.takers["client"] = take
+
+
+def keep_memory() -> None:
+    """Have the C library keep what is freed: a batch's buffers come and go with every turn, and each fresh page
+    costs more than the copy into it (mallopt(3)). Other C libraries than glibc are left as they are."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, 1 << 28)
+        mallopt(M_TRIM_THRESHOLD, 1 << 28)
+
+
+def opened(settings: Settings, place: Place) -> Store:
+    """The shard's part of the store, recovered; what was found is told."""
+
+    def elsewhere(spec: StreamSpec, index: int, number: int) -> RemotePartition | None:
+        owner = index % place.count
+        return None if owner == place.index else RemotePartition(spec, index, number, GENERATION, owner)
+
+    try:
+        store = open_store(
+            RealFiles(), place.data, place.streams, matches=matches, now_us=time.time_ns() // 1000,
+            hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), lock=place.lock,
+            internal=internal_stream(settings), internal_number=place.index, elsewhere=elsewhere,
+        )  # fmt: skip
+    except StoreError as fault:
+        raise DataDirectoryError(settings.data.dir, fault.problem) from fault
+    partitions, recovered = list(store.own), list(store.recovered)
+    if store.internal is not None and store.internal_recovered is not None:
+        partitions.append(store.internal)
+        recovered.append(store.internal_recovered)
+    for partition, found in zip(partitions, recovered, strict=True):
+        where = {"stream": partition.stream, "partition": partition.number}
+        if not found.clean:
+            tell("log.recovered", **where, next_lsn=partition.next_lsn, torn_bytes=found.torn_bytes)
+        for gap in found.gaps:
+            tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, why=gap.why)
+        for path in found.unreadable:
+            tell("log.gap", **where, why=path)
+    return store
+
+
+def internal_stream(settings: Settings) -> StreamSpec:
+    """Where sessions are kept: as safe as the safest of the streams that they read."""
+    durable = any(s.durability == "disk" for s in settings.stream)
+    return StreamSpec(
+        STATE_STREAM, (), 1, "disk" if durable else "process", STATE_SEGMENT_BYTES, 86_400, None, None
+    )
+
+
+def limits(settings: Settings) -> Limits:
+    m = settings.mqtt
+    return Limits(
+        packet_bytes_max=m.packet_bytes_max,
+        topic_bytes_max=m.topic_bytes_max,
+        topic_levels_max=m.topic_levels_max,
+        receive_maximum=m.receive_maximum,
+        inflight_max=m.inflight_max,
+        keep_alive_seconds_max=m.keep_alive_seconds_max,
+        topic_alias_maximum=m.topic_alias_maximum,
+        topic_alias_out_maximum=m.topic_alias_out_maximum,
+        session_expiry_seconds_max=m.session_expiry_seconds_max,
+        subscriptions_max=m.subscriptions_max,
+        retain_available=m.retain_available,
+        wildcard_available=m.wildcard_available,
+        shared_available=m.shared_available,
+        subscription_identifiers_available=m.subscription_identifiers_available,
+        maximum_qos=m.maximum_qos,
+        client_id_bytes_max=m.client_id_bytes_max,
+        connect_seconds_max=settings.listener.connect_seconds_max,
+        outbox_bytes_max=m.outbox_bytes_max,
+        durability=tuple((s.name, s.durability) for s in settings.stream),
+    )
+
+
+def connections_max(settings: Settings, partitions: int) -> int:
+    """As many as the settings allow, and as there are descriptors for; told if these are fewer."""
+    wanted = settings.listener.connections_max
+    limit = raise_limit()
+    room = room_for_connections(limit, partitions + 1)
+    if room < wanted:
+        tell("listener.limited", connections_max=room, wanted=wanted, descriptors=limit)
+    return min(wanted, room)
+
+
+def listening(settings: Settings, place: Place, pump: Pump, driver: Driver) -> list[Listener]:
+    """Accept from the broker's sockets, which all shards share."""
+    connections = connections_max(settings, len(driver.store.own))
+    return [
+        Listener(
+            pump, sock, connections_max=connections, outbox_bytes_max=settings.mqtt.outbox_bytes_max,
+            welcome=driver.welcome, event=tell, later=driver.later,
+        )
+        for sock in place.sockets
+    ]  # fmt: skip
+
+
+def boot_id() -> bytes:
+    """Which run of the machine this is: what a kill survives, a power loss may not."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return bytes.fromhex(file.read().strip().replace("-", ""))
+    except OSError:
+        return bytes(16)
+
+
+async def stop(driver: Driver, pump: Pump, listeners: list[Listener]) -> None:
+    """No new connections; every client is told; what they sent is written, here and in other shards."""
+    for listener in listeners:
+        listener.close()
+    for connection in list(pump.connections.values()):
+        if not connection.link.is_bus:
+            connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
+    with trio.move_on_after(STOP_SECONDS_MAX):
+        driver.drain = True
+        while any(not c.link.is_bus for c in pump.connections.values()) or not driver.writing.idle():
+            await trio.sleep(0.005)
+        driver.peers.drain()
+        while not (driver.peers.are_drained and driver.writing.idle()):
+            await trio.sleep(0.005)
+    driver.peers.close()

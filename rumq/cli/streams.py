@@ -1,0 +1,51 @@
+"""The streams of the settings as the log takes them, with the partitions that a data directory has already.
+
+Knows no shard and no record."""
+
+from __future__ import annotations
+
+import os
+
+from commitlog import StreamSpec
+from rumq.config import Settings
+from rumq.errors import DataDirectoryError, RumqError
+
+PARTITIONS_MAX = 56  # of all streams together: what a code of an in-flight window, and a mask, has room for
+GENERATION = 1
+
+
+def streams(settings: Settings, data: str) -> list[StreamSpec]:
+    """The last one catches all. raises: DataDirectoryError when one has other partitions than the settings say
+
+    A stream that says no number of partitions has as many as there were shards when it was made."""
+    specs = []
+    for s in settings.stream:
+        there = partitions_there(data, s.name)
+        if there and s.partitions and there != s.partitions:
+            raise DataDirectoryError(
+                settings.data.dir,
+                f"stream {s.name} has {there} partitions here, and the settings say {s.partitions}: topics would "
+                "change theirs; leave `partitions` out, or use another data directory",
+            )
+        specs.append(
+            StreamSpec(
+                s.name, s.filters, there or s.partitions or settings.shards.count, s.durability, s.segment_bytes_max,
+                s.segment_seconds_max, s.retention_bytes_max or None, s.retention_seconds_max or None,
+                s.topics_max,
+            )
+        )  # fmt: skip
+    total = sum(spec.partitions for spec in specs)
+    if total > PARTITIONS_MAX:
+        raise RumqError(
+            f"all streams together have {total} partitions; at most {PARTITIONS_MAX} can be served"
+        )
+    return specs
+
+
+def partitions_there(data: str, name: str) -> int:
+    """How many partitions a stream has in a data directory; 0: it is not there yet."""
+    try:
+        names = os.listdir(f"{data}/{name}/g{GENERATION}")
+    except OSError:
+        return 0
+    return sum(name[:1] == "p" and name[1:].isdigit() for name in names)

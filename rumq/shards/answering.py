@@ -1,0 +1,184 @@
+"""What another shard asks about our partitions, and the answers: chunks, where a replay begins, what is retained.
+
+What may wait for a disk runs on the reader thread, one question after the other. Knows no client."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from commitlog import OffsetTrimmed
+from commitlog.errors import NotInMemory
+from commitlog.kernels.rows import first_seen
+from router.retained import Retained
+from rumq.shards import messages as m
+from rumq.shards.bus import BusLink
+from rumq.shards.finding import lookups_for
+
+if TYPE_CHECKING:
+    from rumq.shards.driver import Driver
+    from rumq.shards.peer import Peer
+
+READ_BYTES = 1 << 20
+RETAINED_BYTES = 1 << 18  # in one answer
+CHUNK_QOS = 1
+PUBLISHER_WORD = 6
+
+
+class Answering:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._answers: dict[type, Callable[[Peer, BusLink, Any], None]] = {
+            m.ReadFrom: self._read, m.FindStart: self._find_start, m.FindRetained: self._find_retained,
+            m.FindTags: self._find_tags,
+        }  # fmt: skip
+
+    def answer(self, peer: Peer, link: BusLink, question: Any) -> None:
+        self._answers[type(question)](peer, link, question)
+
+    # Chunks
+
+    def _read(self, peer: Peer, link: BusLink, question: m.ReadFrom) -> None:
+        partition = self._driver.store.partitions[question.partition]
+        limit = self._driver.shard.feeds[question.partition].live_mark
+        try:
+            found = [chunk for chunk in partition.read(question.lsn, READ_BYTES) if chunk.next_lsn <= limit]
+            if found:
+                self._send_chunks(link, question, found, None)
+                return
+        except (NotInMemory, OffsetTrimmed):
+            pass
+        read = partition.cold_read(question.lsn, READ_BYTES)
+        self._driver.reader.submit(
+            read.run, lambda chunks, fault: self._send_chunks(link, question, chunks or [], fault)
+        )
+
+    def _send_chunks(
+        self, link: BusLink, question: m.ReadFrom, chunks: list[Any], fault: BaseException | None
+    ) -> None:
+        partition = self._driver.store.partitions[question.partition]
+        pieces: list[m.Piece] = []
+        raw: list[Any] = []
+        names: m.Names = []
+        seen = bytearray(len(partition.topic_names))
+        for chunk in chunks:
+            if not hasattr(chunk, "rows"):
+                pieces.append(m.Piece(chunk.base_lsn, chunk.next_lsn, 0, 0, 0, 0, chunk.why))
+                continue
+            names += named(partition, chunk.rows, seen)
+            raw += [chunk.rows, chunk.frames]
+            pieces.append(
+                m.Piece(
+                    chunk.base_lsn, chunk.next_lsn, chunk.base_ts, chunk.flags, len(chunk.rows), len(chunk.frames)
+                )
+            )  # fmt: skip
+        answer = m.Chunks(
+            question.request, question.partition, partition.first_lsn, names, pieces, str(fault) if fault else ""
+        )  # fmt: skip
+        link.say(answer, *raw)
+
+    # Beginnings
+
+    def _find_start(self, peer: Peer, link: BusLink, question: m.FindStart) -> None:
+        driver = self._driver
+        find = lookups_for(
+            driver.store, driver.shard.retained, question.ts_us, question.topic, question.offset, question.retained
+        )  # fmt: skip
+
+        def done(found: Any, fault: BaseException | None) -> None:
+            lsns, retained = found or ({}, [])
+            self._send_found(link, question.request, lsns, retained, str(fault) if fault else "")
+
+        driver.reader.submit(find, done)
+
+    def _find_retained(self, peer: Peer, link: BusLink, question: m.FindRetained) -> None:
+        messages = [
+            message
+            for message in self._driver.shard.retained.find(question.topic_filter)
+            if message.lsn < question.below.get(message.partition, 0)
+        ]
+        self._send_found(link, question.request, {}, messages, "")
+
+    def _send_found(
+        self, link: BusLink, request: int, lsns: dict[int, int], retained: list[Retained], fault: str
+    ) -> None:
+        items: list[m.RetainedItem] = []
+        size = 0
+        for r in retained:
+            if size > RETAINED_BYTES:
+                link.say(m.Found(request, lsns, items, more=True))
+                items, size = [], 0
+            items.append(m.RetainedItem(r.topic, r.partition, r.lsn, r.base_ts, bytes(r.row), bytes(r.frame)))
+            size += len(r.frame) + len(r.topic) + 64
+        link.say(m.Found(request, lsns, items, fault=fault))
+
+    # What the other shard lost
+
+    def _find_tags(self, peer: Peer, link: BusLink, question: m.FindTags) -> None:
+        """Nothing of the asker's may still be on its way to the log when it is searched."""
+        driver = self._driver
+        wanted = [p for p in driver.store.own if p.index in question.from_lsns]
+        ends = [(p, p.next_lsn) for p in wanted]
+
+        def search() -> list[tuple[str, int]]:
+            tags = []
+            for partition in wanted:
+                from_lsn = question.from_lsns[partition.index]
+                for chunk in driver.store.chunks_with(partition, CHUNK_QOS, from_lsn):
+                    tags += tags_in(partition, chunk, from_lsn)
+            return [(client, packet_id) for client, packet_id in tags if driver.home(client) == peer.index]
+
+        def begin() -> None:
+            if any(p.committed_lsn < end for p, end in ends):
+                driver.later(0.005, begin)
+                return
+            driver.reader.submit(search, done)
+
+        def done(tags: list[tuple[str, int]] | None, fault: BaseException | None) -> None:
+            if fault is not None:
+                raise fault
+            link.say(m.Tags(question.request, tags or []))
+
+        for partition in wanted:
+            driver.writing.urgent(partition.index)
+        begin()
+
+    def resume(self, peer: Peer, source: int, question: m.Resume) -> None:
+        """Look for the last of what the other shard handed over before we died."""
+        driver = self._driver
+        partition = driver.store.partitions[question.partition]
+        link = peer.link
+
+        def search() -> int:
+            last = 0
+            for chunk in driver.store.chunks_with(partition, 0, question.lsn):
+                for one, sequence in struct.iter_unpack("<QQ", getattr(chunk, "sources", b"")):
+                    if one == source:
+                        last = max(last, sequence)
+            return last
+
+        def done(sequence: int | None, fault: BaseException | None) -> None:
+            if fault is not None:
+                raise fault
+            if link is not None:
+                link.say(m.Resumed(question.partition, sequence or 0))
+
+        driver.reader.submit(search, done)
+
+
+def named(partition: Any, rows: Any, seen: bytearray) -> m.Names:
+    """The names of the topics in some rows, those that are not marked in `seen`; marks them."""
+    return [(number, partition.topic_names[number]) for number, _ in first_seen(rows, 0, seen)]
+
+
+def tags_in(partition: Any, chunk: Any, from_lsn: int) -> list[tuple[str, int]]:
+    """(client id, packet id) of a chunk's inbound QoS 2 messages from an lsn on."""
+    if not hasattr(chunk, "rows") or not chunk.tags:
+        return []
+    words = memoryview(chunk.rows).cast("B").cast("I")
+    return [
+        (partition.publisher_names[words[row * 8 + PUBLISHER_WORD]].decode(), packet_id)
+        for row, packet_id in struct.iter_unpack("<II", chunk.tags)
+        if chunk.base_lsn + row >= from_lsn
+    ]

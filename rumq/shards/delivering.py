@@ -1,0 +1,135 @@
+"""From the router's effects to clients' outboxes: the bytes of a chunk for each reader, retained messages likewise.
+
+Knows no file; what a reader could not take goes back to the router as a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from router import commands as c
+from router.effects import Deliver, DeliverRetained
+from router.readers import Reader
+from rumq.mqtt.kernels import fanout
+from rumq.session.outflow import Outflow
+from rumq.session.session import Session, Shape
+from rumq.shards.blobs import Blobs
+
+if TYPE_CHECKING:
+    from rumq.shards.driver import Driver
+
+
+class Delivering:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._sessions = driver.registry.sessions
+        self._feeds = driver.shard.feeds
+        self._commands = driver.commands
+        self._ledger = driver.ledger
+        self._blobs = Blobs(driver.shard.feeds)
+
+    def more(self, reader: Reader) -> None:
+        """Go on with a reader that is behind as soon as its piece has left, others in between."""
+        share = reader.share
+        readers = [reader] if share is None else [member.reader for member in share.members.values()]
+        for each in readers:
+            flow = each.sink
+            if flow is not None and flow.is_open:  # type: ignore[attr-defined]
+                if flow.outbox.waits():  # type: ignore[attr-defined]
+                    flow.outbox.refused = True  # type: ignore[attr-defined]
+                else:
+                    self._driver.in_next_turn(flow.outbox)  # type: ignore[attr-defined]
+
+    def deliver(self, effect: Deliver) -> None:
+        group = effect.group
+        if group.wants.is_shard:
+            for reader in effect.readers:
+                if reader.sink is not None:
+                    reader.sink.forward(effect)  # type: ignore[attr-defined]
+            return
+        shape: Shape
+        key: str | None
+        shape, key = group.wants.shape  # type: ignore[misc]
+        version, packet_max, alias_max = shape
+        v5 = version == 5
+        if alias_max:
+            first_lsn = effect.chunk.base_lsn + effect.first
+            unsure = [
+                r for r in effect.readers if r.unsure is not None and first_lsn < r.unsure[effect.partition]
+            ]
+            for reader in effect.readers:
+                if reader not in unsure:
+                    self._deliver_with_aliases(effect, reader, packet_max, alias_max)
+            if not unsure:
+                return
+            effect.readers = unsure  # full topics, which are never wrong
+        publisher = 0
+        if key is not None:
+            publisher = self._publisher(self._sessions.get(key), effect.partition)
+        blob = self._blobs.of(effect, v5, packet_max, publisher, self._driver.now_us)
+        if blob.expired or blob.too_large:
+            self._count_left_out(effect, blob)
+        for reader in effect.readers:
+            flow = reader.sink
+            if flow is not None:
+                flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+
+    def _publisher(self, session: Session | None, index: int) -> int:
+        """The number of a client as a publisher in a partition's rows; 0: it has published nothing there."""
+        if session is None or session.publishers is None:
+            return 0
+        number = session.publishers[index]
+        partition = self._feeds[index].partition
+        return int(partition.outgoing.theirs[number]) if partition.is_mirrored else number
+
+    def _deliver_with_aliases(self, effect: Deliver, reader: Reader, packet_max: int, alias_max: int) -> None:
+        """One client's own bytes: an alias, once told, must have arrived, so no more is built than it takes."""
+        flow = reader.sink
+        if not isinstance(flow, Outflow) or not flow.is_open:
+            return
+        if flow.aliases is None:
+            flow.aliases = {}
+        chunk, first = effect.chunk, effect.first
+        forms = self._blobs.forms(effect.group, effect.partition, True)
+        if effect.wanted is None:
+            forms = [forms[effect.form]]
+        key = effect.group.wants.shape[1]  # type: ignore[index]
+        publisher = self._publisher(self._sessions.get(key), effect.partition)
+        while first < effect.stop:
+            credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
+            if credit == 0:
+                flow.starved = True
+            if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0:
+                flow.outbox.refused = not flow.waits
+                self._commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
+                return
+            blob, after = fanout.build(
+                chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,
+                forms, effect.wanted, effect.places, True, packet_max, publisher, self._driver.now_us,
+                flow.aliases, alias_max, 1 << 16,
+            )  # fmt: skip
+            if blob.expired or blob.too_large:
+                self._count_left_out(effect, blob)
+            if blob.qos_count:
+                flow.number(blob, 0, blob.count, reader.number << 6 | effect.partition)
+            elif blob.count:
+                flow.outbox.write(blob.data)
+                flow.delivered += blob.count
+            first = after
+
+    def _count_left_out(self, effect: Deliver, blob: Any) -> None:
+        names = self._feeds[effect.partition].partition.topic_names
+        words = memoryview(effect.chunk.rows).cast("I")
+        for why, rows in (("expired", blob.expired), ("over_limit", blob.too_large)):
+            for row in rows:
+                if effect.first <= row < effect.stop:
+                    topic = names[words[row * 8]].decode()
+                    for reader in effect.readers:
+                        self._ledger.count(why, reader.key, topic)  # type: ignore[arg-type]
+
+    def deliver_retained(self, effect: DeliverRetained) -> None:
+        flow = effect.reader.sink
+        if isinstance(flow, Outflow):
+            behind = bool(flow.retained)
+            more = flow.offer_retained(self._driver.handing.pieces(effect))
+            if more or (behind and not flow.retained):
+                self._driver.in_next_turn(flow.outbox)

@@ -1,0 +1,165 @@
+"""Descriptors from one shard to another: connections to the shard that their client lives in, and links of the bus.
+
+Each shard has a door, a datagram socket that the supervisor holds open too: what was sent to a shard that has just died
+waits there for its successor. One datagram carries many connections. Knows no packet."""
+
+from __future__ import annotations
+
+import array
+import errno
+import os
+import socket
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+DATAGRAM_BYTES_MAX = 1 << 16
+DESCRIPTORS_MAX = 200  # of one message the kernel takes 253
+RETRY_SECONDS = 0.001
+ANCILLARY_BYTES = socket.CMSG_SPACE(4 * DESCRIPTORS_MAX)
+
+
+class Door(NamedTuple):
+    """inside: where a shard hears; outside: where everybody speaks to it."""
+
+    inside: socket.socket
+    outside: socket.socket
+
+
+def make_doors(count: int) -> list[Door]:
+    doors = [Door(*socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)) for _ in range(count)]
+    for door in doors:
+        door.inside.setblocking(False)
+        door.outside.setblocking(False)
+    return doors
+
+
+class Handed(msgspec.Struct, frozen=True, array_like=True):
+    """A descriptor with what was read from it already, or (`rest`) more of that. kind: "client" or "bus"
+
+    token: of the sender, by which the rest finds its beginning; missing: how many bytes are still to come"""
+
+    kind: str
+    sender: int
+    token: int
+    peer: str
+    data: bytes
+    missing: int
+    rest: bool = False
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[Handed])
+Taken = Callable[[socket.socket, str, bytes], None]
+
+
+class Doors:
+    """One shard's door, and the way to the others'."""
+
+    def __init__(
+        self, doors: list[Door], index: int, later: Callable[[float, Callable[[], None]], None]
+    ) -> None:
+        self._doors, self._index, self._later = doors, index, later
+        self._waiting: list[list[tuple[Handed, int | None]]] = [[] for _ in doors]
+        self._begun: dict[tuple[int, int], tuple[socket.socket, str, bytearray, int]] = {}
+        self._token = 0
+        self._retrying = False
+        self.takers: dict[str, Taken] = {}
+
+    @property
+    def fd(self) -> int:
+        return self._doors[self._index].inside.fileno()
+
+    # Giving
+
+    def give(self, shard: int, kind: str, fd: int, peer: str = "", data: bytes = b"") -> None:
+        """Hand a descriptor over; it is ours no more. It leaves with `flush`."""
+        self._token += 1
+        first, rest = data[: DATAGRAM_BYTES_MAX // 2], data[DATAGRAM_BYTES_MAX // 2 :]
+        waiting = self._waiting[shard]
+        waiting.append((Handed(kind, self._index, self._token, peer, first, len(rest)), fd))
+        for at in range(0, len(rest), DATAGRAM_BYTES_MAX // 2):
+            part = rest[at : at + DATAGRAM_BYTES_MAX // 2]
+            waiting.append((Handed(kind, self._index, self._token, "", part, 0, True), None))
+
+    def flush(self) -> None:
+        """At the end of a turn: send what is to be handed over, as far as the doors take it."""
+        for shard, waiting in enumerate(self._waiting):
+            while waiting:
+                if not self._send(shard, waiting):
+                    self._retry()
+                    break
+
+    def _send(self, shard: int, waiting: list[tuple[Handed, int | None]]) -> bool:
+        count = size = 0
+        for item, _ in waiting:
+            size += len(item.data) + len(item.peer) + 64
+            if count and (size > DATAGRAM_BYTES_MAX or count >= DESCRIPTORS_MAX):
+                break
+            count += 1
+        fds = [fd for _, fd in waiting[:count] if fd is not None]
+        body = _encoder.encode([item for item, _ in waiting[:count]])
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            self._doors[shard].outside.sendmsg([body], ancillary)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError as fault:
+            if fault.errno not in (errno.ENOBUFS, errno.ETOOMANYREFS):  # as good as full
+                raise
+            return False
+        for fd in fds:
+            os.close(fd)
+        del waiting[:count]
+        return True
+
+    def _retry(self) -> None:
+        if not self._retrying:
+            self._retrying = True
+            self._later(RETRY_SECONDS, self._again)
+
+    def _again(self) -> None:
+        self._retrying = False
+        self.flush()
+
+    # Taking
+
+    def hear(self) -> None:
+        """Take what was handed to this shard."""
+        inside = self._doors[self._index].inside
+        while True:
+            try:
+                body, ancillary, _, _ = inside.recvmsg(2 * DATAGRAM_BYTES_MAX, ANCILLARY_BYTES)
+            except BlockingIOError:
+                return
+            fds = array.array("i")
+            for level, kind, data in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+            given = iter(fds)
+            for item in _decoder.decode(body):
+                self._take(item, None if item.rest else next(given, None))
+
+    def _take(self, item: Handed, fd: int | None) -> None:
+        key = (item.sender, item.token)
+        if item.rest:
+            begun = self._begun.get(key)
+            if begun is None:
+                return
+            sock, peer, data, missing = begun
+            data += item.data
+            if missing > len(item.data):
+                self._begun[key] = (sock, peer, data, missing - len(item.data))
+                return
+            del self._begun[key]
+            self.takers[item.kind](sock, peer, bytes(data))
+            return
+        if fd is None:
+            return  # this process is out of descriptors: the kernel closed it
+        sock = socket.socket(fileno=fd)
+        sock.setblocking(False)
+        if item.missing:
+            self._begun[key] = (sock, item.peer, bytearray(item.data), item.missing)
+        else:
+            self.takers[item.kind](sock, item.peer, item.data)

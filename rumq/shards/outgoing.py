@@ -1,0 +1,132 @@
+"""What this shard publishes to a partition of another one: numbered, handed over, and kept until it is committed there.
+
+Topics and publishers have numbers of our own here; the owner gets the names with the first record that uses them, and
+anew when it comes back. Knows no socket: messages are handed to `say`."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from struct import iter_unpack
+
+from commitlog.kernels import rows as kernel
+from rumq.shards.messages import Published
+
+PUBLISHER_WORD = 6
+Say = Callable[..., None]
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Records that were handed over together; `sequence` counts records."""
+
+    sequence: int
+    rows: bytearray
+    frames: bytes
+    count: int
+    flags: int
+    tags: bytes
+
+    @property
+    def bytes(self) -> int:
+        return len(self.rows) + len(self.frames)
+
+
+class Outgoing:
+    """To whoever waits for acknowledgements it looks as a partition does: `next_lsn` counts what was handed over,
+    `committed_lsn` what of it is committed."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.next_lsn = self.committed_lsn = 1
+        self.pending_bytes = 0
+        self.topic_ids: dict[bytes, int] = {}
+        self._topics: list[bytes] = []
+        self._publishers: list[bytes] = [b""]
+        self._publisher_numbers: dict[bytes, int] = {}
+        self.theirs = array("I", [0])  # our publisher number -> the owner's, 0 until it is told
+        self._seen_topics = bytearray()
+        self._seen_publishers = bytearray()
+        self._waiting: deque[Batch] = deque()
+        self.committed_there = 0  # the owner's committed lsn, when it told of `committed_lsn`
+        self._say: Say | None = None
+
+    # Numbers
+
+    def add_topic(self, name: bytes) -> int:
+        number = self.topic_ids[name] = len(self._topics)
+        self._topics.append(name)
+        return number
+
+    def add_publisher(self, client_id: str) -> int:
+        name = client_id.encode()
+        number = self._publisher_numbers.get(name)
+        if number is None:
+            number = self._publisher_numbers[name] = len(self._publishers)
+            self._publishers.append(name)
+            self.theirs.append(0)
+        return number
+
+    def numbered(self, pairs: list[tuple[int, int]]) -> None:
+        """The owner has told its numbers of our publishers."""
+        for ours, theirs in pairs:
+            self.theirs[ours] = theirs
+
+    # Handing over
+
+    def append(self, rows: bytearray, frames: bytes, count: int, flags: int, tags: bytes) -> None:
+        """Hand records over, or keep them until the owner is there."""
+        self.next_lsn += count
+        batch = Batch(self.next_lsn, rows, frames, count, flags, tags)
+        self._waiting.append(batch)
+        self.pending_bytes += batch.bytes
+        if self._say is not None:
+            self._hand_over(batch)
+
+    def _hand_over(self, batch: Batch) -> None:
+        assert self._say is not None
+        for seen, names in ((self._seen_topics, self._topics), (self._seen_publishers, self._publishers)):
+            if len(seen) < len(names):
+                seen.extend(bytes(len(names) - len(seen) + 1024))
+        topics = [(n, self._topics[n]) for n, _ in kernel.first_seen(batch.rows, 0, self._seen_topics)]
+        publishers = [
+            (n, self._publishers[n])
+            for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)
+        ]
+        message = Published(
+            self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows), len(batch.frames)
+        )  # fmt: skip
+        self._say(message, batch.rows, batch.frames, batch.tags)
+
+    def attach(self, say: Say, sequence: int) -> None:
+        """The owner is there, and has everything up to `sequence` in its log: hand over what follows."""
+        self._say = say
+        self._seen_topics, self._seen_publishers = bytearray(), bytearray()
+        self.acknowledged(sequence, self.committed_there)
+        for batch in self._waiting:
+            self._hand_over(batch)
+
+    def detach(self) -> None:
+        """The owner is gone; what it has not acknowledged is kept."""
+        self._say = None
+
+    def acknowledged(self, sequence: int, committed_there: int) -> bool:
+        """Everything up to `sequence` is committed; returns whether that is news."""
+        if committed_there > self.committed_there:
+            self.committed_there = committed_there
+        if sequence <= self.committed_lsn:
+            return False
+        self.committed_lsn = sequence
+        while self._waiting and self._waiting[0].sequence <= sequence:
+            self.pending_bytes -= self._waiting.popleft().bytes
+        return True
+
+    def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
+        """(publisher number, packet id) of every inbound QoS 2 message that is not committed yet."""
+        for batch in self._waiting:
+            if batch.tags:
+                words = memoryview(batch.rows).cast("I")
+                for row, packet_id in iter_unpack("<II", batch.tags):
+                    yield words[row * 8 + PUBLISHER_WORD], packet_id

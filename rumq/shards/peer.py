@@ -1,0 +1,253 @@
+"""One other shard: what we ask of it and hand to it, what it asks of us and hands to us.
+
+Either may die at any time. What it was asked and what it was handed is asked and handed again when it is back; its own
+questions die with it. Knows no client and no socket but the link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from commitlog import Chunk
+from router import commands as c
+from router.subscriber import Subscriber
+from rumq.shards import messages as m
+from rumq.shards.answering import Answering
+from rumq.shards.bus import BusLink
+from rumq.shards.forwarding import Forwarding
+from rumq.shards.incoming import Incoming
+
+if TYPE_CHECKING:
+    from rumq.shards.driver import Driver
+    from rumq.shards.remote import RemotePartition
+
+MARK_SECONDS = 0.05  # marks that nobody waits for are told so often
+CHUNK_QOS = 1
+
+
+class Peer:
+    def __init__(self, driver: Driver, index: int, partitions: list[RemotePartition]) -> None:
+        """partitions: those that the other shard owns"""
+        self._driver = driver
+        self.index = index
+        self.partitions = partitions
+        self.link: BusLink | None = None
+        self.is_known = False  # it has said how far its partitions are
+        self.is_drained = False
+        self._request = 0
+        self._asked: dict[int, tuple[Any, Callable[..., None]]] = {}
+        self._answering = Answering(driver)
+        # What it gets of us.
+        self._subscriber: Subscriber | None = None
+        self._incoming: dict[int, Incoming] = {}
+        self._told: dict[int, tuple[int, int, int]] = {}
+        self._told_needs: dict[int, int] = {}
+        self._wants_marks = False
+        self._next_marks = 0.0
+        self.needs: dict[
+            int, int
+        ] = {}  # partition of ours -> first lsn that a lasting session there has not had
+        self._heard: dict[type, Callable[[Any, memoryview], None]] = {
+            m.Hello: self._hello, m.Begin: self._begin, m.Resume: self._resume, m.Resumed: self._resumed,
+            m.Published: self._published, m.Numbered: self._numbered, m.Mark: self._mark, m.Refusing: self._refusing,
+            m.Want: self._want, m.Wanted: self._answered, m.Unwant: self._unwant, m.Rows: self._rows,
+            m.ReadFrom: self._question, m.FindStart: self._question, m.FindRetained: self._question,
+            m.FindTags: self._question, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
+            m.Needs: self._needs, m.Drained: self._drained,
+        }  # fmt: skip
+
+    # The link
+
+    def linked(self, link: BusLink) -> None:
+        """A connection to the other shard is there; whatever came over an earlier one has been taken."""
+        if self.link is not None:
+            self.link.end()
+        self.link = link
+        self.is_drained = False
+        driver = self._driver
+        own = {p.index: (p.first_lsn, driver.shard.feeds[p.index].live_mark) for p in driver.store.own}
+        link.say(m.Hello(driver.index, driver.incarnation, own))
+
+    def heard(self, message: Any, raw: memoryview) -> None:
+        self._heard[type(message)](message, raw)
+
+    def lost(self, why: str) -> None:
+        self.link = None
+        if self._subscriber is not None:
+            self._driver.commands.append(c.End(self._subscriber, []))
+            self._subscriber = None
+        self._incoming.clear()
+        self._told.clear()
+        self.needs.clear()
+        for partition in self.partitions:
+            partition.outgoing.detach()
+        self._driver.peers.lost(self, why)
+
+    def drained(self) -> None:
+        """The bus has room again."""
+        if self._subscriber is not None:
+            self._driver.commands.append(c.Ready(self._subscriber))
+
+    def _hello(self, message: m.Hello, _: memoryview) -> None:
+        link, driver = self.link, self._driver
+        assert link is not None
+        self._incoming = {
+            p.index: Incoming(p, message.incarnation, partial(driver.numbering.number, p)) for p in driver.store.own
+        }
+        for partition in self.partitions:
+            first_lsn, next_lsn = message.partitions[partition.index]
+            driver.peers.stands(partition, first_lsn, next_lsn)
+            outgoing = partition.outgoing
+            if outgoing.pending_bytes:
+                link.say(m.Resume(partition.index, outgoing.committed_there))
+            else:
+                outgoing.attach(link.say, outgoing.committed_lsn)
+        self.is_known = True
+        for question, _done in list(self._asked.values()):
+            link.say(question)
+        if driver.peers.has_begun:
+            self.begin()
+        driver.peers.known(self)
+
+    def begin(self) -> None:
+        """Have it send what is wanted here, from where we stand."""
+        if self.link is not None:
+            feeds = self._driver.shard.feeds
+            cursors = {p.index: feeds[p.index].live_mark for p in self.partitions}
+            self.link.say(m.Begin(list(self._driver.shard.groups.here), cursors))
+
+    def _begin(self, message: m.Begin, _: memoryview) -> None:
+        assert self.link is not None
+        driver = self._driver
+        self._subscriber = Subscriber(f"shard {self.index}", None, is_shard=True)
+        own = [p.index for p in driver.store.own]
+        sink = Forwarding(self.link, driver.shard.feeds, driver.commands)
+        driver.commands.append(c.Attach(self._subscriber, sink))
+        driver.commands.append(c.Interest(self._subscriber, message.filters, own, message.cursors))
+        for index, (full, why) in driver.refusing.reasons().items():
+            self.link.say(m.Refusing(index, full, why))
+
+    # Publishing
+
+    def _resume(self, message: m.Resume, _: memoryview) -> None:
+        self._answering.resume(self, self._incoming[message.partition]._source, message)
+
+    def _resumed(self, message: m.Resumed, _: memoryview) -> None:
+        assert self.link is not None
+        outgoing = self._driver.store.partitions[message.partition].outgoing
+        outgoing.attach(self.link.say, max(message.sequence, outgoing.committed_lsn))
+        self._driver.writing.released(message.partition)
+
+    def _published(self, message: m.Published, raw: memoryview) -> None:
+        assert self.link is not None
+        command = self._incoming[message.partition].take(message, raw, self.link.say)
+        self._driver.commands.append(command)
+        if command.flags & CHUNK_QOS:
+            self._driver.writing.urgent(message.partition)
+
+    def _numbered(self, message: m.Numbered, _: memoryview) -> None:
+        self._driver.store.partitions[message.partition].outgoing.numbered(message.publishers)
+
+    def _refusing(self, message: m.Refusing, _: memoryview) -> None:
+        self._driver.refusing.elsewhere(message.partition, message.full, message.why)
+
+    # Marks
+
+    def end_turn(self, monotonic: float) -> None:
+        """Tell how far our partitions have come: at once if somebody waits for it."""
+        if self.link is None or not self._incoming:
+            return
+        soon = monotonic < self._next_marks
+        if not soon:
+            self._next_marks = monotonic + MARK_SECONDS
+        reader = self._subscriber.main if self._subscriber is not None else None
+        for index, incoming in self._incoming.items():
+            incoming.placed()
+            feed = self._driver.shard.feeds[index]
+            committed = feed.partition.committed_lsn
+            told = self._told.get(index, (0, 0, 0))
+            sequence = incoming.committed()
+            if sequence == told[0] and (soon and not (self._wants_marks and committed != told[1])):
+                continue
+            live = feed.live_mark if reader is not None and reader.is_live(index) else 0
+            now = (sequence, feed.commit_mark, live)
+            if now != told:
+                self._told[index] = now
+                self.link.say(m.Mark(index, sequence, live, feed.commit_mark, feed.partition.first_lsn))
+
+    def _mark(self, message: m.Mark, _: memoryview) -> None:
+        driver = self._driver
+        partition = driver.store.partitions[message.partition]
+        partition.first_lsn = message.first_lsn
+        if partition.outgoing.acknowledged(message.sequence, message.committed_lsn):
+            driver.writing.released(message.partition)
+        driver.commands.append(c.Moved(message.partition, message.live_lsn, message.committed_lsn))
+
+    # What it wants of us
+
+    def _want(self, message: m.Want, _: memoryview) -> None:
+        driver = self._driver
+        self._wants_marks |= message.marks
+        if self._subscriber is not None and self.link is not None:
+            driver.commands.append(c.Interest(self._subscriber, message.filters, []))
+            driver.after_step(self._confirm(self.link, message.request))
+
+    def _confirm(self, link: BusLink, request: int) -> Callable[[], None]:
+        def confirm() -> None:
+            self._next_marks = 0.0
+            self.end_turn(self._driver.monotonic)  # what is live below is said before
+            link.say(m.Wanted(request))
+
+        return confirm
+
+    def _unwant(self, message: m.Unwant, _: memoryview) -> None:
+        if self._subscriber is not None:
+            self._driver.commands.append(c.NoInterest(self._subscriber, message.filters))
+
+    def _rows(self, message: m.Rows, raw: memoryview) -> None:
+        partition = self._driver.store.partitions[message.partition]
+        partition.name_topics(message.topics)
+        rows, frames = bytes(raw[: message.rows_len]), bytes(raw[message.rows_len :])
+        chunk = Chunk(message.base_lsn, message.count, message.base_ts, message.flags, rows, frames)
+        self._driver.commands.append(c.Arrived(message.partition, chunk))
+
+    # Questions
+
+    def ask(self, make: Callable[[int], Any], done: Callable[..., None]) -> int:
+        """Ask; `done(answer, raw)` when it answers, be it after its next start."""
+        self._request += 1
+        question = make(self._request)
+        self._asked[self._request] = (question, done)
+        if self.link is not None and self.is_known:
+            self.link.say(question)
+        return self._request
+
+    def _answered(self, message: Any, raw: memoryview) -> None:
+        asked = self._asked.get(message.request)
+        if asked is not None:
+            if not getattr(message, "more", False):
+                del self._asked[message.request]
+            asked[1](message, raw)
+
+    def _question(self, message: Any, _: memoryview) -> None:
+        assert self.link is not None
+        self._answering.answer(self, self.link, message)
+
+    # Retention and the end
+
+    def tell_needs(self, needs: dict[int, int]) -> None:
+        mine = {p.index: needs[p.index] for p in self.partitions if p.index in needs}
+        if self.link is not None and mine != self._told_needs:
+            self._told_needs = mine
+            self.link.say(m.Needs(mine))
+
+    def _needs(self, message: m.Needs, _: memoryview) -> None:
+        self.needs = message.lsns
+
+    def _drained(self, message: m.Drained, _: memoryview) -> None:
+        self.is_drained = True
+
+    @property
+    def unacknowledged_bytes(self) -> int:
+        return sum(partition.outgoing.pending_bytes for partition in self.partitions)
