@@ -91,7 +91,9 @@ class Subscribing:
 
     def retained_found(self, reader: Reader, subscription: Subscription, messages: list[Retained]) -> None:
         """What the owners of other partitions had retained, if the subscription still is there."""
-        if reader.sink is not None and subscription in reader.group.subscriptions_of(subscription.topic_filter):
+        if reader.sink is not None and subscription in reader.group.subscriptions_of(
+            subscription.topic_filter
+        ):
             self.delivery.effects.append(DeliverRetained(reader, Given(messages), merge([subscription])))
 
     # Other shards
@@ -104,7 +106,9 @@ class Subscribing:
         reader = subscriber.main
         if reader is None:
             group = self.grouping.private(Wants(frozenset(), False, subscriber.key, is_shard=True), wanted)
-            reader = subscriber.main = Reader(0, group, [feed.live_mark for feed in self.feeds], subscriber.key)
+            reader = subscriber.main = Reader(
+                0, group, [feed.live_mark for feed in self.feeds], subscriber.key
+            )
             reader.sink = subscriber.sink
             reader.waiting = (1 << len(self.feeds)) - 1
             for index in own:

@@ -155,11 +155,6 @@ def test_a_time_limit_is_a_finite_number(raw: str) -> None:
     assert len(refusals(None, None, set_("listener.connect_seconds_max", raw))) == 1
 
 
-def test_more_than_one_shard_is_refused_plainly() -> None:
-    [fault] = refusals(None, None, Flag("shards.count", "4", "--shards"))
-    assert fault.startswith("--shards: shards.count = 4: expected 1: ") and "not built yet" in fault
-
-
 @pytest.mark.parametrize("content", [b"[log", b"\xff\xfe", b"a = 1\na = 2", None])
 def test_a_file_that_cannot_be_read_is_named(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rumq.shards.peer import Peer
 
 READ_BYTES = 1 << 20
-RETAINED_BYTES = 1 << 18  # in one answer
+RETAINED_A_PIECE = 256
+BUSY_SECONDS = 0.002  # the bus is full: look again after that
 CHUNK_QOS = 1
 PUBLISHER_WORD = 6
 
@@ -93,25 +94,29 @@ class Answering:
         driver.reader.submit(find, done)
 
     def _find_retained(self, peer: Peer, link: BusLink, question: m.FindRetained) -> None:
-        messages = [
-            message
-            for message in self._driver.shard.retained.find(question.topic_filter)
-            if message.lsn < question.below.get(message.partition, 0)
-        ]
-        self._send_found(link, question.request, {}, messages, "")
+        """Some in each turn: a filter may match a million."""
+        driver = self._driver
+        below = [question.below.get(feed.index, 0) for feed in driver.shard.feeds]
+        search = driver.shard.retained.search(question.topic_filter, below)
+
+        def go_on() -> None:
+            if link.closed:
+                return
+            if link.transport.room > 0:
+                messages = search.take()
+                if messages or search.over:
+                    link.say(m.Found(question.request, {}, items_of(messages), more=not search.over))
+            if not search.over:
+                driver.later(0.0 if link.transport.room > 0 else BUSY_SECONDS, go_on)
+
+        go_on()
 
     def _send_found(
         self, link: BusLink, request: int, lsns: dict[int, int], retained: list[Retained], fault: str
     ) -> None:
-        items: list[m.RetainedItem] = []
-        size = 0
-        for r in retained:
-            if size > RETAINED_BYTES:
-                link.say(m.Found(request, lsns, items, more=True))
-                items, size = [], 0
-            items.append(m.RetainedItem(r.topic, r.partition, r.lsn, r.base_ts, bytes(r.row), bytes(r.frame)))
-            size += len(r.frame) + len(r.topic) + 64
-        link.say(m.Found(request, lsns, items, fault=fault))
+        for at in range(0, len(retained), RETAINED_A_PIECE):
+            link.say(m.Found(request, {}, items_of(retained[at : at + RETAINED_A_PIECE]), more=True))
+        link.say(m.Found(request, lsns, [], fault=fault))
 
     # What the other shard lost
 
@@ -165,6 +170,12 @@ class Answering:
                 link.say(m.Resumed(question.partition, sequence or 0))
 
         driver.reader.submit(search, done)
+
+
+def items_of(messages: list[Retained]) -> list[m.RetainedItem]:
+    return [
+        m.RetainedItem(r.topic, r.partition, r.lsn, r.base_ts, bytes(r.row), bytes(r.frame)) for r in messages
+    ]
 
 
 def named(partition: Any, rows: Any, seen: bytearray) -> m.Names:

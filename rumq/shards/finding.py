@@ -78,7 +78,9 @@ class AsOf:
         self._searches = [(p.index, p.flagged(CHUNK_RETAIN), p.topic_names) for p in partitions]
         first = {p.index: p.first_lsn for p in partitions}
         self._older = (
-            [m for m in now.find(topic_filter) if m.lsn < first.get(m.partition, 0)] if any(first.values()) else []
+            [m for m in now.find(topic_filter) if m.lsn < first.get(m.partition, 0)]
+            if any(first.values())
+            else []
         )
 
     def run(self, lsns: dict[int, int]) -> list[Retained]:

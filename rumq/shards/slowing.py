@@ -29,9 +29,10 @@ class Slowing:
                 behind |= bit
         if behind != self.behind:
             self.behind, before = behind, self.behind
-            if not before or not behind:
-                name = "publish.slowed" if behind else "publish.resumed"
-                self._event(name, pending_bytes=self._writing.pending_bytes)
+            if not before:
+                self._event("publish.slowed", pending_bytes=self._writing.pending_bytes)
+            elif not behind:
+                self._event("publish.resumed", pending_bytes=self._writing.pending_bytes)
         if self._slowed and any(not parts & behind for _, parts in self._slowed):
             slowed, self._slowed = self._slowed, []
             for link, parts in slowed:
