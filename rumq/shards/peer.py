@@ -93,7 +93,8 @@ class Peer:
         link, driver = self.link, self._driver
         assert link is not None
         self._incoming = {
-            p.index: Incoming(p, message.incarnation, partial(driver.numbering.number, p)) for p in driver.store.own
+            p.index: Incoming(p, message.incarnation, partial(driver.numbering.number, p))
+            for p in driver.store.own
         }
         for partition in self.partitions:
             first_lsn, next_lsn = message.partitions[partition.index]
