@@ -1,0 +1,38 @@
+"""What is written down of sessions is never ahead of the log that it speaks of."""
+
+import pytest
+
+from commitlog.simulated import SimulatedFiles
+from tests.commitlog.records import everything
+from tests.conformance import wire
+from tests.conformance.wire import Kind, Prop
+from tests.faults.shard import Client, Shard
+
+LASTING = {"clean": False, "properties": [(Prop.SESSION_EXPIRY, 3600)]}
+
+
+def test_a_packet_id_is_not_written_down_before_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A QoS 2 message that was not stored must be taken when its client sends it again after a crash."""
+    files = SimulatedFiles()
+    shard = Shard(files)
+    client = Client(shard, "c", 5, **LASTING)
+    client.say(wire.publish("t", b"first", 1, 1))
+    # The writer is busy with an earlier group of the partition, while a tide is due.
+    monkeypatch.setattr(shard.store.partitions[1], "take_group", lambda: None)
+    driver = shard.driver
+    shard.monotonic += 2.0
+    packet = wire.publish("t", b"second", 2, 7)
+    driver.begin_turn()
+    assert client.link.receive(packet, 0, len(packet)) == len(packet)
+    driver.end_turn()
+    driver.writer.stop()
+    driver.reader.stop()
+
+    again = Shard(files.after_kill(), seed=1)
+    stored = [seen.payload for seen in everything(again.store.partitions[1])[0]]
+    assert stored == [b"first"], "the crash came between the two"
+    client = Client(again, "c", 5, **LASTING)
+    client.say(wire.publish("t", b"second", 2, 7, dup=True))
+    assert [(packet.kind, packet.packet_id) for packet in client.take()] == [(Kind.PUBREC, 7)]
+    assert [seen.payload for seen in everything(again.store.partitions[1])[0]] == [b"first", b"second"]
+    again.end()
