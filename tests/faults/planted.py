@@ -212,6 +212,14 @@ PLANTED = [
         "        if edit is not None:",
         MUTATED,
     ),
+    # Sessions
+    Planted(
+        "a packet id is written down before its message",
+        "rumq/shards/keeping.py",
+        "            without = unsafe_of(session, unsafe)\n",
+        "            without = set()\n",
+        "tests/shards/test_keeping.py",
+    ),
     # Clocks
     Planted(
         "the governor believes any clock",
