@@ -162,11 +162,24 @@ def encode_aux(
     sources: bytes = b"",
 ) -> bytes:
     """topics: (topic id, first offset, name); publishers: (number, client id); tags: 8, sources: 16 bytes each."""
-    out = bytearray()
+    packed = []
     for at in range(0, len(topics), ITEMS_MAX):
         some = topics[at : at + ITEMS_MAX]
         items = b"".join(struct.pack("<IQH", i, offset, len(name)) + name for i, offset, name in some)
-        out += entry_head(TOPICS, len(some), items) + items
+        packed.append((len(some), items))
+    return encode_packed(packed, publishers, tags, sources)
+
+
+def encode_packed(
+    topics: list[tuple[int, bytes]],
+    publishers: list[tuple[int, bytes]],
+    tags: bytes,
+    sources: bytes = b"",
+) -> bytes:
+    """topics: number of items and items of each entry; the others as for `encode_aux`."""
+    out = bytearray()
+    for count, items in topics:
+        out += entry_head(TOPICS, count, items) + items
     for at in range(0, len(publishers), ITEMS_MAX):
         people = publishers[at : at + ITEMS_MAX]
         items = b"".join(struct.pack("<IH", number, len(name)) + name for number, name in people)

@@ -13,7 +13,9 @@ from zlib import crc32
 
 from commitlog.chunk import NUMBER_MAX
 from commitlog.files import Files, replace_file, whole_file
-from commitlog.index import Index
+from commitlog.index import NAMES_A_PIECE, Index
+from commitlog.kernels import topics as kernel
+from commitlog.topic_table import topic_table
 
 SNAPSHOT = "topics.snap"
 MAGIC = b"RUMQTOP1"
@@ -32,8 +34,14 @@ class Snapshot(NamedTuple):
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
-    topics = zip(snapshot.topics, snapshot.offsets, strict=True)
-    body = b"".join(struct.pack("<QH", offset, len(name)) + name for name, offset in topics)
+    count = len(snapshot.topics)
+    if count != len(snapshot.offsets):
+        raise ValueError(f"{count} topics with {len(snapshot.offsets)} offsets")
+    # A piece at a time: a kernel lets no other thread run.
+    body = b"".join(
+        kernel.offsets_and_names(snapshot.offsets, snapshot.topics, at, min(at + NAMES_A_PIECE, count))
+        for at in range(0, count, NAMES_A_PIECE)
+    )
     body += b"".join(struct.pack("<H", len(name)) + name for name in snapshot.publishers)
     raw = HEAD.pack(MAGIC, snapshot.lsn, len(snapshot.topics), len(snapshot.publishers)) + body
     return raw + crc32(raw).to_bytes(4, "little")
@@ -66,6 +74,14 @@ def maybe_snapshot(files: Files, directory: str) -> Snapshot | None:
     return decode_snapshot(whole_file(files, path)) if files.exists(path) else None
 
 
+def take_offsets(index: Index, offsets: array[int]) -> None:
+    """Raise the next offset of each topic to what follows its rows in a segment; makes room for all of them."""
+    table = topic_table(index.topics)
+    if table.highest >= len(offsets):
+        offsets.frombytes(bytes(8 * (table.highest + 1 - len(offsets))))
+    kernel.raise_offsets(table.packed, offsets)
+
+
 class Dictionary:
     """What the next snapshot says. topics, publishers: the partition's own lists, which only grow."""
 
@@ -88,10 +104,7 @@ class Dictionary:
 
         One that comes before another does not count until that one has come: its topics are nowhere else."""
         with self._lock:
-            for topic_id, rows in index.topics.items():
-                if topic_id >= len(self._offsets):
-                    self._offsets.frombytes(bytes(8 * (topic_id + 1 - len(self._offsets))))
-                self._offsets[topic_id] = max(self._offsets[topic_id], rows.following)
+            take_offsets(index, self._offsets)
             self._publishers_end = max(self._publishers_end, 1 + max(index.publishers, default=0))
             self._taken[base_lsn] = max(end_lsn, self._taken.get(base_lsn, 0))
             for base in sorted(self._taken):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -15,37 +16,33 @@ from commitlog.chunk import HEADER_BYTES, NUMBER_MAX, decode_aux, named
 from commitlog.errors import Damaged
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
+from commitlog.kernels import topics as topics_kernel
 from commitlog.naming import name_from_frames
 from commitlog.segment import HOLDS_RECORDS, Place, chunks_through, opening, place_of, read_aux
+from commitlog.topic_table import TOPIC, TopicRows, TopicTable, topic_table
 
 MAGIC = b"RUMQIDX1"
 HEAD = struct.Struct("<8sQQ5I5III")
 PLACE = struct.Struct("<QQQIIII")
-TOPIC = struct.Struct("<IIQQII")
 NAME = struct.Struct("<IH")
 ROWS_MAX = 1 << 32
+NAMES_A_PIECE = 8192
 NUMBERS_MAX = 1 << 26  # topics and publishers are numbered densely: what is above was never given out
 ITEM_BYTES = (PLACE.size, TOPIC.size, 4, 1, 1)  # of each section
 
 
-class TopicRows(NamedTuple):
-    """The rows of one topic. first, following: its first offset here, and the one after its last; start: in `rows`."""
-
-    records: int
-    first: int
-    following: int
-    start: int
-
-
 class Index:
-    """places: every chunk; topics: id -> its rows; rows: their numbers from the base lsn, topic by topic."""
+    """places: every chunk; topics: id -> its rows; rows: their numbers from the base lsn, topic by topic.
 
-    __slots__ = ("names", "places", "publishers", "rows", "topics")
+    names: of the topics; known: the list of all names, if whoever made the index has it: then `names` is empty"""
 
-    def __init__(self) -> None:
+    __slots__ = ("known", "names", "places", "publishers", "rows", "topics")
+
+    def __init__(self, known: list[bytes] | None = None) -> None:
         self.places: list[Place] = []
-        self.topics: dict[int, TopicRows] = {}
+        self.topics: Mapping[int, TopicRows] = TopicTable()
         self.names: dict[int, bytes] = {}
+        self.known = known
         self.publishers: dict[int, bytes] = {}
         self.rows: array[int] = array("I")
 
@@ -55,11 +52,12 @@ class Draft:
 
     __slots__ = ("_columns", "_first", "_following", "_seen", "index")
 
-    def __init__(self) -> None:
-        self.index = Index()
+    def __init__(self, known: list[bytes] | None = None) -> None:
+        """known: as of `Index`"""
+        self.index = Index(known)
         self._columns: list[tuple[int, bytes]] = []
         self._seen = bytearray(1024)
-        self._first: dict[int, int] = {}
+        self._first: array[int] = array("Q", bytes(8 * 1024))
         self._following: array[int] = array("Q", bytes(8 * 1024))
 
     def add(
@@ -77,8 +75,9 @@ class Draft:
         if highest >= len(self._seen):
             more = highest + 1024 - len(self._seen)
             self._seen.extend(bytes(more))
+            self._first.frombytes(bytes(8 * more))
             self._following.frombytes(bytes(8 * more))
-        self._first.update(kernel.first_seen(rows, 0, self._seen))
+        topics_kernel.first_offsets(rows, self._seen, self._first)
         kernel.follow(rows, self._following)
         self._columns.append((place.base_lsn - base_lsn, column))
 
@@ -97,14 +96,10 @@ class Draft:
         for _, column in self._columns:
             kernel.count_topics(column, counts)
         starts = array("I", bytes(4 * len(counts)))
-        total = 0
-        for topic_id in sorted(self._first):
-            starts[topic_id] = total
-            index.topics[topic_id] = TopicRows(
-                counts[topic_id], self._first[topic_id], self._following[topic_id], total
-            )
-            total += counts[topic_id]
-        index.rows = array("I", bytes(4 * total))
+        index.topics = TopicTable(
+            topics_kernel.table(self._seen, counts, self._first, self._following, starts)
+        )
+        index.rows = array("I", bytes(sum(len(column) for _, column in self._columns)))
         for first_row, column in self._columns:
             kernel.place_rows(column, first_row, starts, index.rows)
         return index
@@ -153,10 +148,16 @@ class Head(NamedTuple):
 
 def encode_index(index: Index, end_lsn: int, stop: int) -> bytes:
     places = b"".join(PLACE.pack(*place) for place in index.places)
-    topics = b"".join(
-        TOPIC.pack(i, t.records, t.first, t.following, t.start, 0) for i, t in sorted(index.topics.items())
-    )
-    names = b"".join(NAME.pack(i, len(name)) + name for i, name in sorted(index.names.items()))
+    topics = topic_table(index.topics).packed
+    if index.known is not None:
+        # A piece at a time: a kernel lets no other thread run.
+        count = len(index.topics)
+        names = b"".join(
+            topics_kernel.names_of(topics, at, min(at + NAMES_A_PIECE, count), index.known)
+            for at in range(0, count, NAMES_A_PIECE)
+        )
+    else:
+        names = b"".join(NAME.pack(i, len(name)) + name for i, name in sorted(index.names.items()))
     publishers = b"".join(NAME.pack(n, len(name)) + name for n, name in sorted(index.publishers.items()))
     sections = [places, topics, index.rows.tobytes(), names, publishers]
     head = HEAD.pack(MAGIC, end_lsn, stop, *map(len, sections), *map(crc32, sections), 0, 0)[:-4]
@@ -184,12 +185,13 @@ def decode_index(raw: bytes, path: str, end_lsn: int, stop: int) -> Index:
         sections.append(checked(raw[at : at + size], head, number, path))
     index = Index()
     index.places = places_in(sections[0], path)
-    for topic_id, *fields, _ in TOPIC.iter_unpack(sections[1]):
-        index.topics[topic_id] = TopicRows(*fields)
+    if not topics_kernel.in_order(sections[1]):
+        raise Damaged(path, "the topics of the index are not in order")
+    topics = index.topics = TopicTable(sections[1])
     index.rows.frombytes(sections[2])
     index.names = {numbers[0]: name for numbers, name in named(NAME, sections[3])}
     index.publishers = {numbers[0]: name for numbers, name in named(NAME, sections[4])}
-    if max((*index.topics, *index.names, *index.publishers), default=0) >= NUMBERS_MAX:
+    if max((topics.highest, *index.names, *index.publishers)) >= NUMBERS_MAX:
         raise Damaged(path, "the index has numbers that were never given out")
     return index
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from commitlog.chunk import Gap
-from commitlog.dictionary import maybe_snapshot
+from commitlog.dictionary import maybe_snapshot, take_offsets
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
 from commitlog.governor import Jump, caught_up
@@ -165,14 +165,12 @@ def lose(found: Recovered, gap: Gap) -> None:
 def take_index(index: Index, found: Recovered) -> None:
     """Carry the dictionaries and the next offset of each topic on."""
     names, offsets = found.topic_names, found.next_offsets
-    for topic_id in (*index.names, *index.topics):
-        while len(names) <= topic_id:
-            names.append(b"")
-            offsets.append(0)
+    take_offsets(index, offsets)
+    more = max(len(offsets), 1 + max(index.names, default=-1))
+    offsets.frombytes(bytes(8 * (more - len(offsets))))
+    names.extend([b""] * (more - len(names)))
     for topic_id, name in index.names.items():
         names[topic_id] = name
-    for topic_id, rows in index.topics.items():
-        offsets[topic_id] = max(offsets[topic_id], rows.following)
     for number, name in index.publishers.items():
         while len(found.publishers) <= number:
             found.publishers.append(b"")

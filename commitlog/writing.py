@@ -14,12 +14,13 @@ from commitlog.chunk import (
     DATA,
     FLAG_TOPICS,
     HEADER_BYTES,
+    ITEMS_MAX,
     MARK,
     SEAL,
     SYNC_ALIGN,
     Chunk,
-    encode_aux,
     encode_header,
+    encode_packed,
     last_of_each,
     padded,
 )
@@ -27,6 +28,7 @@ from commitlog.files import Files
 from commitlog.governor import Jump
 from commitlog.index import Draft
 from commitlog.kernels import rows as kernel
+from commitlog.kernels import topics as topics_kernel
 from commitlog.manifest import Manifest, clock_edit
 from commitlog.segment import SEGMENT_HEADER_BYTES, Place, SegmentHeader, encode_segment_header
 
@@ -86,7 +88,7 @@ class SegmentWriter:
         self._draft = Draft()
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
-        self._told_topics: list[tuple[int, int, bytes]] = []
+        self._told_topics: list[tuple[int, bytes]] = []  # as entries of aux
         self._told_publishers: list[tuple[int, bytes]] = []
         self._owed: list[dict[str, Any]] = []
         self._is_known = False  # the manifest may have an `open` of the active segment
@@ -132,7 +134,7 @@ class SegmentWriter:
             self.discard()
             raise
         self._salt, self._chain = salt, 0
-        self._base_lsn, self._draft = base_lsn, Draft()
+        self._base_lsn, self._draft = base_lsn, Draft(self._names.topics)
         self._seen_topics = bytearray(len(self._names.topics) + 1024)
         self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
         self._told_topics, self._told_publishers = [], []
@@ -250,7 +252,7 @@ class SegmentWriter:
         publishers = self._new_publishers(rows)
         sources = last_of_each(b"".join([chunk.sources for chunk in chunks]))
         # Told twice, in two chunks: so no name is lost with the chunk that used it first.
-        aux = encode_aux(self._told_topics + topics, self._told_publishers + publishers, tags, sources)
+        aux = encode_packed(self._told_topics + topics, self._told_publishers + publishers, tags, sources)
         self._told_topics, self._told_publishers = topics, publishers
         if topics:
             flags |= FLAG_TOPICS
@@ -269,7 +271,7 @@ class SegmentWriter:
         buffer[size:total] = bytes(total - size)
         with memoryview(buffer) as view, view[:total] as whole:
             self._write(whole, direct=direct)
-            self._draft.add(place, self._base_lsn, whole[HEADER_BYTES:rows_end], topics, publishers)
+            self._draft.add(place, self._base_lsn, whole[HEADER_BYTES:rows_end], [], publishers)
         self._chain = crc
         if len(buffer) > BUFFER_KEPT_MAX:
             self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
@@ -288,13 +290,11 @@ class SegmentWriter:
             self._buffer = larger
         return self._buffer
 
-    def _new_topics(self, rows: Any) -> list[tuple[int, int, bytes]]:
+    def _new_topics(self, rows: Any) -> list[tuple[int, bytes]]:
         names = self._names.topics
         grow(self._seen_topics, len(names))
-        return [
-            (number, offset, names[number])
-            for number, offset in kernel.first_seen(rows, 0, self._seen_topics)
-        ]
+        found: list[tuple[int, bytes]] = topics_kernel.told(rows, self._seen_topics, names, ITEMS_MAX)
+        return found
 
     def _new_publishers(self, rows: Any) -> list[tuple[int, bytes]]:
         names = self._names.publishers

@@ -21,9 +21,10 @@ from commitlog.chunk import (
 )
 from commitlog.dictionary import Snapshot, decode_snapshot, encode_snapshot
 from commitlog.errors import Damaged
-from commitlog.index import NUMBERS_MAX, Index, TopicRows, decode_index, encode_index
+from commitlog.index import NUMBERS_MAX, Index, decode_index, encode_index
 from commitlog.manifest import bad_lines, decode_edits, encode_edit
 from commitlog.segment import Place, SegmentHeader, decode_segment_header, encode_segment_header
+from commitlog.topic_table import TopicRows
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 U62 = st.integers(0, NUMBER_MAX - 1)  # lsns and times
