@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from rumq.mqtt.kernels.ingest import Batch
+from rumq.mqtt.kernels.topics import TopicTable
 from rumq.session.journal import Journal
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
@@ -25,7 +26,7 @@ class House(Protocol):
     registry: Registry
     ledger: Ledger
     batches: list[Batch]
-    topics: dict[bytes, int]
+    topics: TopicTable
     commands: list[Any]
     watch: Any
     journal: Journal

@@ -5,12 +5,14 @@ A topic costs memory for as long as the log knows its name, and anybody who may 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.reasons import Reason
 
 
@@ -20,7 +22,7 @@ class Topics:
     def __init__(self, store: Any, event: Callable[..., None]) -> None:
         self._store = store
         self._event = event
-        self.known: dict[bytes, int] = {}
+        self.known = TopicTable(int.from_bytes(os.urandom(8), "little"))
         self._counts: Counter[str] = Counter()  # of each stream
         self.refused: Counter[str] = Counter()  # messages, of each stream
         for partition in store.partitions:

@@ -13,6 +13,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest as installed
+from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.packets import Puback, Publish, Pubrel
 from tests.kernel_forms import as_python
 
@@ -43,7 +44,7 @@ class Cutter:
         self.wire = kernel.Wire(version == 5, 1 << 20, 1000, 8)
         self.wire.publishers = [1]
         self.batch = kernel.Batch()
-        self.topics: dict[bytes, int] = {}
+        self.topics = TopicTable(7)
         self.acks = b""
 
     def cut(self, data: bytes) -> int:

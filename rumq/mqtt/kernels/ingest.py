@@ -10,11 +10,13 @@ Knows no socket, no log, no subscriber. Every length that came from the network 
 
 import cython
 
+from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.kernels.window import Window
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcmp, memcpy
+    from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
     from cython.cimports.rumq.mqtt.kernels.window import Window
 
 # Why a walk stopped: `Wire.stop`.
@@ -207,6 +209,16 @@ def same(
 
 @cython.cfunc
 @cython.inline
+def same_here(
+    a: cython.const[cython.uchar][::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t, n: cython.Py_ssize_t
+) -> cython.bint:
+    if cython.compiled:
+        return n == 0 or memcmp(cython.address(a[i]), cython.address(a[j]), n) == 0
+    return a[i : i + n] == a[j : j + n]
+
+
+@cython.cfunc
+@cython.inline
 def copy(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
@@ -385,14 +397,15 @@ def walk_properties(
 
 
 def cut(
-    wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cython.Py_ssize_t, topics: dict
+    wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cython.Py_ssize_t, topics: object
 ) -> int:
     """Walk whole packets of `data[pos:end]`; returns the position of the first one not taken.
 
     wire:    the connection; its `stop` says why the walk ended, its `acks` grow
     batches: a Batch a partition, which grow
-    topics:  topic as bytes -> partition << 32 | topic id
+    topics:  topic as bytes -> partition << 32 | topic id; a TopicTable, or a dictionary
     """
+    table: TopicTable = topics if cython.compiled and isinstance(topics, TopicTable) else None
     buf: cython.const[cython.uchar][::1] = data
     batch: Batch = None
     found: Found = None
@@ -400,6 +413,7 @@ def cut(
     frames: cython.uchar[::1] = None
     last: cython.const[cython.uchar][::1] = None
     last_len: cython.Py_ssize_t = -1
+    last_at: cython.Py_ssize_t = -1  # where the last topic stands in `buf`; -1: it is `last`
     value: cython.longlong = 0
     key: object
     known: object
@@ -582,9 +596,23 @@ def cut(
                 wire.stop = TOPIC
                 break
             value = known
-            last_len = -1
+            last_len = last_at = -1
             wire.last_key = None
-        elif topic_len != last_len or not same(buf, topic_at, last, topic_len):
+        elif topic_len == last_len and (
+            same_here(buf, topic_at, last_at, topic_len)
+            if last_at >= 0
+            else same(buf, topic_at, last, topic_len)
+        ):
+            pass
+        elif table is not None:
+            if not table.look(cython.address(buf[topic_at]), topic_len):
+                wire.topic = cut_bytes(buf, topic_at, topic_len)
+                wire.stop = TOPIC
+                break
+            value = table.found
+            last_at = topic_at
+            last_len = topic_len
+        else:
             key = cut_bytes(buf, topic_at, topic_len)
             known = topics.get(key)
             if known is None:
@@ -737,6 +765,9 @@ def cut(
         batch.count += 1
         wire.published += 1
         pos = stop
+    if last_at >= 0:
+        wire.last_key = cut_bytes(buf, last_at, last_len)
+        wire.last_value = value
     if batch is not None:
         if run_at >= 0:
             copy(frames, out, buf, run_at, pos - run_at)
