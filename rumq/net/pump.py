@@ -8,7 +8,6 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -39,8 +38,9 @@ class Turns(Protocol):
 class Pump:
     """One epoll set and everything in it."""
 
-    def __init__(self, turns: Turns, *, coalesce_seconds: float = 0.0) -> None:
-        """coalesce_seconds: how long to gather when many clients send a little each; 0 never"""
+    def __init__(self, turns: Turns, *, coalesce_seconds: float = 0.0, read_bytes: int = READ_BYTES) -> None:
+        """coalesce_seconds: how long to gather when many clients send a little each; 0 never
+        read_bytes: how much of one connection at most in one turn"""
         self._turns = turns
         self._coalesce_seconds = coalesce_seconds
         self._last_fds: list[int] = []
@@ -49,9 +49,9 @@ class Pump:
         self._epoll = select.epoll()
         self.connections: dict[int, Connection] = {}
         self._others: dict[int, Callable[[], None]] = {}
-        self._again: deque[Connection] = deque()  # had more to read than their piece
+        self._again: dict[Connection, None] = {}  # had more to read than their piece
         self.dirty: list[Connection] = []
-        self._buffer = bytearray(READ_BYTES)
+        self._buffer = bytearray(read_bytes)
         self._view = memoryview(self._buffer)
 
     # Membership
@@ -95,13 +95,13 @@ class Pump:
             connection.tail = None
             self._feed(connection, tail)
         if not connection.closing:
-            self._again.append(connection)
+            self._again[connection] = None
 
     def feed(self, connection: Connection, data: bytes) -> None:
         """Have a connection's link take bytes that were read by somebody else."""
         self._feed(connection, bytearray(data))
         if not connection.closing:
-            self._again.append(connection)
+            self._again[connection] = None
 
     def _feed(self, connection: Connection, data: bytearray) -> None:
         try:
@@ -130,7 +130,7 @@ class Pump:
         connection.refused = False
         if not connection.reading:
             connection.reading = True
-            self._again.append(connection)
+            self._again[connection] = None
         self._turns.drained(connection)
 
     def close(self) -> None:
@@ -142,8 +142,7 @@ class Pump:
 
     def turn(self, timeout: float) -> None:
         """Serve everything that is ready, waiting up to `timeout` seconds for something to be."""
-        again = self._again
-        if again:
+        if self._again:
             timeout = 0.0
         if self._crowd and timeout > self._coalesce_seconds:
             events = self._epoll.poll(0, EVENTS_MAX)
@@ -157,9 +156,9 @@ class Pump:
             self._remember(events)
         self._turns.begin_turn()
         connections = self.connections
-        if again:
-            for _ in range(len(again)):
-                connection = again.popleft()
+        if self._again:
+            again, self._again = self._again, {}
+            for connection in again:
                 if not connection.closing:
                     self._read(connection, False)
         for fd, mask in events:
@@ -169,7 +168,8 @@ class Pump:
                 if callback is not None:
                     callback()
                 continue
-            if mask & READABLE:
+            # One that had its piece in this turn has the next one in the next, however fast it sends.
+            if mask & ENDED or (mask & READABLE and connection not in self._again):
                 self._read(connection, bool(mask & ENDED))
             if connection.blocked and mask & select.EPOLLOUT and not connection.closing:
                 connection.writable()
@@ -222,8 +222,8 @@ class Pump:
             self._turns.crashed(connection)
             self.drop(connection)
             return
-        if ended or n == READ_BYTES - at:
-            self._again.append(connection)
+        if ended or n == len(self._buffer) - at:
+            self._again[connection] = None
 
     def _receive(
         self, connection: Connection, tail: bytearray | None, kept: int, inline: bool, n: int

@@ -1,0 +1,101 @@
+"""The pump serves everybody a piece a turn, however fast one of them sends."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rumq.net.connection import Connection
+from rumq.net.pump import Pump
+
+READ_BYTES = 1 << 16  # less than a socket pair holds
+
+
+class Turns:
+    """Nobody's house: what links take is only counted."""
+
+    def begin_turn(self) -> None: ...
+    def end_turn(self) -> None: ...
+    def drained(self, connection: Connection) -> None: ...
+    def crashed(self, connection: Connection) -> None:
+        raise AssertionError
+
+    def seconds_to_next_deadline(self) -> float:
+        return 0.0
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.pieces: list[int] = []
+        self.lost_why: list[str] = []
+
+    def receive(self, data: Any, pos: int, end: int) -> int:
+        self.pieces.append(end - pos)
+        return end
+
+    def lost(self, why: str) -> None:
+        self.lost_why.append(why)
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    pump = Pump(Turns(), read_bytes=READ_BYTES)
+    yield pump
+    pump.close()
+
+
+def connected(pump: Pump) -> tuple[socket.socket, Counter]:
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    far.setblocking(False)
+    connection = Connection(pump, near, "test", 1 << 16)
+    connection.link = link = Counter()  # type: ignore[assignment]
+    pump.add(connection)
+    return far, link
+
+
+def flood(far: socket.socket) -> None:
+    """As much as the socket takes."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            far.send(bytes(1 << 16))
+
+
+def test_one_that_floods_has_one_piece_a_turn(pump: Pump) -> None:
+    far, link = connected(pump)
+    for _ in range(50):
+        flood(far)
+        before = len(link.pieces)
+        pump.turn(0.0)
+        assert len(link.pieces) - before <= 1
+    assert link.pieces == [READ_BYTES] * 50
+    far.close()
+
+
+def test_what_was_sent_before_the_end_is_taken_and_the_end_is_noticed(pump: Pump) -> None:
+    far, link = connected(pump)
+    sent = 0
+    for _ in range(5):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sent += far.send(bytes(1 << 16))
+        pump.turn(0.0)
+    far.close()
+    for _ in range(20):
+        pump.turn(0.0)
+    assert sum(link.pieces) == sent
+    assert len(link.lost_why) == 1
+
+
+def test_others_are_served_while_one_floods(pump: Pump) -> None:
+    far, _ = connected(pump)
+    quiet, link = connected(pump)
+    for turn in range(20):
+        flood(far)
+        quiet.send(b"x")
+        pump.turn(0.0)
+        assert len(link.pieces) == turn + 1
+    far.close()
+    quiet.close()
