@@ -19,8 +19,8 @@ class Connection:
     """The transport of one link."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "fd", "held", "link", "outbox_bytes_max", "peer",
-        "pump", "queue", "reading", "refused", "room", "sock", "tail",
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "held", "link", "outbox_bytes_max",
+        "peer", "pump", "queue", "reading", "refused", "room", "sock", "tail",
     )  # fmt: skip
 
     def __init__(self, pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
@@ -36,6 +36,7 @@ class Connection:
         self.blocked = False  # the socket is full; an edge of writability will come
         self.refused = False  # somebody found no room and waits for it
         self.dirty = False
+        self.ended = False  # nothing more is coming but what its socket holds
         self.closing = False
         self.reading = True
         self.held = False  # its link takes nothing for now

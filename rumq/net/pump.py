@@ -117,7 +117,7 @@ class Pump:
         """Take everything that its other end, which is gone, had sent."""
         while not connection.closing:
             before = connection.bytes_in
-            self._read(connection, False)
+            self._read(connection)
             if connection.bytes_in == before:
                 break
 
@@ -160,7 +160,7 @@ class Pump:
             again, self._again = self._again, {}
             for connection in again:
                 if not connection.closing:
-                    self._read(connection, False)
+                    self._read(connection)
         for fd, mask in events:
             connection = connections.get(fd)  # type: ignore[assignment]
             if connection is None:
@@ -170,7 +170,8 @@ class Pump:
                 continue
             # One that had its piece in this turn has the next one in the next, however fast it sends.
             if mask & ENDED or (mask & READABLE and connection not in self._again):
-                self._read(connection, bool(mask & ENDED))
+                connection.ended |= bool(mask & ENDED)
+                self._read(connection)
             if connection.blocked and mask & select.EPOLLOUT and not connection.closing:
                 connection.writable()
         self._turns.end_turn()
@@ -195,7 +196,7 @@ class Pump:
             self._crowd = len(set(fds)) >= CROWD
             fds.clear()
 
-    def _read(self, connection: Connection, ended: bool) -> None:
+    def _read(self, connection: Connection) -> None:
         if connection.closing or connection.held:
             return
         if connection.room <= -connection.outbox_bytes_max:
@@ -222,7 +223,7 @@ class Pump:
             self._turns.crashed(connection)
             self.drop(connection)
             return
-        if ended or n == len(self._buffer) - at:
+        if connection.ended or n == len(self._buffer) - at:
             self._again[connection] = None
 
     def _receive(
