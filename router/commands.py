@@ -70,6 +70,44 @@ class NoInterest:
 
 
 @dataclass(slots=True, eq=False)
+class ShareMembers:
+    """Another shard is there, with so many members of each share: `router.sharing.Sharing.back`."""
+
+    shard: Subscriber
+    sink: Any
+    weights: dict[str, tuple[str, int]]
+    handed: dict[str, list[tuple[int, int, int]]]
+    prune: bool
+
+
+@dataclass(slots=True, eq=False)
+class ShareAway:
+    """Another shard is gone."""
+
+    shard: Subscriber
+
+
+@dataclass(slots=True, eq=False)
+class ShareNews:
+    """Of another shard's members. what: "weight", "back", "ready" or "done" """
+
+    shard: Subscriber
+    what: str
+    key: str
+    topic_filter: str
+    weight: int
+    ranges: list[tuple[int, int, int]]
+
+
+@dataclass(slots=True, eq=False)
+class SharePart:
+    """The home of a share hands these ranges to our members."""
+
+    key: str
+    ranges: list[tuple[int, int, int]]
+
+
+@dataclass(slots=True, eq=False)
 class RetainedFound:
     """What another shard had retained for a new subscription, below the lsns where the subscription began."""
 
@@ -177,4 +215,5 @@ class StartFound:
 Command = (
     Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Attach | Detach | End | Blocked | Ready
     | ColdRead | StartFound | Arrived | Moved | Interest | NoInterest | RetainedFound
+    | ShareMembers | ShareAway | ShareNews | SharePart
 )  # fmt: skip

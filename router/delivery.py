@@ -7,7 +7,7 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-from router.effects import Deliver, Effect, Gone, More, ReadCold
+from router.effects import Deliver, Effect, Gone, More, ReadCold, ShareBack, ShareDone, ShareReady
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.mirror import Hole
@@ -33,8 +33,23 @@ class Delivery:
         """Start a step with an empty list of effects."""
         self.effects = []
         if self._given:
-            self._given = {member: None for member in self._given if member.next_step()}
+            self._settle()
         return self.effects
+
+    def _settle(self) -> None:
+        """What was given two steps ago and did not come back is its member's for good."""
+        for member in self._given:
+            share = member.reader.share
+            if member.before and share is not None and not share.is_here:
+                done = [(index, first, stop) for index, first, stop in member.before if first < stop]
+                share.recent.extend(done)
+                self.effects.append(ShareDone(share.key, done))
+        self._given = {member: None for member in self._given if member.next_step()}
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a share's home elsewhere has yet to be told what became of a part."""
+        return any(m.reader.share is not None and not m.reader.share.is_here for m in self._given)
 
     def busy(self) -> set[Reader]:
         """Readers that are given something in this step: whether they can take it is not known yet."""
@@ -191,12 +206,13 @@ class Delivery:
 
     def _hand_out(self, feed: Feed, share: Share, chunk: Any, first: int, stop: int, rows: Any) -> None:
         """Split rows of a chunk among the members that can take some; none can: the share falls behind."""
-        parts = share.split(feed.index, chunk, rows)
+        parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
             share.reader.group.live[feed.index].pop(share.reader, None)
             share.reader.cursors[feed.index] = chunk.base_lsn + first
         for member, part_first, part_stop in parts:
-            self._given[member] = None
+            if not member.subscriber.is_shard:
+                self._given[member] = None
             # A part may span rows of other topics: the member's table leaves them out.
             numbers, places = feed.routes.routes_of(chunk.rows, part_first, part_stop)
             wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
@@ -211,7 +227,7 @@ class Delivery:
         while share.returned and share.able():
             index, lsn, next_lsn = share.returned[0]
             feed = self.feeds[index]
-            chunk = feed.maybe_chunk(lsn)
+            chunk = feed.maybe_chunk(lsn) if share.is_here else feed.read_chunk(lsn)
             if chunk is None:
                 if not share.reader.waiting >> index & 1:
                     share.reader.waiting |= 1 << index
@@ -231,6 +247,11 @@ class Delivery:
                 if not whole:
                     rows = kernel.rows_wanted(first, stop, places, wanted) if any(wanted) else []
                 self._hand_out(feed, share, chunk, first, stop, rows)
+                if not len(rows) and not share.is_here:
+                    self.effects.append(ShareDone(share.key, [(index, lsn, stop_lsn)]))
+        if not share.is_here:
+            self._tell_home(share)
+            return
         for feed in self.feeds:
             given = 0
             while (
@@ -250,3 +271,14 @@ class Delivery:
                 given += len(chunk.frames) * (stop - first) // chunk.count + 1
             if given >= CATCH_UP_BYTES:
                 self.effects.append(More(share.reader))
+
+    def _tell_home(self, share: Share) -> None:
+        """Whether our members of a share that lives elsewhere can take more."""
+        if share.able():
+            if share.is_parked:
+                share.is_parked = False
+                self.effects.append(ShareReady(share.key))
+        elif share.returned or not share.is_parked:
+            share.is_parked = True
+            self.effects.append(ShareBack(share.key, list(share.returned)))
+            share.returned.clear()

@@ -72,6 +72,38 @@ class FindRetained:
 
 
 @dataclass(slots=True, eq=False)
+class ShareWeight:
+    """Tell a share's home how many members of it are here."""
+
+    key: str
+    topic_filter: str
+    weight: int
+
+
+@dataclass(slots=True, eq=False)
+class ShareBack:
+    """Give ranges back to a share's home: no member here can take any for now."""
+
+    key: str
+    ranges: list[tuple[int, int, int]]
+
+
+@dataclass(slots=True, eq=False)
+class ShareReady:
+    """Tell a share's home that members here can take messages again."""
+
+    key: str
+
+
+@dataclass(slots=True, eq=False)
+class ShareDone:
+    """Tell a share's home that members here have what is in these ranges, once that is written down."""
+
+    key: str
+    ranges: list[tuple[int, int, int]]
+
+
+@dataclass(slots=True, eq=False)
 class Gone:
     """Records that a reader will not get: told, and counted.
 
@@ -107,4 +139,7 @@ class Placed:
     reader: Reader
 
 
-Effect = Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | Gone | More | Merged | Placed
+Effect = (
+    Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | Gone | More | Merged | Placed | ShareWeight
+    | ShareBack | ShareReady | ShareDone
+)  # fmt: skip

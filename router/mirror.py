@@ -8,6 +8,7 @@ Knows no socket and no message: chunks and marks are passed in."""
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from typing import Any, NamedTuple
 
 from router.feed import Feed
@@ -15,6 +16,7 @@ from router.readers import Groups
 
 KEPT_BYTES_MAX = 16 << 20
 TRIM = 64
+COLD_CHUNKS_MAX = 256
 
 
 class Hole(NamedTuple):
@@ -29,6 +31,7 @@ class MirrorFeed(Feed):
 
     def __init__(self, index: int, partition: Any, groups: Groups) -> None:
         super().__init__(index, partition, groups)
+        self._cold = deque(maxlen=COLD_CHUNKS_MAX)
         self._kept: list[Any] = []
         self._since: list[int] = []  # of each chunk in `_kept`: where the hole before it begins
         self._kept_bytes = 0

@@ -45,7 +45,9 @@ class Restoring:
         self, asked: str, topic_filter: str, cursors: list[int], returned: list[tuple[int, int, int]]
     ) -> None:
         """A shared subscription. returned: (partition, first lsn, next lsn) to be handed out again first."""
-        share = self._subscribing.new_share(asked, topic_filter)
+        share = self._subscribing.sharing.new(asked, topic_filter)
+        if not share.is_here:
+            return
         share.reader.cursors = list(cursors)
         share.returned.extend(returned)
 
@@ -54,7 +56,7 @@ class Restoring:
         unsure: list[int] | None,
     ) -> None:  # fmt: skip
         """A session's part in a share that has been restored."""
-        share = self._subscribing.shares[asked]
+        share = self._subscribing.sharing.shares[asked]
         member = share.join(subscriber, subscription, number, len(self._subscribing.feeds))
         member.reader.unsure = unsure
         subscriber.shares[asked] = share

@@ -32,10 +32,15 @@ class Shard:
         self.retained = RetainedView()
         self.delivery = Delivery(self.feeds, backlog_records_max)
         self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.retained)
+        self.sharing = self.subscribing.sharing
         self._steps: dict[type, Callable[[Any], None]] = {
             c.Subscribe: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),
             c.Replay: lambda m: self.subscribing.replay(m.subscriber, m.asked, m.subscription, m.start),
-            c.JoinShare: lambda m: self.subscribing.join_share(m.subscriber, m.asked, m.subscription),
+            c.JoinShare: lambda m: self.sharing.join(m.subscriber, m.asked, m.subscription),
+            c.ShareMembers: self._share_members,
+            c.ShareAway: lambda m: self.sharing.away(m.shard),
+            c.ShareNews: self._share_news,
+            c.SharePart: lambda m: self.sharing.part(m.key, m.ranges),
             c.Unsubscribe: lambda m: self.subscribing.unsubscribe(m.subscriber, m.asked),
             c.Attach: lambda m: self.subscribing.attach(m.subscriber, m.sink),
             c.Detach: lambda m: self.subscribing.detach(m.subscriber),
@@ -83,6 +88,22 @@ class Shard:
             self.delivery.show(feed, chunk, located=True)
         if feed.ahead:
             self.delivery.meet(feed)
+
+    def _share_members(self, command: c.ShareMembers) -> None:
+        self.sharing.back(command.shard, command.sink, command.weights, command.handed)
+        if command.prune:
+            self.sharing.prune()
+
+    def _share_news(self, command: c.ShareNews) -> None:
+        shard, key = command.shard, command.key
+        if command.what == "weight":
+            self.sharing.weigh(shard, key, command.topic_filter, command.weight)
+        elif command.what == "back":
+            self.sharing.given_back(shard, key, command.ranges)
+        elif command.what == "ready":
+            self.sharing.ready_again(shard, key)
+        else:
+            self.sharing.done(shard, key, command.ranges)
 
     def _arrived(self, command: c.Arrived) -> None:
         feed = self.feeds[command.partition]

@@ -5,11 +5,32 @@ Knows no socket and no credit: a member that could not take a message gives it b
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from router.readers import Group, Reader, Wants
 from router.subscriber import Subscriber
 from router.subscription import Subscription
+
+Range = tuple[int, int, int]  # (partition, first lsn, next lsn)
+RECENT_MAX = 4096
+
+
+def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
+    """What is left of some ranges."""
+    left = list(ranges)
+    for where, first, stop in taken:
+        kept: list[Range] = []
+        for partition, a, b in left:
+            if partition != where or stop <= a or b <= first:
+                kept.append((partition, a, b))
+                continue
+            if a < first:
+                kept.append((partition, a, first))
+            if stop < b:
+                kept.append((partition, stop, b))
+        left = kept
+    return left
 
 
 class Member:
@@ -17,14 +38,21 @@ class Member:
 
     What it could not take of a step comes back as commands of the next one."""
 
-    __slots__ = ("before", "given", "parked", "reader", "subscriber")
+    __slots__ = ("before", "given", "outstanding", "parked", "reader", "subscriber", "weight")
 
     def __init__(self, subscriber: Subscriber, reader: Reader) -> None:
         self.subscriber = subscriber
         self.reader = reader
         self.parked = False
-        self.given: list[tuple[int, int, int]] = []  # (partition, first lsn, next lsn)
-        self.before: list[tuple[int, int, int]] = []
+        self.given: list[Range] = []
+        self.before: list[Range] = []
+        # Of another shard: how many members it has, and what it was handed and they have not got yet.
+        self.weight = 1
+        self.outstanding: list[Range] = []
+
+    def finish(self, ranges: list[Range]) -> None:
+        """These are not outstanding any more."""
+        self.outstanding = without(self.outstanding, ranges)
 
     def next_step(self) -> bool:
         """A step begins; returns whether the member has to be told of the next one as well."""
@@ -33,23 +61,39 @@ class Member:
 
 
 class Share:
-    """The readers of `$share/<name>/<filter>`."""
+    """The readers of `$share/<name>/<filter>`.
 
-    __slots__ = ("key", "members", "reader", "returned", "topic_filter", "turn")
+    is_here: its home is this shard; else it hands out only what its home gives it, in `returned`"""
 
-    def __init__(self, key: str, topic_filter: str, reader: Reader) -> None:
+    __slots__ = (
+        "is_here",
+        "is_parked",
+        "key",
+        "members",
+        "reader",
+        "recent",
+        "returned",
+        "topic_filter",
+        "turn",
+    )
+
+    def __init__(self, key: str, topic_filter: str, reader: Reader, *, is_here: bool = True) -> None:
+        self.is_here = is_here
+        self.is_parked = False  # its home was told that no member can take any
+        self.recent: deque[Range] = deque(maxlen=RECENT_MAX)  # what members were given lately
         self.key = key
         self.topic_filter = topic_filter
         self.reader = reader
         self.members: dict[Subscriber, Member] = {}
-        self.returned: deque[tuple[int, int, int]] = deque()
+        self.returned: deque[Range] = deque()
         self.turn = 0
 
     def join(
         self, subscriber: Subscriber, subscription: Subscription, number: int, partitions: int
     ) -> Member:
         """Add a session, or change how it wants its messages."""
-        wants = Wants(frozenset([subscription]), False, (subscriber.shape, subscriber.key))
+        shape = (subscriber.shape, subscriber.key)
+        wants = Wants(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
         # Not interned: nothing is routed to a member but what the share hands it.
         group = Group(wants, partitions)
         group.form_number([subscription.topic_filter])
@@ -65,14 +109,23 @@ class Share:
 
     def able(self) -> list[Member]:
         """The members that can take messages now, beginning with the one whose turn it is."""
-        able = [m for m in self.members.values() if m.reader.sink is not None and not m.parked]
+        able = [
+            m
+            for m in self.members.values()
+            if m.reader.sink is not None and not m.parked
+            for _ in range(m.weight)
+        ]
         if len(able) > 1:
             self.turn = self.turn % len(able)
             able = able[self.turn :] + able[: self.turn]
         return able
 
-    def split(self, partition: int, chunk: Any, rows: list[int]) -> list[tuple[Member, int, int]]:
-        """Hand out rows of a chunk in even, contiguous parts: (member, first row, row after the last)."""
+    def split(
+        self, partition: int, chunk: Any, rows: Sequence[int], first: int, stop: int
+    ) -> list[tuple[Member, int, int]]:
+        """Hand out rows of a chunk, all of first..stop that are wanted, in even, contiguous parts.
+
+        returns: (member, first row, row after the last); none when no member can take any"""
         able = self.able()
         if not able or not rows:
             return []
@@ -81,13 +134,39 @@ class Share:
         size, rest = divmod(len(rows), parts)
         given = []
         at = 0
+        begin = first
         for index in range(parts):
             n = size + (1 if index < rest else 0)
-            first, stop = rows[at], rows[at + n - 1] + 1
+            part_first, part_stop = rows[at], rows[at + n - 1] + 1
             at += n
-            able[index].given.append((partition, chunk.base_lsn + first, chunk.base_lsn + stop))
-            given.append((able[index], first, stop))
+            # With the unwanted rows before it, and of the last one also behind it: nothing of first..stop is left over.
+            end = part_stop if index + 1 < parts else stop
+            member = able[index]
+            whole = (partition, chunk.base_lsn + begin, chunk.base_lsn + end)
+            if member.subscriber.is_shard:
+                member.outstanding.append(whole)
+                given.append((member, begin, end))
+            else:
+                member.given.append(whole)
+                given.append((member, part_first, part_stop))
+            begin = end
         return given
+
+    def skip(self, ranges: list[Range], shard: Subscriber) -> None:
+        """Members elsewhere have these already: do not hand them out again."""
+        member = self.members.get(shard)
+        if member is not None:
+            member.finish(ranges)
+        self.returned = deque(without(self.returned, ranges))
+        for index, at in enumerate(self.reader.cursors):
+            if self.reader.is_live(index):
+                continue
+            for _, first, stop in sorted(r for r in ranges if r[0] == index):
+                if stop > at:
+                    if at < first:
+                        self.returned.append((index, at, first))
+                    at = stop
+            self.reader.cursors[index] = at
 
     def give_back(self, member: Member, partition: int, lsn: int) -> None:
         """Of the part that holds `lsn` a member took nothing from there on. Each part that it could not take whole is

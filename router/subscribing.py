@@ -10,7 +10,7 @@ from router.feed import Feed
 from router.grouping import Grouping
 from router.readers import Groups, Reader, Wants
 from router.retained import Given, Retained, RetainedView
-from router.share import Share
+from router.sharing import Sharing
 from router.subscriber import Subscriber
 from router.subscription import Subscription, merge
 
@@ -25,7 +25,7 @@ class Subscribing:
         self.grouping = Grouping(feeds, groups)
         self.delivery = delivery
         self.retained = retained
-        self.shares: dict[str, Share] = {}
+        self.sharing = Sharing(feeds, self.grouping, delivery, self._close)
 
     # Readers
 
@@ -171,28 +171,6 @@ class Subscribing:
             self.delivery.effects.append(DeliverRetained(reader, Given(retained), merge([subscription])))
         self.delivery.catch_up(reader)
 
-    def join_share(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
-        """Take part in a shared subscription; `subscription` has the plain filter."""
-        share = self.shares.get(asked)
-        if share is None:
-            share = self.new_share(asked, subscription.topic_filter)
-            for feed in self.feeds:
-                share.reader.group.live[feed.index][share.reader] = None
-        known = share.members.get(subscriber)
-        number = known.reader.number if known is not None else subscriber.next_number()
-        share.join(subscriber, subscription, number, len(self.feeds))
-        subscriber.shares[asked] = share
-        self.delivery.run_share(share)
-
-    def new_share(self, asked: str, topic_filter: str) -> Share:
-        """A share without members, at the end of the log, but not live yet."""
-        everything = Subscription(topic_filter, qos=2)
-        group = self.grouping.interned(Wants(frozenset([everything]), False, asked))
-        reader = Reader(0, group, [feed.live_mark for feed in self.feeds], asked)
-        share = self.shares[asked] = Share(asked, topic_filter, reader)
-        reader.share = share
-        return share
-
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
         """Take a subscription away; unknown ones are no fault here."""
         if asked in subscriber.main_subscriptions and subscriber.main is not None:
@@ -206,21 +184,7 @@ class Subscribing:
             if asked in readers:
                 self._close(readers.pop(asked))
         if asked in subscriber.shares:
-            self._leave_share(subscriber, subscriber.shares.pop(asked), [])
-
-    def _leave_share(
-        self, subscriber: Subscriber, share: Share, unacknowledged: list[tuple[int, int, int]]
-    ) -> None:
-        member = share.members.pop(subscriber)
-        for number, index, lsn in unacknowledged:
-            if number == member.reader.number:
-                share.returned.append((index, lsn, lsn + 1))
-        member.reader.sink = None
-        if share.members:
-            self.delivery.run_share(share)
-        else:
-            del self.shares[share.key]
-            self._close(share.reader)
+            self.sharing.leave(subscriber, subscriber.shares.pop(asked), [])
 
     # Sessions
 
@@ -259,7 +223,7 @@ class Subscribing:
         """The session is over: nothing of it stays."""
         subscriber.sink = None
         for share in subscriber.shares.values():
-            self._leave_share(subscriber, share, unacknowledged)
+            self.sharing.leave(subscriber, share, unacknowledged)
         subscriber.shares = {}
         for reader in subscriber.readers():
             self._close(reader)
@@ -299,8 +263,4 @@ class Subscribing:
             else:  # several pieces were on their way: the first one refused counts
                 reader.cursors[index] = min(lsn, reader.cursors[index])
         elif reader is not share.reader:
-            member = next((m for m in share.members.values() if m.reader is reader), None)
-            if member is not None:
-                share.give_back(member, index, lsn)
-                if share.able():
-                    self.delivery.run_share(share)
+            self.sharing.blocked(reader, index, lsn)

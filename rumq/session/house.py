@@ -51,8 +51,9 @@ class House(Protocol):
     def hand_over(self, link: Any, client_id: str, data: bytes) -> bool:
         """Whether the client lives elsewhere; then its connection is on its way there."""
 
-    def confirm(self, filters: list[str], then: Callable[[], None]) -> bool:
-        """Whether what these filters match will come from everywhere; if not, `then` is called when it does."""
+    def confirm(self, asked: list[tuple[str, str]], then: Callable[[], None]) -> bool:
+        """Whether what these filters, (as written, plain), match will come from everywhere; else `then` is called
+        when it does."""
 
     def slow(self, link: Any) -> None:
         """Read nothing from the link's client until the partitions it publishes to have caught up."""

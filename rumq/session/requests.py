@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 
 
-def wanted(packet: p.Subscribe) -> list[str]:
-    """The plain filters of a SUBSCRIBE, without what says how they are to be served; malformed ones as they are."""
+def wanted(packet: p.Subscribe) -> list[tuple[str, str]]:
+    """The filters of a SUBSCRIBE, as written and without what says how they are to be served; malformed as they are."""
     plain = []
     for asked in packet.filters:
         written = asked.topic_filter
         replay = split_replay(written)
-        if replay is not None:
-            written = replay[1]
-        parts = written.split("/", 2)
-        plain.append(parts[2] if parts[0] == "$share" and len(parts) == 3 else written)
+        try:
+            share = parse_share(written)
+        except MqttFault:
+            continue  # it will be refused
+        if share is not None:
+            plain.append((written, share[1]))
+        else:
+            plain.append((written, written if replay is None else replay[1]))
     return plain
 
 

@@ -47,6 +47,7 @@ from rumq.shards.keeping import Keeping
 from rumq.shards.peers import Peers
 from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
+from rumq.shards.sharing import Shares
 from rumq.shards.slowing import Slowing
 from rumq.shards.topics import Topics
 from rumq.shards.worker import Worker
@@ -118,6 +119,8 @@ class Driver:
         self.doors = Doors(doors, index, self.later) if doors is not None else None
         self.homes = Homes(self.doors, index, count)
         self.peers = Peers(self, self.doors, count)
+        self.shares = Shares(self)
+        self.shard.sharing.is_home = self.homes.is_here
         self.slowing = Slowing(self.writing, store, pending_bytes_max, event)
         self.pump: Any = None
         self.drain = False  # write what waits without lingering: the broker stops
@@ -170,9 +173,11 @@ class Driver:
         """The shard that a client lives in."""
         return self.homes.of(client_id)
 
-    def confirm(self, filters: Iterable[str], then: Callable[[], None]) -> bool:
-        """Whether what these filters match will come from every shard; if not, `then` is called when it does."""
-        return self.peers.confirm(filters, then)
+    def confirm(self, asked: Iterable[tuple[str, str]], then: Callable[[], None]) -> bool:
+        """Whether what (filter as written, plain filter) match will come from every shard; if not, `then` is called."""
+        if self.doors is None:
+            return True
+        return self.peers.confirm_all(asked, then)
 
     def slow(self, link: Link) -> None:
         """Read nothing more from a client until the partitions it publishes to have caught up."""
@@ -236,6 +241,7 @@ class Driver:
         self.writing.start(self.now_us, self.monotonic, self.drain)
         self.slowing.look()
         if self.doors is not None:
+            self.shares.end_turn()
             self.peers.end_turn(self.monotonic)
             self.doors.flush()
 
@@ -280,6 +286,9 @@ class Driver:
             self.commands.clear()
             for effect in self.shard.step(commands, self.now_us):
                 self._carry_out(effect)
+            if self.doors is not None and not self.commands and self.shard.delivery.unsettled:
+                for effect in self.shard.step([], self.now_us):
+                    self._carry_out(effect)
             if self.shard.groups.changed:
                 self.peers.changes()
             while self._after_step:
@@ -375,6 +384,8 @@ class Driver:
                 "log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records
             )
             self.ledger.count("gone", effect.reader.key, "#", effect.records)
+        else:
+            self.shares.carry_out(effect)
 
     def _merged(self, effect: Merged) -> None:
         session = self.registry.sessions.get(effect.key)

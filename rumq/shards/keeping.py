@@ -177,10 +177,16 @@ class Keeping:
 
     def _shares(self, marks: Marks) -> dict[str, f.ShareTide]:
         shares = {}
-        for asked, share in self._shard.subscribing.shares.items():
+        for asked, share in self._shard.sharing.shares.items():
+            if not share.is_here:
+                continue
             returned = list(share.returned)
             durable = 0
             for subscriber, member in share.members.items():
+                if subscriber.is_shard:
+                    durable += 1
+                    returned += member.outstanding
+                    continue
                 session = self._session_of(subscriber.key)
                 if session is not None and session.durable:
                     durable += 1

@@ -33,10 +33,14 @@ class Hello(Message, frozen=True, tag="hello"):
 
 
 class Begin(Message, frozen=True, tag="begin"):
-    """Send what these filters match, of each partition from its lsn on."""
+    """Send what these filters match, of each partition from its lsn on.
+
+    shares: whose home the other one is: key -> (filter, members here); handed: what these have, (partition, lsns)"""
 
     filters: list[str]
     cursors: dict[int, int]
+    shares: dict[str, tuple[str, int]]
+    handed: dict[str, list[tuple[int, int, int]]]
 
 
 class Resume(Message, frozen=True, tag="resume"):
@@ -126,6 +130,48 @@ class Rows(Message, frozen=True, tag="rows"):
     flags: int
     topics: Names
     rows_len: int
+
+
+# Shared subscriptions: between their home and the shards that have members
+
+
+class ShareJoin(Message, frozen=True, tag="join"):
+    """A member is about to be here: answered with `Wanted`, once the share begins."""
+
+    request: int
+    key: str
+    topic_filter: str
+
+
+class ShareWeight(Message, frozen=True, tag="weight"):
+    key: str
+    topic_filter: str
+    weight: int
+
+
+class ShareParts(Message, frozen=True, tag="parts"):
+    """From the home: these records are for members of yours. (partition, first lsn, next lsn)"""
+
+    key: str
+    ranges: list[tuple[int, int, int]]
+
+
+class ShareBack(Message, frozen=True, tag="back"):
+    """To the home: nobody here can take these, nor any others for now."""
+
+    key: str
+    ranges: list[tuple[int, int, int]]
+
+
+class ShareReady(Message, frozen=True, tag="ready"):
+    key: str
+
+
+class ShareDone(Message, frozen=True, tag="done"):
+    """To the home: members here have these, and that is written down."""
+
+    key: str
+    ranges: list[tuple[int, int, int]]
 
 
 # Questions to a partition's owner, and answers
@@ -224,7 +270,8 @@ class Drained(Message, frozen=True, tag="drained"):
 
 AnyMessage = (
     Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | Want | Wanted | Unwant | Rows | ReadFrom
-    | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Drained
+    | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Drained | ShareJoin | ShareWeight
+    | ShareParts | ShareBack | ShareReady | ShareDone
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

@@ -17,6 +17,7 @@ from rumq.shards.answering import Answering
 from rumq.shards.bus import BusLink
 from rumq.shards.forwarding import Forwarding
 from rumq.shards.incoming import Incoming
+from rumq.shards.sharing import ShareSink
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
@@ -40,6 +41,9 @@ class Peer:
         self._answering = Answering(driver)
         # What it gets of us.
         self._subscriber: Subscriber | None = None
+        self._sharer = Subscriber(f"shard {index} shares", None, is_shard=True)
+        self.has_begun = False  # it knows what members of its shares are here
+        self.was_begun = False  # it has said, at least once, what members of our shares it has
         self._incoming: dict[int, Incoming] = {}
         self._told: dict[int, tuple[int, int, int]] = {}
         self._told_needs: dict[int, int] = {}
@@ -54,7 +58,10 @@ class Peer:
             m.Want: self._want, m.Wanted: self._answered, m.Unwant: self._unwant, m.Rows: self._rows,
             m.ReadFrom: self._question, m.FindStart: self._question, m.FindRetained: self._question,
             m.FindTags: self._question, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
-            m.Needs: self._needs, m.Drained: self._drained,
+            m.Needs: self._needs, m.Drained: self._drained, m.ShareJoin: self._share_join,
+            m.ShareWeight: self._share_weight,
+            m.ShareParts: self._share_parts, m.ShareBack: self._share_back, m.ShareReady: self._share_ready,
+            m.ShareDone: self._share_done,
         }  # fmt: skip
 
     # The link
@@ -77,6 +84,9 @@ class Peer:
         if self._subscriber is not None:
             self._driver.commands.append(c.End(self._subscriber, []))
             self._subscriber = None
+        self.has_begun = False
+        self._driver.commands.append(c.ShareAway(self._sharer))
+        self._driver.shard.sharing.home_lost(lambda key: self._driver.home(key) == self.index)
         self._incoming.clear()
         self._told.clear()
         self.needs.clear()
@@ -116,7 +126,10 @@ class Peer:
         if self.link is not None:
             feeds = self._driver.shard.feeds
             cursors = {p.index: feeds[p.index].live_mark for p in self.partitions}
-            self.link.say(m.Begin(list(self._driver.shard.groups.here), cursors))
+            filters = list(self._driver.shard.groups.here)
+            shares = self._driver.shares
+            self.link.say(m.Begin(filters, cursors, shares.weights(self.index), shares.handed(self.index)))
+            self.has_begun = True
 
     def _begin(self, message: m.Begin, _: memoryview) -> None:
         assert self.link is not None
@@ -126,6 +139,16 @@ class Peer:
         sink = Forwarding(self.link, driver.shard.feeds, driver.commands)
         driver.commands.append(c.Attach(self._subscriber, sink))
         driver.commands.append(c.Interest(self._subscriber, message.filters, own, message.cursors))
+        self.was_begun = True
+        driver.commands.append(
+            c.ShareMembers(
+                self._sharer,
+                ShareSink(self.link),
+                message.shares,
+                message.handed,
+                driver.peers.all_were_begun,
+            )
+        )
         for index, (full, why) in driver.refusing.reasons().items():
             self.link.say(m.Refusing(index, full, why))
 
@@ -212,6 +235,41 @@ class Peer:
         rows, frames = bytes(raw[: message.rows_len]), bytes(raw[message.rows_len :])
         chunk = Chunk(message.base_lsn, message.count, message.base_ts, message.flags, rows, frames)
         self._driver.commands.append(c.Arrived(message.partition, chunk))
+
+    # Shares
+
+    def _share_join(self, message: m.ShareJoin, _: memoryview) -> None:
+        """Another shard's client joins a share whose home is here."""
+        driver, link = self._driver, self.link
+        assert link is not None
+
+        def begin() -> None:
+            member = driver.shard.sharing.member_of(self._sharer, message.key)
+            weight = member.weight if member is not None else 1
+            self._sharer.sink = self._sharer.sink or ShareSink(link)
+            driver.commands.append(
+                c.ShareNews(self._sharer, "weight", message.key, message.topic_filter, weight, [])
+            )
+            driver.after_step(lambda: link.say(m.Wanted(message.request)))
+
+        if driver.peers.confirm([message.topic_filter], begin):
+            begin()
+
+    def _share_weight(self, message: m.ShareWeight, _: memoryview) -> None:
+        news = c.ShareNews(self._sharer, "weight", message.key, message.topic_filter, message.weight, [])
+        self._driver.commands.append(news)
+
+    def _share_back(self, message: m.ShareBack, _: memoryview) -> None:
+        self._driver.commands.append(c.ShareNews(self._sharer, "back", message.key, "", 0, message.ranges))
+
+    def _share_ready(self, message: m.ShareReady, _: memoryview) -> None:
+        self._driver.commands.append(c.ShareNews(self._sharer, "ready", message.key, "", 0, []))
+
+    def _share_done(self, message: m.ShareDone, _: memoryview) -> None:
+        self._driver.commands.append(c.ShareNews(self._sharer, "done", message.key, "", 0, message.ranges))
+
+    def _share_parts(self, message: m.ShareParts, _: memoryview) -> None:
+        self._driver.commands.append(c.SharePart(message.key, message.ranges))
 
     # Questions
 

@@ -80,6 +80,11 @@ class Peers:
         self._driver.tell("shard.linked", shard=peer.index)
 
     @property
+    def all_were_begun(self) -> bool:
+        """Whether every shard has said what members of our shares it has."""
+        return all(peer.was_begun for peer in self.others.values())
+
+    @property
     def all_known(self) -> bool:
         return all(peer.is_known for peer in self.others.values())
 
@@ -167,6 +172,48 @@ class Peers:
         for index, peer in self.others.items():
             peer.ask(lambda n: m.Want(n, needed, marks), lambda *_, index=index: wanted(index))
         return False
+
+    def confirm_all(self, asked: Iterable[tuple[str, str]], then: Callable[[], None]) -> bool:
+        """As `confirm`, of (filter as written, plain filter); shares of other homes are joined there first."""
+        plain: list[str] = []
+        away: dict[str, str] = {}
+        for written, topic_filter in asked:
+            if written.startswith("$share/") and self._driver.home(written) != self._driver.index:
+                away[written] = topic_filter
+            else:
+                plain.append(topic_filter)
+        left = len(away)
+
+        def one_less() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                then()
+
+        if self.confirm(plain, one_less):
+            if not away:
+                return True
+        else:
+            left += 1
+        for key, topic_filter in away.items():
+            self.join_share(key, topic_filter, one_less)
+        return False
+
+    def join_share(self, key: str, topic_filter: str, then: Callable[[], None]) -> None:
+        """Have the home of a share, another shard, begin it for a client here, which joins in `then`."""
+        peer = self.others[self._driver.home(key)]
+
+        def joined(answer: m.Wanted, _: memoryview) -> None:
+            then()
+            self._driver.after_step(tell)
+
+        def tell() -> None:
+            # The client may be gone by now.
+            share = self._driver.shard.sharing.shares.get(key)
+            if share is None and peer.link is not None:
+                peer.link.say(m.ShareWeight(key, topic_filter, 0))
+
+        peer.ask(partial(m.ShareJoin, key=key, topic_filter=topic_filter), joined)
 
     def read(self, index: int, lsn: int, done: Callable[[list[Any] | None, Exception | None], None]) -> None:
         """Read whole chunks of another shard's partition, from `lsn` on."""

@@ -16,6 +16,7 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.packets import Will as WillMessage
 from rumq.mqtt.properties import Properties
+from rumq.mqtt.topics import parse_share
 from rumq.session import facts as f
 from rumq.session.images import Images, SessionImage, ShareImage
 from rumq.session.limits import EXPIRES_NEVER
@@ -151,7 +152,10 @@ def restore_share(restoring: Restoring, images: Images, asked: str, share: Share
         None,
     )
     if topic_filter is None:
-        return
+        parts = parse_share(asked)  # its members are in other shards
+        if parts is None:
+            return
+        topic_filter = parts[1]
     cursors, returned = list(share.cursors), list(share.returned)
     for index, first in enumerate(share.cursors):
         handed = sorted(lsn for where, lsn in share.handed if where == index and lsn >= first)

@@ -1,0 +1,198 @@
+"""Shared subscriptions coming and going, here and across shards. MQTT 5.0, 4.8.2.
+
+A share has one home, the shard that its key leads to: there its cursors are, and from there its messages are handed
+out, to members and to other shards, in proportion to the members they have. Another shard is handed ranges of lsns,
+reads them and hands them out among its own members by the same rules; what none of them can take goes back to the home.
+
+Knows no bytes, no reason codes, no bus: what goes to another shard is an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from router.delivery import Delivery
+from router.effects import ShareBack, ShareWeight
+from router.feed import Feed
+from router.grouping import Grouping
+from router.readers import Reader, Wants
+from router.share import Member, Range, Share
+from router.subscriber import Subscriber
+from router.subscription import Subscription
+
+
+class Sharing:
+    def __init__(
+        self, feeds: list[Feed], grouping: Grouping, delivery: Delivery, close: Callable[[Reader], None]
+    ) -> None:
+        self._feeds, self._grouping, self._delivery = feeds, grouping, delivery
+        self._close = close
+        self.shares: dict[str, Share] = {}
+        self.is_home: Callable[[str], bool] = lambda key: True
+
+    # Members of this shard
+
+    def join(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
+        """Take part in a shared subscription; `subscription` has the plain filter."""
+        share = self._there(asked, subscription.topic_filter)
+        known = share.members.get(subscriber)
+        number = known.reader.number if known is not None else subscriber.next_number()
+        share.join(subscriber, subscription, number, len(self._feeds))
+        subscriber.shares[asked] = share
+        self._weigh(share)
+        self._delivery.run_share(share)
+
+    def _there(self, key: str, topic_filter: str) -> Share:
+        share = self.shares.get(key)
+        if share is None:
+            share = self.new(key, topic_filter)
+            if share.is_here:
+                for feed in self._feeds:
+                    share.reader.group.live[feed.index][share.reader] = None
+        return share
+
+    def new(self, asked: str, topic_filter: str) -> Share:
+        """A share without members, at the end of the log, but not live yet."""
+        everything = Subscription(topic_filter, qos=2)
+        is_here = self.is_home(asked)
+        # One that lives elsewhere reads what it is told to: nothing need come here by itself.
+        group = self._grouping.interned(Wants(frozenset([everything]), False, asked, is_shard=not is_here))
+        reader = Reader(0, group, [feed.live_mark for feed in self._feeds], asked)
+        share = self.shares[asked] = Share(asked, topic_filter, reader, is_here=is_here)
+        reader.share = share
+        return share
+
+    def leave(self, subscriber: Subscriber, share: Share, unacknowledged: list[tuple[int, int, int]]) -> None:
+        """unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
+        member = share.members.pop(subscriber)
+        for number, index, lsn in unacknowledged:
+            if number == member.reader.number:
+                share.returned.append((index, lsn, lsn + 1))
+        member.reader.sink = None
+        self._weigh(share)
+        self._go_on_or_end(share)
+
+    def _go_on_or_end(self, share: Share) -> None:
+        if share.members:
+            self._delivery.run_share(share)
+            return
+        if share.returned and not share.is_here:
+            self._delivery.effects.append(ShareBack(share.key, list(share.returned)))
+        del self.shares[share.key]
+        self._close(share.reader)
+
+    def _weigh(self, share: Share) -> None:
+        if not share.is_here:
+            self._delivery.effects.append(ShareWeight(share.key, share.topic_filter, len(share.members)))
+
+    def blocked(self, reader: Reader, index: int, lsn: int) -> None:
+        """A member took nothing from `lsn` on."""
+        share = reader.share
+        assert share is not None
+        member = next((m for m in share.members.values() if m.reader is reader), None)
+        if member is not None:
+            share.give_back(member, index, lsn)
+            self._delivery.run_share(share)
+
+    # As a share's home: other shards are members
+
+    def weigh(self, shard: Subscriber, key: str, topic_filter: str, weight: int) -> None:
+        """Another shard has so many members of a share whose home is here."""
+        share = self.shares.get(key)
+        if weight:
+            share = self._there(key, topic_filter)
+            everything = Subscription(topic_filter, qos=2)
+            member = share.join(shard, everything, 0, len(self._feeds))
+            member.weight = weight
+            self._delivery.run_share(share)
+        elif share is not None and shard in share.members:
+            self._remove(share, shard)
+
+    def _remove(self, share: Share, shard: Subscriber) -> None:
+        share.returned.extend(share.members.pop(shard).outstanding)
+        self._go_on_or_end(share)
+
+    def away(self, shard: Subscriber) -> None:
+        """Another shard is gone; it may come back with its members, and say what they have."""
+        for share in self.shares.values():
+            member = share.members.get(shard)
+            if member is not None:
+                member.reader.sink = None
+
+    def back(
+        self,
+        shard: Subscriber,
+        sink: object,
+        weights: dict[str, tuple[str, int]],
+        handed: dict[str, list[Range]],
+    ) -> None:
+        """Another shard is there (again). weights: key -> (filter, members); handed: what its members have, or had
+
+        What it was handed and did not get to its members is handed out anew."""
+        shard.sink = sink
+        for key, ranges in handed.items():
+            share = self.shares.get(key)
+            if share is not None:
+                share.skip(ranges, shard)
+        for share in list(self.shares.values()):
+            member = share.members.get(shard)
+            if member is not None:
+                member.reader.sink, member.parked = sink, False
+                share.returned.extend(member.outstanding)
+                member.outstanding.clear()
+                if share.key not in weights:
+                    self._remove(share, shard)
+        for key, (topic_filter, weight) in weights.items():
+            self.weigh(shard, key, topic_filter, weight)
+
+    def prune(self) -> None:
+        """Every shard has said what members it has: a share that nobody takes part in is over."""
+        for share in list(self.shares.values()):
+            if not share.members:
+                self._go_on_or_end(share)
+
+    def given_back(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
+        """Another shard has no member that can take these."""
+        share = self.shares.get(key)
+        if share is None:
+            return
+        member = share.members.get(shard)
+        if member is not None:
+            member.parked = True
+            member.finish(ranges)
+        share.returned.extend(ranges)
+        self._delivery.run_share(share)
+
+    def member_of(self, shard: Subscriber, key: str) -> Member | None:
+        share = self.shares.get(key)
+        return share.members.get(shard) if share is not None else None
+
+    def ready_again(self, shard: Subscriber, key: str) -> None:
+        """Another shard's members can take more."""
+        member = self.member_of(shard, key)
+        if member is not None:
+            member.parked = False
+            self._delivery.run_share(self.shares[key])
+
+    def done(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
+        """Another shard's members have these."""
+        member = self.member_of(shard, key)
+        if member is not None:
+            member.finish(ranges)
+
+    # As another shard: ranges come from the share's home
+
+    def part(self, key: str, ranges: list[Range]) -> None:
+        """The home hands out these to our members."""
+        share = self.shares.get(key)
+        if share is None:  # the last member has just left, and the home does not know yet
+            self._delivery.effects.append(ShareBack(key, ranges))
+        else:
+            share.returned.extend(ranges)
+            self._delivery.run_share(share)
+
+    def home_lost(self, is_there: Callable[[str], bool]) -> None:
+        """The home of some shares died: what was not handed out yet, it will hand out anew."""
+        for share in self.shares.values():
+            if not share.is_here and is_there(share.key):
+                share.returned.clear()
+                share.is_parked = False

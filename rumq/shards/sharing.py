@@ -1,0 +1,96 @@
+"""Shared subscriptions across shards: a share's home is told what members here have, and hands out to them.
+
+The rules are the router's (`router.sharing`); this carries them. Knows no client's bytes."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from router.effects import Deliver, ShareBack, ShareDone, ShareReady, ShareWeight
+from router.share import Range
+from rumq.session.outflow import RETAINED_CODE
+from rumq.shards import messages as m
+from rumq.shards.bus import BusLink
+
+if TYPE_CHECKING:
+    from rumq.shards.driver import Driver
+
+
+class ShareSink:
+    """Another shard as a member: it is told which ranges are its own."""
+
+    def __init__(self, link: BusLink) -> None:
+        self._link = link
+        self.outbox = link.transport
+
+    @property
+    def is_open(self) -> bool:
+        return not self._link.closed
+
+    def forward(self, effect: Deliver) -> None:
+        base = effect.chunk.base_lsn
+        ranges = [(effect.partition, base + effect.first, base + effect.stop)]
+        for reader in effect.readers:
+            self._link.say(m.ShareParts(reader.key, ranges))
+
+
+class Shares:
+    """The shares whose home is another shard."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._done: deque[tuple[int, str, list[Range]]] = (
+            deque()
+        )  # from which lsn of the journal on it is safe to say
+
+    def carry_out(self, effect: Any) -> None:
+        if type(effect) is ShareDone:
+            # What members were given is noted in the journal of sessions, whose end this is.
+            self._driver.keeping.flush(self._driver.now_us)
+            self._done.append((self._driver.keeping.partition.next_lsn, effect.key, effect.ranges))
+        elif type(effect) is ShareWeight:
+            self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
+        elif type(effect) is ShareBack:
+            self._say(effect.key, m.ShareBack(effect.key, effect.ranges))
+        elif type(effect) is ShareReady:
+            self._say(effect.key, m.ShareReady(effect.key))
+
+    def end_turn(self) -> None:
+        """Tell homes what our members have, as far as that is written down."""
+        committed = self._driver.keeping.partition.committed_lsn
+        while self._done and self._done[0][0] <= committed:
+            _, key, ranges = self._done.popleft()
+            self._say(key, m.ShareDone(key, ranges))
+
+    def _say(self, key: str, message: Any) -> None:
+        peer = self._driver.peers.others.get(self._driver.home(key))
+        if peer is not None and peer.link is not None and peer.has_begun:
+            peer.link.say(message)
+
+    def weights(self, home: int) -> dict[str, tuple[str, int]]:
+        """The members that we have of another shard's shares."""
+        return {
+            key: (share.topic_filter, len(share.members))
+            for key, share in self._driver.shard.sharing.shares.items()
+            if not share.is_here and self._driver.home(key) == home and share.members
+        }
+
+    def handed(self, home: int) -> dict[str, list[Range]]:
+        """What our members have of another shard's shares, or have had lately."""
+        found: dict[str, list[Range]] = {}
+        for key, share in self._driver.shard.sharing.shares.items():
+            if share.is_here or self._driver.home(key) != home:
+                continue
+            ranges = list(share.recent)
+            for subscriber, member in share.members.items():
+                ranges += [*member.given, *member.before]
+                session = self._driver.registry.sessions.get(subscriber.key)
+                if session is not None and session.window is not None:
+                    ranges += [
+                        (code & 63, lsn, lsn + 1)
+                        for _, _, code, lsn in session.window.waiting()
+                        if code >> 6 == member.reader.number and not code & RETAINED_CODE
+                    ]
+            found[key] = ranges
+        return found
