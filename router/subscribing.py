@@ -152,7 +152,11 @@ class Subscribing:
         reader.start = start
         kind, value = start
         (subscription,) = reader.group.subscriptions
-        if kind == "time":
+        if kind == "latest":
+            effect = FindStart(reader, None, None, None)
+        elif kind == "earliest":
+            effect = FindStart(reader, 0, None, None)
+        elif kind == "time":
             effect = FindStart(reader, value, None, None)
         elif kind == "retained":
             effect = FindStart(reader, value, None, None, retained=subscription.topic_filter)

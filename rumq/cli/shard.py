@@ -39,6 +39,7 @@ from rumq.shards.telling import tell
 from rumq.shards.worker import Worker
 
 STOP_SECONDS_MAX = 30.0
+EARLY_SECONDS = 0.005
 SWITCH_SECONDS = 0.0005
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 STATE_STREAM = "_state"
@@ -168,11 +169,24 @@ def freeze() -> None:
 def take_connections(driver: Driver, pump: Pump, outbox_bytes_max: int) -> None:
     """Take connections that other shards hand over, with what they have read of them."""
 
+    early: list[tuple[socket.socket, str, bytes]] = []  # they wait until their sessions are there
+
     def take(sock: socket.socket, peer: str, data: bytes) -> None:
+        if not driver.is_restored:
+            if not early:
+                driver.later(EARLY_SECONDS, take_early)
+            early.append((sock, peer, data))
+            return
         connection = Connection(pump, sock, peer, outbox_bytes_max)
         connection.link = driver.welcome(connection)
         pump.add(connection)
         pump.feed(connection, data)
+
+    def take_early() -> None:
+        waiting = early[:]
+        early.clear()
+        for each in waiting:
+            take(*each)
 
     assert driver.doors is not None
     driver.doors.takers["client"] = take

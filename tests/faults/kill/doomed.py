@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import rumq.cli.run as wiring
+import rumq.cli.run as holding
+import rumq.cli.shard as wiring
 from commitlog.files import RealFiles
 from rumq.cli.main import main
 
@@ -59,5 +60,5 @@ if __name__ == "__main__":
     DoomedFiles.point, DoomedFiles.left = sys.argv[1], int(sys.argv[2])
     for name in CALLS:
         setattr(DoomedFiles, name, wrapped(name))
-    wiring.RealFiles = DoomedFiles  # type: ignore[misc]
+    wiring.RealFiles = holding.RealFiles = DoomedFiles  # type: ignore[misc]
     sys.exit(main(sys.argv[3:]))

@@ -40,9 +40,9 @@ class Episode:
         self.broker = DoomedRumqd(data, *FLAGS, *flags)
         self.publishers = [Publisher(f"p{n}", f"t/{n}", self.ledger) for n in range(2)]
         self.subscribers = [
-            Subscriber("s1", 1, self.ledger, lazy=3),
-            Subscriber("s2", 2, self.ledger, lazy=0),
-            Subscriber("s3", 2, self.ledger, lazy=7),
+            Subscriber("s1", 1, self.ledger, 3, len(self.publishers)),
+            Subscriber("s2", 2, self.ledger, 0, len(self.publishers)),
+            Subscriber("s3", 2, self.ledger, 7, len(self.publishers)),
         ]
         self.deaths: list[str] = []
 
@@ -89,9 +89,10 @@ class Episode:
             running.start(subscriber.run, self.broker.address)
         with Peer(self.broker.address, deadline_s=30) as peer:
             peer.connect("end")
-            peer.publish(f"t/{FINAL}", b"", qos=2)
+            for publisher in self.publishers:
+                peer.publish(publisher.topic, FINAL, qos=2)
             running.join()
-            found = everything(peer)
+            found = everything(peer, len(self.publishers))
             faults = self.ledger.check_log(found)
             faults += self._check_retained(peer, found)
         for subscriber in self.subscribers:
@@ -110,11 +111,15 @@ class Episode:
         return [] if got == wanted else [f"retained are {got}, and should be {wanted}"]
 
 
-def everything(peer: Peer) -> list[bytes]:
+def everything(peer: Peer, topics: int) -> list[bytes]:
     peer.subscribe("$log/earliest/t/#", qos=1)
-    found = []
-    while (message := peer.message()).topic != f"t/{FINAL}":
-        found.append(message.payload)
+    found: list[bytes] = []
+    while topics:
+        message = peer.message()
+        if message.payload == FINAL:
+            topics -= 1
+        else:
+            found.append(message.payload)
     peer.unsubscribe("$log/earliest/t/#")
     return found
 

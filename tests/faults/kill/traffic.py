@@ -16,7 +16,7 @@ from tests.faults.kill.ledger import Entry, Ledger
 LASTING = [(Prop.SESSION_EXPIRY, 86_400), (Prop.RECEIVE_MAXIMUM, 50)]
 WINDOW = 20
 LIFE_MESSAGES_MAX = 120
-FINAL = "final"
+FINAL = b""  # the payload of the last message of each topic
 RETAIN_EVERY = 10
 
 
@@ -81,8 +81,10 @@ class Publisher:
 class Subscriber:
     """A persistent session that acknowledges as it should; `lazy` ones keep some unacknowledged for a while."""
 
-    def __init__(self, name: str, qos: int, ledger: Ledger, lazy: int) -> None:
+    def __init__(self, name: str, qos: int, ledger: Ledger, lazy: int, topics: int) -> None:
         self.name, self.qos, self.ledger, self.lazy = name, qos, ledger, lazy
+        self._ended: set[str] = set()  # topics whose last message has come, of so many
+        self._topics = topics
         self.released: set[int] = set()  # QoS 2 packet ids that were received and not released yet
         self.done = threading.Event()
         self._owed: list[bytes] = []
@@ -110,8 +112,10 @@ class Subscriber:
             peer.send(wire.ack(Kind.PUBCOMP, packet_id))
             return
         assert packet.kind == Kind.PUBLISH, packet
-        if packet.topic == f"t/{FINAL}":
-            self.done.set()
+        if packet.payload == FINAL:
+            self._ended.add(packet.topic)
+            if len(self._ended) == self._topics:
+                self.done.set()
         elif packet.qos == 2:
             if packet_id in self.released:
                 return self._answer(peer, wire.ack(Kind.PUBREC, packet_id))
