@@ -13,7 +13,7 @@ from zlib import crc32
 
 from commitlog.chunk import NUMBER_MAX
 from commitlog.files import Files, replace_file, whole_file
-from commitlog.index import NAMES_A_PIECE, Index
+from commitlog.index import NAMES_A_PIECE, Index, crc32_of
 from commitlog.kernels import topics as kernel
 from commitlog.topic_table import topic_table
 
@@ -34,17 +34,24 @@ class Snapshot(NamedTuple):
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
+    return b"".join(snapshot_pieces(snapshot))
+
+
+def snapshot_pieces(snapshot: Snapshot) -> list[bytes | bytearray | memoryview]:
+    """The bytes of a snapshot, in pieces: of a million topics there are many."""
     count = len(snapshot.topics)
     if count != len(snapshot.offsets):
         raise ValueError(f"{count} topics with {len(snapshot.offsets)} offsets")
-    # A piece at a time: a kernel lets no other thread run.
-    body = b"".join(
-        kernel.offsets_and_names(snapshot.offsets, snapshot.topics, at, min(at + NAMES_A_PIECE, count))
-        for at in range(0, count, NAMES_A_PIECE)
-    )
-    body += b"".join(struct.pack("<H", len(name)) + name for name in snapshot.publishers)
-    raw = HEAD.pack(MAGIC, snapshot.lsn, len(snapshot.topics), len(snapshot.publishers)) + body
-    return raw + crc32(raw).to_bytes(4, "little")
+    pieces: list[bytes | bytearray | memoryview] = [
+        HEAD.pack(MAGIC, snapshot.lsn, count, len(snapshot.publishers)),
+        # A piece at a time: a kernel lets no other thread run.
+        *(
+            kernel.offsets_and_names(snapshot.offsets, snapshot.topics, at, min(at + NAMES_A_PIECE, count))
+            for at in range(0, count, NAMES_A_PIECE)
+        ),
+        b"".join(struct.pack("<H", len(name)) + name for name in snapshot.publishers),
+    ]
+    return [*pieces, crc32_of(pieces).to_bytes(4, "little")]
 
 
 def decode_snapshot(raw: bytes) -> Snapshot | None:
@@ -129,6 +136,6 @@ class Dictionary:
                 self._offsets,
                 self._publishers[: self._publishers_end],
             )
-            replace_file(self._files, f"{self._directory}/{SNAPSHOT}", encode_snapshot(snapshot))
+            replace_file(self._files, f"{self._directory}/{SNAPSHOT}", *snapshot_pieces(snapshot))
             self.saved_lsn, self._seals = self.lsn, 0
             return True

@@ -196,14 +196,14 @@ def make_durable_directory(files: Files, path: str, known: str = "") -> None:
             pass  # above the data directory, which was there before us
 
 
-def replace_file(files: Files, path: str, content: bytes) -> None:
-    """Put a whole small file in place, so that a crash leaves the old one or the new one."""
+def replace_file(files: Files, path: str, *content: bytes | bytearray | memoryview) -> None:
+    """Put a whole file in place, from pieces, so that a crash leaves the old one or the new one."""
     temporary = path + ".new"
     if files.exists(temporary):
         files.remove(temporary)
     handle = files.create(temporary)
     try:
-        files.write(handle, 0, [content])
+        files.write(handle, 0, content)
         files.sync(handle)
     except OSError:
         remove_if_possible(files, temporary)  # on a full disk its blocks are needed

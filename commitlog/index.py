@@ -27,6 +27,7 @@ PLACE = struct.Struct("<QQQIIII")
 NAME = struct.Struct("<IH")
 ROWS_MAX = 1 << 32
 NAMES_A_PIECE = 8192
+Pieces = list[bytes | bytearray | memoryview]
 NUMBERS_MAX = 1 << 26  # topics and publishers are numbered densely: what is above was never given out
 ITEM_BYTES = (PLACE.size, TOPIC.size, 4, 1, 1)  # of each section
 
@@ -147,21 +148,41 @@ class Head(NamedTuple):
 
 
 def encode_index(index: Index, end_lsn: int, stop: int) -> bytes:
-    places = b"".join(PLACE.pack(*place) for place in index.places)
+    return b"".join(index_pieces(index, end_lsn, stop))
+
+
+def index_pieces(index: Index, end_lsn: int, stop: int) -> Pieces:
+    """The bytes of an index, in pieces: of a million topics there are many."""
     topics = topic_table(index.topics).packed
+    count = len(index.topics)
+    names: Pieces
     if index.known is not None:
         # A piece at a time: a kernel lets no other thread run.
-        count = len(index.topics)
-        names = b"".join(
+        names = [
             topics_kernel.names_of(topics, at, min(at + NAMES_A_PIECE, count), index.known)
             for at in range(0, count, NAMES_A_PIECE)
-        )
+        ]
     else:
-        names = b"".join(NAME.pack(i, len(name)) + name for i, name in sorted(index.names.items()))
+        names = [NAME.pack(i, len(name)) + name for i, name in sorted(index.names.items())]
     publishers = b"".join(NAME.pack(n, len(name)) + name for n, name in sorted(index.publishers.items()))
-    sections = [places, topics, index.rows.tobytes(), names, publishers]
-    head = HEAD.pack(MAGIC, end_lsn, stop, *map(len, sections), *map(crc32, sections), 0, 0)[:-4]
-    return head + crc32(head).to_bytes(4, "little") + b"".join(sections)
+    sections: list[Pieces] = [
+        [b"".join(PLACE.pack(*place) for place in index.places)],
+        [topics],
+        [memoryview(index.rows).cast("B")],
+        names,
+        [publishers],
+    ]
+    sizes = [sum(map(len, section)) for section in sections]
+    crcs = [crc32_of(section) for section in sections]
+    head = HEAD.pack(MAGIC, end_lsn, stop, *sizes, *crcs, 0, 0)[:-4]
+    return [head + crc32(head).to_bytes(4, "little"), *(piece for section in sections for piece in section)]
+
+
+def crc32_of(pieces: Pieces) -> int:
+    crc = 0
+    for piece in pieces:
+        crc = crc32(piece, crc)
+    return crc
 
 
 def decode_head(raw: bytes, path: str, end_lsn: int, stop: int) -> Head:
@@ -298,7 +319,7 @@ def row_in(topic: TopicRows, offset: int) -> int | None:
 
 def write_index(files: Files, segment_path: str, index: Index, end_lsn: int, stop: int) -> None:
     """Put the index of a finished and synced segment beside it."""
-    replace_file(files, index_path(segment_path), encode_index(index, end_lsn, stop))
+    replace_file(files, index_path(segment_path), *index_pieces(index, end_lsn, stop))
 
 
 def place_at(places: list[Place], lsn: int) -> int:

@@ -18,6 +18,7 @@ from commitlog.files import Files
 from commitlog.governor import Jump, remembered
 from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
+from commitlog.kernels.names import NumberOf
 from commitlog.lookup import ColdRead, FindOffset, FindTime, Flagged
 from commitlog.retention import NoteJumps, Retention, SealJob, segments_to_drop
 from commitlog.segments import SegmentFile, SegmentList
@@ -42,7 +43,7 @@ class Partition:
         self.index, self.number, self.generation, self.stream = index, number, generation, spec.name
         self.writer = writer
         self.topic_names = names.topics
-        self.topic_ids = {name: topic_id for topic_id, name in enumerate(names.topics)}
+        self.topic_ids = NumberOf(names.topics)
         self.publisher_names = names.publishers
         self._publisher_numbers = {name: number for number, name in enumerate(names.publishers)}
         self.segments = segments
@@ -71,8 +72,9 @@ class Partition:
 
     def add_topic(self, name: bytes) -> int:
         """Number a topic that is new here."""
-        topic_id = self.topic_ids[name] = len(self.topic_names)
+        topic_id = len(self.topic_names)
         self.topic_names.append(name)
+        self.topic_ids.add(topic_id)
         self.next_offsets.append(0)
         return topic_id
 

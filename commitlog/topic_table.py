@@ -26,7 +26,7 @@ class TopicTable(Mapping[int, TopicRows]):
 
     __slots__ = ("packed",)
 
-    def __init__(self, packed: bytes = b"") -> None:
+    def __init__(self, packed: bytes | bytearray = b"") -> None:
         self.packed = packed
 
     def __len__(self) -> int:

@@ -97,7 +97,7 @@ def first_offsets(rows: object, seen: object, first: object) -> None:
             offsets[number] = words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)
 
 
-def table(seen: object, counts: object, first: object, following: object, starts: object) -> bytes:
+def table(seen: object, counts: object, first: object, following: object, starts: object) -> bytearray:
     """The record of each marked topic, by id: id, rows, first and following offset, start of its rows, 0. Fills
     `starts`, an array by topic id like the others."""
     marks: cython.const[cython.uchar][::1] = memoryview(seen)
@@ -125,7 +125,8 @@ def table(seen: object, counts: object, first: object, following: object, starts
             words[w + 6] = at
             w += RECORD_WORDS
             at += rows_of[i]
-    return bytes(packed)
+    words = None
+    return packed
 
 
 def in_order(packed: object) -> bool:

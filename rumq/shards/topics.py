@@ -27,7 +27,7 @@ class Topics:
         self.refused: Counter[str] = Counter()  # messages, of each stream
         for partition in store.partitions:
             self._counts[partition.stream] += len(partition.topic_names)
-            for name, topic_id in partition.topic_ids.items():
+            for topic_id, name in enumerate(partition.topic_names):
                 self.known[name] = partition.index << 32 | topic_id
 
     def add(self, name: bytes) -> bool:

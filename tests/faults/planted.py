@@ -40,8 +40,8 @@ PLANTED = [
     Planted(
         "a file is put in place before its content is synced",
         "commitlog/files.py",
-        "        files.write(handle, 0, [content])\n        files.sync(handle)\n    except",
-        "        files.write(handle, 0, [content])\n    except",
+        "        files.write(handle, 0, content)\n        files.sync(handle)\n    except",
+        "        files.write(handle, 0, content)\n    except",
         POWER,
     ),
     Planted(
