@@ -15,6 +15,7 @@ from commitlog.errors import StoreError
 from commitlog.files import Files, RealFiles, replace_file
 from commitlog.manifest import NAME as MANIFEST
 from commitlog.reader import LogReader, PartitionView
+from commitlog.roster import NAME as ROSTER
 
 LABEL = "BACKUP"  # written last: what has none is not finished
 COPY_BYTES = 1 << 20
@@ -51,6 +52,8 @@ class Backup:
         ends = {}
         for view in sorted(views, key=lambda v: (not v.stream.startswith("_"), v.name)):
             ends[view.name] = self._partition(view)
+        if os.path.exists(f"{self.source}/{ROSTER}"):
+            self._copy(f"{self.source}/{ROSTER}", f"{self.target}/{ROSTER}")
         self._copy(f"{self.source}/FORMAT", f"{self.target}/FORMAT")
         done = Copied(ends, self._copied, self._linked, self._kept, self._bytes)
         said = {"made": now, "next_lsn": ends}
@@ -65,7 +68,7 @@ class Backup:
             and os.listdir(self.target)
             and not os.path.exists(f"{self.target}/FORMAT")
         ):
-            known = {LABEL, *self._streams()}
+            known = {LABEL, ROSTER, *self._streams()}
             if strangers := sorted(set(os.listdir(self.target)) - known):
                 raise StoreError(
                     self.target, f"it holds {strangers[0]!r}, which is no backup: name an empty one"

@@ -99,11 +99,13 @@ def open_store(
     files: Files, root: str, streams: Sequence[StreamSpec], *, matches: Matches, now_us: int,
     boot_id: bytes = bytes(16), random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 64 << 20,
     holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None, internal_number: int = 0,
+    internal_generation: int = GENERATION,
     elsewhere: Callable[[StreamSpec, int, int], Any] | None = None, lock: int | None = None,
 ) -> Store:  # fmt: skip
     """Open a data directory, or make it, and recover every partition.
 
-    internal: a stream for the owner's own records, beside those that topics have; internal_number: its partition
+    internal: a stream for the owner's own records, beside those that topics have; internal_number: its partition of
+    internal_generation
     elsewhere: (stream, index, number) -> what stands in for a partition that another process owns, None for our own
     lock: of a directory that is held already
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
@@ -135,17 +137,9 @@ def open_store(
                 store.recovered.append(found)
         if internal is not None:
             store.internal, store.internal_recovered = open_partition(
-                files,
-                root,
-                internal,
-                len(store.partitions),
-                internal_number,
-                boot_id,
-                random,
-                0,
-                direct_bytes_min,
-                now_us,
-            )
+                files, root, internal, len(store.partitions), internal_number, boot_id, random, 0, direct_bytes_min,
+                now_us, internal_generation,
+            )  # fmt: skip
     except (OSError, StoreError) as fault:
         if taken is not None:
             files.close(taken)
@@ -180,8 +174,10 @@ def check_format(files: Files, root: str) -> None:
 def open_partition(
     files: Files, root: str, spec: StreamSpec, index: int, number: int, boot_id: bytes,
     random: Callable[[int], bytes], hot_bytes_max: int, direct_bytes_min: int, now_us: int,
+    generation: int = GENERATION,
 ) -> tuple[Partition, Recovered]:  # fmt: skip
-    directory = f"{root}/{spec.name}/g{GENERATION}/p{number}"
+    """One partition, recovered. raises: OSError, StoreError"""
+    directory = f"{root}/{spec.name}/g{generation}/p{number}"
     make_durable_directory(files, directory, known=root)
     manifest = Manifest(files, directory)
     found = recover(files, directory, manifest, spec.name, number, now_us)
@@ -204,13 +200,13 @@ def open_partition(
     segments = SegmentList(found.first_lsn, found.segments, dictionary)
     segments.jumps = found.jumps
     writer = SegmentWriter(
-        files, directory, stream=spec.name, generation=GENERATION, number=number, epoch=found.epoch, boot_id=boot_id,
+        files, directory, stream=spec.name, generation=generation, number=number, epoch=found.epoch, boot_id=boot_id,
         sync_groups=spec.durability == "disk", segment_bytes_max=spec.segment_bytes_max,
         segment_us_max=spec.segment_seconds_max * 1_000_000, names=names, manifest=manifest, random=random,
         direct_bytes_min=direct_bytes_min,
     )  # fmt: skip
     partition = Partition(
-        files, directory, spec, index, number, GENERATION, writer, names, segments,
+        files, directory, spec, index, number, generation, writer, names, segments,
         found.next_lsn, found.next_offsets, found.last_ts, hot_bytes_max,
     )  # fmt: skip
     return partition, found

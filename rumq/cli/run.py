@@ -14,7 +14,8 @@ from functools import partial
 from commitlog import DirectoryInUse, NotWritable, RealFiles, StoreError
 from commitlog.faults import at_start
 from commitlog.store import check_format, hold
-from rumq.cli.shard import Place, serve_shard
+from rumq.cli.rehoming import rehomed
+from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
 from rumq.cli.version import VERSION, kernels
 from rumq.config import Settings
@@ -45,12 +46,16 @@ def run(settings: Settings) -> int:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
     specs = streams(settings, data)
     sockets = bound(settings)
+    try:
+        generation = rehomed(data, lock, specs, internal_stream(settings), count)
+    except (OSError, StoreError) as fault:
+        raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
     if count == 1:
-        return serve_shard(settings, Place(data, lock, sockets, specs, started))
+        return serve_shard(settings, Place(data, lock, sockets, specs, generation, started))
     doors = make_doors(count)
 
     def shard(index: int, ready: int) -> int:
-        place = Place(data, lock, sockets, specs, started, index, count, doors, ready)
+        place = Place(data, lock, sockets, specs, generation, started, index, count, doors, ready)
         try:
             return serve_shard(settings, place)
         except RumqError as fault:

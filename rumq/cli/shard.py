@@ -54,6 +54,7 @@ class Place:
     lock: int
     sockets: list[socket.socket]
     streams: list[StreamSpec]
+    generation: int  # of the journals
     started: float
     index: int = 0
     count: int = 1
@@ -212,7 +213,8 @@ def opened(settings: Settings, place: Place) -> Store:
         store = open_store(
             RealFiles(), place.data, place.streams, matches=matches, now_us=time.time_ns() // 1000,
             hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), lock=place.lock,
-            internal=internal_stream(settings), internal_number=place.index, elsewhere=elsewhere,
+            internal=internal_stream(settings), internal_number=place.index,
+            internal_generation=place.generation, elsewhere=elsewhere,
         )  # fmt: skip
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault

@@ -6,6 +6,7 @@ first client. docs/session-journal.md."""
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from router.restoring import Restoring
@@ -57,11 +58,21 @@ def restore(driver: Driver, images: Images) -> None:
 
 
 def read_journal(driver: Driver) -> Images:
+    """What the driver's journal says. raises: OSError"""
+    return images_of(driver.store, driver.keeping.partition, driver.tell)
+
+
+def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> Images:
+    """What a journal says, read from its first record on. raises: OSError"""
     images = Images()
-    for chunk in driver.store.chunks_with(driver.keeping.partition, 0):
+    for chunk in store.chunks_with(journal, 0):
         if not hasattr(chunk, "rows"):
-            driver.tell(
-                "log.gap", stream="_state", partition=0, first_lsn=chunk.base_lsn, next_lsn=chunk.next_lsn
+            tell(
+                "log.gap",
+                stream="_state",
+                partition=journal.number,
+                first_lsn=chunk.base_lsn,
+                next_lsn=chunk.next_lsn,
             )
             continue
         starts = [*struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[1::ROW_WORDS], len(chunk.frames)]

@@ -1,0 +1,116 @@
+"""Sessions and retained messages to other homes, when the number of shards is not what it was at the last run.
+
+Everything is read from the old journals and written to new ones, of the next generation; a file says which ones count,
+and is replaced at the end. A start that is interrupted begins again. Runs before any shard does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import Any
+
+from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
+from commitlog.roster import Roster, read_roster, write_roster
+from commitlog.store import open_partition
+from rumq.mqtt.topics import matches
+from rumq.session.images import Images
+from rumq.session.limits import Limits
+from rumq.shards.answering import tags_in
+from rumq.shards.driver import Driver
+from rumq.shards.homes import home_of
+from rumq.shards.restoring import adapt, images_of, restore, take_tags
+from rumq.shards.telling import tell
+
+CHUNK_QOS = 1
+
+
+def rehomed(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:
+    """Make the journals those of `count` shards; returns their generation. raises: OSError, StoreError"""
+    files = RealFiles()
+    was = read_roster(files, data)
+    if was.shards == count:
+        return was.generation
+    started = time.monotonic()
+    now_us = time.time_ns() // 1000
+    following = Roster(count, was.generation + 1)
+    shutil.rmtree(f"{data}/{internal.name}/g{following.generation}", ignore_errors=True)
+    store = open_store(files, data, streams, matches=matches, now_us=now_us, lock=lock, hot_bytes_max=0)
+    moving = Moving(store, internal, now_us)
+    for index in range(was.shards):
+        moving.read(index, was)
+    for index in range(count):
+        moving.write(index, following)
+    for partition in store.own:
+        partition.writer.close()
+    write_roster(files, data, following)
+    shutil.rmtree(f"{data}/{internal.name}/g{was.generation}", ignore_errors=True)
+    tell(
+        "shard.rehomed", shards=count, before=was.shards, sessions=len(moving.sessions),
+        seconds=round(time.monotonic() - started, 3),
+    )  # fmt: skip
+    return following.generation
+
+
+class Moving:
+    def __init__(self, store: Store, internal: StreamSpec, now_us: int) -> None:
+        self._store, self._internal, self._now_us = store, internal, now_us
+        self._own = list(store.own)
+        self._layout = tuple(f"{p.stream}/g{p.generation}/p{p.number}" for p in self._own)
+        self._next_lsns = [p.next_lsn for p in self._own]
+        self.sessions: dict[str, Any] = {}
+        self._shares: dict[str, Any] = {}
+        self._retained: dict[str, Any] = {}
+        self._retained_from = [0] * len(self._own)
+
+    def _open(self, number: int, generation: int) -> Partition:
+        partition, _ = open_partition(
+            RealFiles(), self._store.root, self._internal, len(self._own), number, bytes(16), os.urandom, 0, 1 << 17,
+            self._now_us, generation,
+        )  # fmt: skip
+        return partition
+
+    def read(self, index: int, roster: Roster) -> None:
+        """What one shard knew: its sessions, its shares, and what is retained in its partitions."""
+        partition = self._open(index, roster.generation)
+        images = images_of(self._store, partition, tell)
+        partition.writer.close()
+        adapt(images, self._layout, self._next_lsns)
+        if images.sessions:
+            for each in self._own:
+                from_lsn = images.tags_from[each.index]
+                for chunk in self._store.chunks_with(each, CHUNK_QOS, from_lsn):
+                    take_tags(images, tags_in(each, chunk, from_lsn))
+        for image in images.sessions.values():
+            self.sessions[image.client_id] = image
+        for key, share in images.shares.items():
+            if home_of(key, roster.shards) == index:
+                self._shares[key] = share
+        for topic, message in images.retained.items():
+            if message.partition % roster.shards == index:
+                self._retained[topic] = message
+        for each in self._own:
+            if each.index % roster.shards == index:
+                self._retained_from[each.index] = images.retained_from[each.index]
+
+    def write(self, index: int, roster: Roster) -> None:
+        """Everything whose home is one shard now, into its new journal."""
+        store, count = self._store, roster.shards
+        images = Images()
+        images.layout, images.changed = self._layout, True
+        for image in self.sessions.values():
+            if home_of(image.client_id, count) == index:
+                images.last_number += 1
+                image.number = images.last_number
+                images.sessions[image.number] = image
+        images.shares = {k: s for k, s in self._shares.items() if home_of(k, count) == index}
+        images.retained = {t: r for t, r in self._retained.items() if r.partition % count == index}
+        images.retained_from, images.tags_from = list(self._retained_from), list(self._next_lsns)
+        store.internal = self._open(index, roster.generation)
+        store.own = [p for p in self._own if p.index % count == index]
+        driver = Driver(store, Limits(), event=tell)
+        restore(driver, images)
+        driver.writer.stop()
+        driver.reader.stop()
+        store.internal.writer.close()
+        store.own = self._own

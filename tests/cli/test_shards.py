@@ -1,0 +1,113 @@
+"""Several shards as an operator and clients meet them: the same broker, whatever their number."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker_process import Rumqd
+from tests.conformance.peer import Ended, Peer
+from tests.conformance.wire import Prop, Will
+from tests.faults.kill.test_shards import shards_of
+
+LASTING = [(Prop.SESSION_EXPIRY, 3600)]
+CLIENTS = [f"c{n}" for n in range(8)]  # some live in each shard
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Rumqd]:
+    broker = Rumqd(tmp_path / "data", "--set", "shards.count=2")
+    broker.start()
+    yield broker
+    broker.end()
+
+
+def payloads(broker: Rumqd, client_id: str, count: int) -> list[bytes]:
+    with Peer(broker.address, deadline_s=20) as peer:
+        assert peer.connect(client_id, clean=False, properties=LASTING).session_present
+        return [message.payload for message in peer.messages(count)]
+
+
+def test_sessions_and_retained_messages_move_with_the_number_of_shards(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    broker = Rumqd(
+        data, "--set", "shards.count=1", "--set", 'stream=[{name="m", filters=["#"], partitions=3}]'
+    )
+    broker.start()
+    for client_id in CLIENTS:
+        with Peer(broker.address) as peer:
+            peer.connect(client_id, clean=False, properties=LASTING)
+            peer.subscribe(f"to/{client_id}", qos=1)
+    retained = {f"state/{n}": b"%d" % n for n in range(6)}
+    with Peer(broker.address) as peer:
+        peer.connect("publisher")
+        for topic, payload in retained.items():
+            peer.publish(topic, payload, qos=1, retain=True)
+    for count in (2, 3, 1):
+        with Peer(broker.address) as peer:
+            peer.connect("publisher")
+            for client_id in CLIENTS:
+                peer.publish(f"to/{client_id}", b"before %d" % count, qos=1)
+        assert broker.stop() == 0
+        broker.flags = ("--set", f"shards.count={count}", *broker.flags[2:])
+        broker.start()
+        assert broker.named("shard.rehomed")[0]["sessions"] == len(CLIENTS)
+        for client_id in CLIENTS:
+            assert payloads(broker, client_id, 1) == [b"before %d" % count]
+        with Peer(broker.address) as peer:
+            peer.connect("reader")
+            peer.subscribe("state/#", qos=1)
+            assert {m.topic: m.payload for m in peer.messages(len(retained))} == retained
+    broker.end()
+
+
+def test_a_client_id_is_taken_over_whichever_shard_accepts(two: Rumqd) -> None:
+    for client_id in CLIENTS:
+        with Peer(two.address) as first, Peer(two.address) as second:
+            first.connect(client_id)
+            second.connect(client_id)
+            assert first.receive().code == 0x8E
+
+
+def test_a_shard_that_dies_takes_only_its_own_connections(two: Rumqd) -> None:
+    peers = [Peer(two.address, deadline_s=20) for _ in CLIENTS]
+    for client_id, peer in zip(CLIENTS, peers, strict=True):
+        peer.connect(client_id)
+        peer.subscribe("news", qos=1)
+    os.kill(shards_of(two.process.pid)[0], signal.SIGKILL)
+    two.event("shard.ready")
+    with Peer(two.address, deadline_s=20) as publisher:
+        publisher.connect("publisher")
+        publisher.publish("news", b"x", qos=1)
+    got = 0
+    for peer in peers:
+        try:
+            got += peer.message().payload == b"x"
+        except (Ended, ConnectionError):
+            continue
+    assert 0 < got < len(CLIENTS)
+    for peer in peers:
+        peer.close()
+
+
+def test_a_connect_that_is_longer_than_a_datagram_finds_its_home(two: Rumqd) -> None:
+    for client_id in CLIENTS[:4]:
+        with Peer(two.address) as peer, Peer(two.address) as watcher:
+            watcher.connect(f"w{client_id}")
+            watcher.subscribe("wills", qos=1)
+            peer.connect(client_id, will=Will("wills", b"w" * 60_000, 1))
+            peer.close()
+            assert len(watcher.message().payload) == 60_000
+
+
+def test_a_stream_keeps_its_partitions_and_says_so(tmp_path: Path) -> None:
+    broker = Rumqd(tmp_path / "data", "--set", "shards.count=2")
+    broker.start()
+    assert broker.stop() == 0
+    broker.flags = ("--set", 'stream=[{name="main", filters=["#"], partitions=5}]')
+    broker._launch()
+    assert broker.process.wait(20) == 3
+    assert "main has 2 partitions here" in str(broker.events)
+    broker.end()
