@@ -248,6 +248,8 @@ class Driver:
     def _tidy(self) -> None:
         """Let segments go whose time has come, or that are too many."""
         now_us = self.retention_clock.look(self.now_us, self.monotonic)
+        if self._retain_for_sessions_bytes_max and self.peers.others:
+            self.peers.tell_needs(self.keeping.wanted_lsn)
         for partition in self.store.own:
             if not partition.retention_due(now_us):
                 continue
@@ -255,7 +257,9 @@ class Driver:
             removal = partition.take_retention(
                 now_us,
                 self.keeping.keep_lsn(partition.index),
-                self.keeping.wanted_lsn(partition.index) if extra else None,
+                self.peers.wanted_lsn(partition.index, self.keeping.wanted_lsn(partition.index))
+                if extra
+                else None,
                 extra,
             )
             if removal is not None:

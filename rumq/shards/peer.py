@@ -89,6 +89,7 @@ class Peer:
         self._driver.shard.sharing.home_lost(lambda key: self._driver.home(key) == self.index)
         self._incoming.clear()
         self._told.clear()
+        self._told_needs = {}
         self.needs.clear()
         for partition in self.partitions:
             partition.outgoing.detach()
@@ -296,10 +297,9 @@ class Peer:
     # Retention and the end
 
     def tell_needs(self, needs: dict[int, int]) -> None:
-        mine = {p.index: needs[p.index] for p in self.partitions if p.index in needs}
-        if self.link is not None and mine != self._told_needs:
-            self._told_needs = mine
-            self.link.say(m.Needs(mine))
+        if self.link is not None and needs != self._told_needs:
+            self._told_needs = needs
+            self.link.say(m.Needs(needs))
 
     def _needs(self, message: m.Needs, _: memoryview) -> None:
         self.needs = message.lsns

@@ -111,6 +111,20 @@ class Peers:
                 for reader in session.subscriber.readers():
                     reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
 
+    # Retention
+
+    def tell_needs(self, wanted_lsn: Callable[[int], int | None]) -> None:
+        """Tell each owner which of its records lasting sessions here have not had."""
+        for peer in self.others.values():
+            peer.tell_needs(
+                {p.index: lsn for p in peer.partitions if (lsn := wanted_lsn(p.index)) is not None}
+            )
+
+    def wanted_lsn(self, index: int, here: int | None) -> int | None:
+        """The first record of a partition of ours that a lasting session has not had, here or in another shard."""
+        wanted = [peer.needs[index] for peer in self.others.values() if index in peer.needs]
+        return min(wanted if here is None else [*wanted, here], default=None)
+
     # The end
 
     def drain(self) -> None:
