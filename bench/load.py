@@ -9,6 +9,7 @@ PAYLOAD_BYTES = 64
 STAMP_BYTES = 20
 FILLER = bytes(range(64, 64 + PAYLOAD_BYTES - STAMP_BYTES))
 TOPIC_BYTES = 7
+TOPICS_SHORT = 100_000  # as many have names of `TOPIC_BYTES`; with more of them, all are longer
 # The round's number rides in the publisher field, so that a straggler of an earlier round is seen as one.
 ROUND_PUBLISHERS = 1 << 24
 
@@ -46,17 +47,22 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     def topic_filter(self, subscriber: int) -> str:
         heard = self.heard(subscriber)
         if len(heard) * self.topics == 1:
-            return topic_name(heard.start * self.topics)
+            return topic_name(heard.start * self.topics, self.topic_bytes)
         return "b/#"
 
+    @property
+    def topic_bytes(self) -> int:
+        """Length of every topic's name."""
+        return TOPIC_BYTES if self.publishers * self.topics <= TOPICS_SHORT else TOPIC_BYTES + 2
+
     def topic_names(self, publishers: range) -> bytes:
-        """The topics of `publishers`, one after the other, `TOPIC_BYTES` each."""
+        """The topics of `publishers`, one after the other, `topic_bytes` each."""
         numbers = range(publishers.start * self.topics, publishers.stop * self.topics)
-        return "".join(map(topic_name, numbers)).encode()
+        return "".join(topic_name(number, self.topic_bytes) for number in numbers).encode()
 
 
-def topic_name(number: int) -> str:
-    return f"b/{number:05d}"
+def topic_name(number: int, size: int = TOPIC_BYTES) -> str:
+    return f"b/{number:0{size - 2}d}"
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):

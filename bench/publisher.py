@@ -9,7 +9,7 @@ from array import array
 from bench.connections import BenchFault, publish_packet
 from bench.kernels.check import Check
 from bench.kernels.offer import Offer
-from bench.load import FILLER, PAYLOAD_BYTES, ROUND_PUBLISHERS, STAMP_BYTES, TOPIC_BYTES, Load
+from bench.load import FILLER, PAYLOAD_BYTES, ROUND_PUBLISHERS, STAMP_BYTES, Load
 
 # One send: large enough that the system call is shared by a thousand messages, small enough for the L2 cache.
 BATCH_BYTES = 128 * 1024
@@ -41,12 +41,13 @@ class Publisher:
     ) -> None:
         own = range(number, number + 1)
         names = load.topic_names(own)
-        topics = [names[at : at + TOPIC_BYTES] for at in range(0, len(names), TOPIC_BYTES)]
+        size = load.topic_bytes
+        topics = [names[at : at + size] for at in range(0, len(names), size)]
         payload = bytes(STAMP_BYTES) + FILLER
         frames = [publish_packet(topic, load.qos, payload) for topic in topics]
         self.connection, self.number, self.window = connection, number, load.window
         self.offer = Offer(b"".join(frames), len(frames[0]), PAYLOAD_BYTES, load.qos > 0)
-        self._check = Check(array("Q", [0]), names, TOPIC_BYTES, load.topics, FILLER, array("Q"))
+        self._check = Check(array("Q", [0]), names, size, load.topics, FILLER, array("Q"))
         self._out = bytearray(out_bytes)
         self._view = memoryview(self._out)
         self._tail = b""

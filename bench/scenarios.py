@@ -6,6 +6,7 @@ from typing import Literal
 from bench.load import Load
 
 TRAFFIC_FIGURES = ("delivered_per_s", "lost", "cpu_us_per_delivery", "rss_bytes")
+TOPICS_FIGURES = ("latency_p50_us", "latency_p99_us", "cpu_us_per_message", "lost", "rss_bytes")
 PACED_FIGURES = ("cpu_us_per_message", "lost", "rss_bytes")
 
 
@@ -35,6 +36,18 @@ SCENARIOS: dict[str, Scenario] = {
         Scenario(
             "thousand-topics-qos0", "1,000 topics on one connection",
             Load(publishers=1, subscribers=1, topics=1000),
+        ),
+        Scenario(
+            "million-topics-qos0", "1,000,000 topics on one connection",
+            Load(publishers=1, subscribers=1, topics=1_000_000),
+        ),
+        Scenario(
+            "one-topic-paced", "1 topic at 200,000 msg/s",
+            Load(publishers=1, subscribers=1, rate=200_000, latency=True), TOPICS_FIGURES,
+        ),
+        Scenario(
+            "million-topics-paced", "1,000,000 topics at 200,000 msg/s",
+            Load(publishers=1, subscribers=1, topics=1_000_000, rate=200_000, latency=True), TOPICS_FIGURES,
         ),
         Scenario(
             "ten-to-ten-qos1", "10:10 QoS 1, window 100",

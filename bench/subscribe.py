@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bench.connections import BenchFault
 from bench.kernels.check import Check
-from bench.load import FILLER, ROUND_PUBLISHERS, TOPIC_BYTES, Heard, Load, Round
+from bench.load import FILLER, ROUND_PUBLISHERS, Heard, Load, Round
 from bench.progress import Progress
 
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
@@ -36,7 +36,7 @@ class Subscriber:
         self.heard = load.heard(number)
         names = load.topic_names(self.heard)
         self.check = Check(
-            array("Q", bytes(8 * len(self.heard))), names, TOPIC_BYTES, load.topics, FILLER, latencies
+            array("Q", bytes(8 * len(self.heard))), names, load.topic_bytes, load.topics, FILLER, latencies
         )
         self.tail = b""
         self.out = b""

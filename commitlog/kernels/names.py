@@ -7,6 +7,8 @@ from array import array
 
 import cython
 
+# Written out where it is used, the compiler takes it for a Python number.
+LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 FIRST_SLOTS = cython.declare(cython.Py_ssize_t, 1 << 8)
 
 
@@ -40,7 +42,7 @@ class NumberOf:
         slot: cython.ulonglong = self.slots[self.place(name)]
         if not slot:
             return None
-        return (slot & 0xFFFFFFFF) - 1
+        return (slot & LOW) - 1
 
     def __getitem__(self, name: bytes) -> int:
         number = self.get(name)
@@ -62,7 +64,7 @@ class NumberOf:
         place: cython.Py_ssize_t = self.place(name)
         if not self.slots[place]:
             self.used += 1
-        hashed: cython.ulonglong = hash(name) & 0xFFFFFFFF
+        hashed: cython.ulonglong = hash(name) & LOW
         self.slots[place] = (hashed << 32) | (number + 1)
 
     def grow(self) -> None:
@@ -84,13 +86,11 @@ class NumberOf:
     @cython.ccall
     def place(self, name: bytes) -> cython.Py_ssize_t:
         """The slot of a name, or the free one where it would be."""
-        hashed: cython.ulonglong = hash(name) & 0xFFFFFFFF
+        hashed: cython.ulonglong = hash(name) & LOW
         place: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, hashed) & self.mask
         slot: cython.ulonglong = self.slots[place]
         while slot:
-            if (slot >> 32) == hashed and self.names[
-                cython.cast(cython.Py_ssize_t, slot & 0xFFFFFFFF) - 1
-            ] == name:
+            if (slot >> 32) == hashed and self.names[cython.cast(cython.Py_ssize_t, slot & LOW) - 1] == name:
                 return place
             place = (place + 1) & self.mask
             slot = self.slots[place]

@@ -7,6 +7,8 @@ import cython
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
 
+# Written out where it is used, the compiler takes it for a Python number.
+LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 HEADER_BYTES = cython.declare(cython.Py_ssize_t, 128)
 UNIFORM = cython.declare(cython.uint, 32)
 QOS_AND_VERSION = cython.declare(cython.uint, 19)
@@ -94,7 +96,7 @@ def number_rows(rows: object, count: cython.Py_ssize_t, next_offsets: object) ->
             return i
         offset = following[topic]
         following[topic] = offset + 1
-        words[at + 2] = offset & 0xFFFFFFFF
+        words[at + 2] = offset & LOW
         words[at + 3] = offset >> 32
     return -1
 
@@ -172,10 +174,11 @@ def topic_column(rows: object) -> tuple[bytes, int]:
     ids: cython.uint[::1] = memoryview(out).cast("I")
     highest: cython.uint = 0
     i: cython.Py_ssize_t
-    for i in range(total):
-        ids[i] = words[i * 8]
-        if ids[i] > highest:
-            highest = ids[i]
+    with cython.nogil:
+        for i in range(total):
+            ids[i] = words[i * 8]
+            if ids[i] > highest:
+                highest = ids[i]
     return bytes(out[: 4 * total]), highest
 
 
@@ -187,10 +190,13 @@ def follow(rows: object, following: object) -> None:
     total: cython.Py_ssize_t = len(words) // 8
     i: cython.Py_ssize_t
     topic: cython.uint
-    for i in range(total):
-        topic = words[i * 8]
-        if topic < known:
-            offsets[topic] = (words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)) + 1
+    with cython.nogil:
+        for i in range(total):
+            topic = words[i * 8]
+            if topic < known:
+                offsets[topic] = (
+                    words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)
+                ) + 1
 
 
 def count_topics(column: object, counts: object) -> None:
@@ -199,9 +205,10 @@ def count_topics(column: object, counts: object) -> None:
     by_topic: cython.uint[::1] = memoryview(counts)
     known: cython.Py_ssize_t = len(by_topic)
     i: cython.Py_ssize_t
-    for i in range(len(ids)):
-        if ids[i] < known:
-            by_topic[ids[i]] += 1
+    with cython.nogil:
+        for i in range(len(ids)):
+            if ids[i] < known:
+                by_topic[ids[i]] += 1
 
 
 def place_rows(column: object, first_row: cython.uint, starts: object, out: object) -> None:
@@ -212,11 +219,12 @@ def place_rows(column: object, first_row: cython.uint, starts: object, out: obje
     known: cython.Py_ssize_t = len(at)
     i: cython.Py_ssize_t
     topic: cython.uint
-    for i in range(len(ids)):
-        topic = ids[i]
-        if topic < known:
-            numbers[at[topic]] = first_row + i
-            at[topic] += 1
+    with cython.nogil:
+        for i in range(len(ids)):
+            topic = ids[i]
+            if topic < known:
+                numbers[at[topic]] = first_row + i
+                at[topic] += 1
 
 
 def frames_in_order(rows: object, frames_len: cython.Py_ssize_t) -> bool:
@@ -255,7 +263,7 @@ def translate(
             return i
         topic = topic_of[topic]
         publisher = publisher_of[publisher]
-        if topic == 0xFFFFFFFF or publisher == 0xFFFFFFFF:
+        if topic == LOW or publisher == LOW:
             return i
         words[i * 8] = topic
         words[i * 8 + 6] = publisher

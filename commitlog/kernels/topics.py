@@ -8,6 +8,8 @@ import cython
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
 
+# Written out where it is used, the compiler takes it for a Python number.
+LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 ITEM_BYTES = cython.declare(cython.Py_ssize_t, 14)
 RECORD_WORDS = cython.declare(cython.Py_ssize_t, 8)
 
@@ -50,12 +52,13 @@ def told(rows: object, seen: object, names: list, items_max: cython.Py_ssize_t) 
     count: cython.Py_ssize_t = 0
     found: object = bytearray(4 * total + 4)
     at_rows: cython.uint[::1] = memoryview(found).cast("I")
-    for i in range(total):
-        number = words[i * 8]
-        if number < known and not marks[number]:
-            marks[number] = 1
-            at_rows[count] = i
-            count += 1
+    with cython.nogil:
+        for i in range(total):
+            number = words[i * 8]
+            if number < known and not marks[number]:
+                marks[number] = 1
+                at_rows[count] = i
+                count += 1
     pieces: list = []
     first: cython.Py_ssize_t
     stop: cython.Py_ssize_t
@@ -90,11 +93,12 @@ def first_offsets(rows: object, seen: object, first: object) -> None:
     known: cython.Py_ssize_t = len(marks)
     i: cython.Py_ssize_t
     number: cython.uint
-    for i in range(len(words) // 8):
-        number = words[i * 8]
-        if number < known and not marks[number]:
-            marks[number] = 1
-            offsets[number] = words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)
+    with cython.nogil:
+        for i in range(len(words) // 8):
+            number = words[i * 8]
+            if number < known and not marks[number]:
+                marks[number] = 1
+                offsets[number] = words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)
 
 
 def table(seen: object, counts: object, first: object, following: object, starts: object) -> bytearray:
@@ -113,18 +117,19 @@ def table(seen: object, counts: object, first: object, following: object, starts
         used += marks[i]
     packed: object = bytearray(4 * RECORD_WORDS * used)
     words: cython.uint[::1] = memoryview(packed).cast("I")
-    for i in range(len(marks)):
-        if marks[i]:
-            start_of[i] = at
-            words[w] = i
-            words[w + 1] = rows_of[i]
-            words[w + 2] = firsts[i] & 0xFFFFFFFF
-            words[w + 3] = firsts[i] >> 32
-            words[w + 4] = followings[i] & 0xFFFFFFFF
-            words[w + 5] = followings[i] >> 32
-            words[w + 6] = at
-            w += RECORD_WORDS
-            at += rows_of[i]
+    with cython.nogil:
+        for i in range(len(marks)):
+            if marks[i]:
+                start_of[i] = at
+                words[w] = i
+                words[w + 1] = rows_of[i]
+                words[w + 2] = firsts[i] & LOW
+                words[w + 3] = firsts[i] >> 32
+                words[w + 4] = followings[i] & LOW
+                words[w + 5] = followings[i] >> 32
+                words[w + 6] = at
+                w += RECORD_WORDS
+                at += rows_of[i]
     words = None
     return packed
 
@@ -134,8 +139,9 @@ def in_order(packed: object) -> bool:
     words: cython.const[cython.uint][::1] = memoryview(packed).cast("I")
     i: cython.Py_ssize_t
     rising: cython.bint = True
-    for i in range(RECORD_WORDS, len(words), RECORD_WORDS):
-        rising &= words[i] > words[i - RECORD_WORDS]
+    with cython.nogil:
+        for i in range(1, len(words) // RECORD_WORDS):
+            rising &= words[i * RECORD_WORDS] > words[(i - 1) * RECORD_WORDS]
     return rising
 
 
@@ -144,11 +150,14 @@ def raise_offsets(packed: object, offsets: object) -> None:
     words: cython.const[cython.uint][::1] = memoryview(packed).cast("I")
     known: cython.ulonglong[::1] = memoryview(offsets)
     i: cython.Py_ssize_t
+    w: cython.Py_ssize_t
     following: cython.ulonglong
-    for i in range(0, len(words), RECORD_WORDS):
-        following = words[i + 4] | (cython.cast(cython.ulonglong, words[i + 5]) << 32)
-        if words[i] < len(known) and following > known[words[i]]:
-            known[words[i]] = following
+    with cython.nogil:
+        for i in range(len(words) // RECORD_WORDS):
+            w = i * RECORD_WORDS
+            following = words[w + 4] | (cython.cast(cython.ulonglong, words[w + 5]) << 32)
+            if words[w] < len(known) and following > known[words[w]]:
+                known[words[w]] = following
 
 
 def names_of(packed: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, names: list) -> bytes:

@@ -27,6 +27,8 @@ PUBLISHER = 3  # the publisher has no number in partition `Wire.partition` yet: 
 FULL = 4  # a buffer of the batch is full: grow it, then call again
 FAULT = 5  # malformed or forbidden: `Wire.fault` is the reason code, `Wire.fault_text` says what was seen
 
+# Written out where it is used, the compiler takes it for a Python number.
+LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 # Row and chunk flags of docs/log-format.md.
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -708,7 +710,7 @@ def cut(
                 put_ack(wire.acks, 0x50, pid)
                 put_tag(batch.tags, batch.count, pid)
             wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
-        put_u32(rows, row_at, value & 0xFFFFFFFF)
+        put_u32(rows, row_at, value & LOW)
         if verbatim and minimal and not head & 9:
             if run_at < 0:
                 run_at = pos

@@ -18,6 +18,8 @@ FIRST_SLOTS = cython.declare(cython.Py_ssize_t, 1 << 10)
 FIRST_NAMES = cython.declare(cython.Py_ssize_t, 1 << 14)
 MOVED_AT_ONCE = cython.declare(cython.Py_ssize_t, 16)
 UNIT = cython.declare(cython.Py_ssize_t, 8)
+# Written out where it is used, the compiler takes it for a Python number.
+LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 ODD = cython.declare(cython.ulonglong, 0xD6E8FEB86659FD93)
 
 
@@ -88,7 +90,7 @@ class TopicTable:
             place = self.at(self.old, self.old_mask, hashed, key, size)
             if self.old[2 * place]:
                 # It is moved now, so that the new table alone says what it is.
-                self.put(hashed, self.old[2 * place] & 0xFFFFFFFF, value)
+                self.put(hashed, self.old[2 * place] & LOW, value)
                 return
         needed: cython.Py_ssize_t = (2 + size + UNIT - 1) // UNIT * UNIT
         if self.names_used + needed > self.names_size:
@@ -191,7 +193,7 @@ class TopicTable:
         text: cython.p_char
         while slot:
             if (slot >> 32) == hashed:
-                text = cython.address(self.names[cython.cast(cython.Py_ssize_t, slot & 0xFFFFFFFF) * UNIT])
+                text = cython.address(self.names[cython.cast(cython.Py_ssize_t, slot & LOW) * UNIT])
                 if (
                     cython.cast(cython.uchar, text[0]) == (size & 255)
                     and cython.cast(cython.uchar, text[1]) == (size >> 8)
