@@ -15,6 +15,7 @@ from router.readers import Group, Reader
 from router.share import Member, Share
 
 CATCH_UP_BYTES = 1 << 18  # how much one reader behind gets before others have their turn
+CATCH_UP_CHUNKS = 32  # and in how many pieces: what it cannot take costs as much as what it can
 
 
 class Delivery:
@@ -94,8 +95,8 @@ class Delivery:
                 self._catch_up_in(reader, feed)
 
     def _catch_up_in(self, reader: Reader, feed: Feed) -> None:
-        given = 0
-        while given < CATCH_UP_BYTES:
+        given = pieces = 0
+        while given < CATCH_UP_BYTES and pieces < CATCH_UP_CHUNKS:
             found = self._next(reader, feed)
             if found is None:
                 return
@@ -103,6 +104,7 @@ class Delivery:
             numbers, places = feed.routes.routes_of(chunk.rows, first, stop)
             reader.cursors[feed.index] = chunk.base_lsn + stop
             self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers, places)
+            pieces += 1
             given += len(chunk.frames) * (stop - first) // chunk.count + 1
         self.effects.append(More(reader))
 

@@ -82,4 +82,4 @@ class Feed:
 
     def keep_cold(self, chunks: list[Any]) -> None:
         """Keep what was read from disk for a moment: readers at one place share one read."""
-        self._cold.extend(chunks[: self._cold.maxlen])
+        self._cold.extend(chunks[:COLD_CHUNKS_MAX])

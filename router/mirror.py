@@ -16,7 +16,9 @@ from router.readers import Groups
 
 KEPT_BYTES_MAX = 16 << 20
 TRIM = 64
-COLD_CHUNKS_MAX = 256
+RUNS_MAX = (
+    8  # of whole chunks, one for each answer: readers at different places do not take them from each other
+)
 
 
 class Hole(NamedTuple):
@@ -31,7 +33,7 @@ class MirrorFeed(Feed):
 
     def __init__(self, index: int, partition: Any, groups: Groups) -> None:
         super().__init__(index, partition, groups)
-        self._cold = deque(maxlen=COLD_CHUNKS_MAX)
+        self._runs: deque[tuple[list[int], list[Any]]] = deque(maxlen=RUNS_MAX)
         self._kept: list[Any] = []
         self._since: list[int] = []  # of each chunk in `_kept`: where the hole before it begins
         self._kept_bytes = 0
@@ -46,7 +48,7 @@ class MirrorFeed(Feed):
         """What was left out of what was sent may be wanted now: read it again."""
         self._kept, self._since, self._kept_bytes = [], [], 0
         self._kept_from = self.live_mark
-        self._cold.clear()
+        self._runs.clear()
 
     def cut_back(self, next_lsn: int) -> None:
         """The owner died before it wrote records that were seen here: their lsns will be given out again."""
@@ -95,7 +97,12 @@ class MirrorFeed(Feed):
 
     def read_chunk(self, lsn: int) -> Any | None:
         """The chunk (or gap) that holds `lsn`, with all its records, or None when its owner must be asked."""
-        for chunk in self._cold:
-            if chunk.base_lsn <= lsn < chunk.next_lsn:
-                return chunk
+        for lsns, chunks in self._runs:
+            at = bisect_right(lsns, lsn) - 1
+            if at >= 0 and lsn < chunks[at].next_lsn:
+                return chunks[at]
         return None
+
+    def keep_cold(self, chunks: list[Any]) -> None:
+        if chunks:
+            self._runs.append(([chunk.base_lsn for chunk in chunks], chunks))

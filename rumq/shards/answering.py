@@ -5,12 +5,14 @@ What may wait for a disk runs on the reader thread, one question after the other
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from commitlog import OffsetTrimmed
+from commitlog import Chunk, Gap, OffsetTrimmed
+from commitlog.chunk import HEADER_BYTES
 from commitlog.errors import NotInMemory
-from commitlog.kernels.rows import first_seen
+from commitlog.group import pieced
+from commitlog.kernels.rows import first_seen, lay_out
 from router.retained import Retained
 from rumq.shards import messages as m
 from rumq.shards.bus import BusLink
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from rumq.shards.driver import Driver
     from rumq.shards.peer import Peer
 
-READ_BYTES = 1 << 20
+READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
 BUSY_SECONDS = 0.002  # the bus is full: look again after that
 CHUNK_QOS = 1
@@ -63,8 +65,8 @@ class Answering:
         raw: list[Any] = []
         names: m.Names = []
         seen = bytearray(len(partition.topic_names))
-        for chunk in chunks:
-            if not hasattr(chunk, "rows"):
+        for chunk in joined(chunks):
+            if isinstance(chunk, Gap):
                 pieces.append(m.Piece(chunk.base_lsn, chunk.next_lsn, 0, 0, 0, 0, chunk.why))
                 continue
             names += named(partition, chunk.rows, seen)
@@ -170,6 +172,39 @@ class Answering:
                 link.say(m.Resumed(question.partition, sequence or 0))
 
         driver.reader.submit(search, done)
+
+
+def joined(chunks: list[Any]) -> Iterator[Chunk | Gap]:
+    """Consecutive small chunks as larger ones: what is in memory is as small as the turns in which it came."""
+    run: list[Chunk] = []
+    for chunk in chunks:
+        if isinstance(chunk, Chunk) and (not run or run[-1].next_lsn == chunk.base_lsn):
+            run.append(chunk)
+            continue
+        for piece in pieced(run):
+            yield as_one(piece)
+        run = []
+        if isinstance(chunk, Chunk):
+            run.append(chunk)
+        else:
+            yield chunk
+    for piece in pieced(run):
+        yield as_one(piece)
+
+
+def as_one(chunks: list[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    rows_end = HEADER_BYTES + sum(len(chunk.rows) for chunk in chunks)
+    end = rows_end + sum(len(chunk.frames) for chunk in chunks)
+    buffer = bytearray(end + -end % 4)  # the kernel sees words
+    flags, tags = lay_out(chunks, buffer, rows_end)
+    first, last = chunks[0], chunks[-1]
+    view = memoryview(buffer)
+    return Chunk(
+        first.base_lsn, last.next_lsn - first.base_lsn, first.base_ts, flags, view[HEADER_BYTES:rows_end],
+        view[rows_end:end], tags,
+    )  # fmt: skip
 
 
 def items_of(messages: list[Retained]) -> list[m.RetainedItem]:
