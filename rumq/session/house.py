@@ -67,6 +67,9 @@ class House(Protocol):
     def refuse_publish(self, link: Any, packet: Any, partition: int) -> None:
         """Answer a PUBLISH whose partition takes none for now."""
 
+    def next_turn(self, call: Callable[[], None]) -> None:
+        """Call back when the next turn begins."""
+
     def refresh(self, link: Any) -> None:
         """Have the link's readers go on at the end of the turn: there is room or credit again."""
 

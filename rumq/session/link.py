@@ -31,6 +31,7 @@ from rumq.session.outflow import Outbox, Outflow
 from rumq.session.resend import resend
 from rumq.session.session import Session
 
+COLD_PACKETS_A_TURN = 256  # packets of one client that the kernel does not take by itself
 PINGRESP = encode(p.Pingresp(), 4)
 
 
@@ -133,12 +134,19 @@ class Link:
 
     def _packets(self, wire: Wire, data: Any, pos: int, end: int) -> int:
         house = self.house
+        cold = 0
         while True:
+            if cold >= COLD_PACKETS_A_TURN and not self.paused:
+                # However many made-up topics or requests a client sends at once, others have their turn between them.
+                self.pause()
+                house.next_turn(self.take_up)
+                break
             pos = cut(wire, house.batches, data, pos, end, house.topics)
             stop = wire.stop
             if stop == ingest.MORE:
                 break
             if stop == ingest.TOPIC:
+                cold += 1
                 if not self._meet_topic(wire.topic):
                     pos = self._refuse_topic(wire, data, pos, end)
             elif stop == ingest.PUBLISHER:
@@ -157,6 +165,7 @@ class Link:
                 assert found is not None
                 self._packet(decode(data[pos], bytes(data[pos + found[0] : after]), self.version))
                 pos = after
+                cold += 1
                 if self.closed:
                     return end
                 if self.paused:
@@ -196,6 +205,10 @@ class Link:
             self.refuse(fault)
         else:
             self.transport.release()
+
+    def take_up(self) -> None:
+        """Go on where a turn's share of packets ended."""
+        self.go_on(lambda: None)
 
     def _credit(self) -> None:
         """Go on with delivery once enough of the window is free again."""

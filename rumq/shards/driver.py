@@ -129,6 +129,7 @@ class Driver:
         self._held: list[Link] = []
         self._held_messages: list[Hold] = []
         self._after_step: list[Callable[[], None]] = []
+        self._next_turn: list[Callable[[], None]] = []
         self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
         self._refresh: dict[Link, None] = {}
         self._own = Wire(True, 1 << 28, 65535, 0)
@@ -153,6 +154,9 @@ class Driver:
 
     def refuse_publish(self, link: Link, packet: Publish, partition: int) -> None:
         self.refusing.refuse(link, packet, partition)
+
+    def next_turn(self, call: Callable[[], None]) -> None:
+        self._next_turn.append(call)
 
     def refresh(self, link: Link) -> None:
         self._refresh[link] = None
@@ -216,6 +220,10 @@ class Driver:
     def begin_turn(self) -> None:
         self.now_us, self.monotonic = self._clock()
         self.handing.begin_turn(self.now_us)
+        if self._next_turn:
+            calls, self._next_turn = self._next_turn, []
+            for call in calls:
+                call()
         if self._later_turn:
             for connection in self._later_turn:
                 self._refresh[connection.link] = None
@@ -348,7 +356,7 @@ class Driver:
 
     def seconds_to_next_deadline(self) -> float:
         """How long the pump may wait; by the time of the turn that has just ended."""
-        if self._refresh or self.commands or self._later_turn:
+        if self._refresh or self.commands or self._later_turn or self._next_turn:
             return 0.0
         deadline = self.watch.next_look
         for other in (

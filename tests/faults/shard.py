@@ -51,6 +51,9 @@ class Client:
     def waits(self) -> bool:
         return False
 
+    def hold(self) -> None: ...
+    def release(self) -> None: ...
+
     def close(self) -> None:
         self.closed = True
 

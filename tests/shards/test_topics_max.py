@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.simulated import SimulatedFiles
+from rumq.session.link import COLD_PACKETS_A_TURN
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop, Will
@@ -130,3 +131,22 @@ def test_a_flood_of_made_up_topics_costs_what_the_stream_allows(shard: Shard) ->
         client.say(wire.publish(f"made/up/{n}", b"x", version=4))
     assert len(shard.driver.topics) == 3
     assert len(shard.store.partitions[1].topic_names) == 3
+
+
+def test_made_up_topics_are_taken_a_bounded_number_a_turn(shard: Shard) -> None:
+    """And none is forgotten: what waits is taken in the turns that follow, before what comes later."""
+    client = Client(shard, "p", 5)
+    fill(client)
+    flood = b"".join(wire.publish(f"made/up/{n}", b"x") for n in range(1000))
+    data = flood + wire.publish("t/0", b"known", 1, 1)
+    at, turns = 0, 0
+    while at < len(data):
+        before = shard.driver.numbering.refused["main"]
+        at = client.link.receive(data, at, len(data))
+        refused = shard.driver.numbering.refused["main"]
+        assert 0 < refused - before <= COLD_PACKETS_A_TURN
+        assert client.link.paused is (at < len(data))
+        shard.settle()
+        turns += 1
+    assert turns == 4 and refused == 1000
+    assert answers(client) == [(Kind.PUBACK, 1, 0)]
