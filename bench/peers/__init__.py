@@ -4,8 +4,10 @@ from bench.peers.amqtt import Amqtt
 from bench.peers.mosquitto import Mosquitto
 from bench.peers.nats import Nats
 from bench.peers.peer import Peer
-from bench.peers.rumq import Rumq
+from bench.peers.rumq import Rumq, RumqTwoShards
 from bench.peers.wire import Wire
 
-PEERS: dict[str, Peer] = {peer.name: peer for peer in (Rumq(), Mosquitto(), Nats(), Amqtt(), Wire())}
+PEERS: dict[str, Peer] = {
+    peer.name: peer for peer in (Rumq(), RumqTwoShards(), Mosquitto(), Nats(), Amqtt(), Wire())
+}
 DEFAULT = ("rumq", "mosquitto", "nats")

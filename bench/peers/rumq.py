@@ -8,6 +8,7 @@ from bench.load import Load
 
 class Rumq:
     name = "rumq"
+    shards = 1
 
     def why_not(self, load: Load) -> str:
         return ""
@@ -15,10 +16,18 @@ class Rumq:
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         durability = "disk" if load.qos else "process"
         settings = ["--port", str(port), "--data", str(folder / "data")]
-        return [*rumqd(), "run", *settings, "--set", f"log.durability={durability}"]
+        more = ["--set", f"log.durability={durability}", "--set", f"shards.count={self.shards}"]
+        return [*rumqd(), "run", *settings, *more]
 
     def version_command(self) -> list[str]:
         return [*rumqd(), "--version"]
+
+
+class RumqTwoShards(Rumq):
+    """The same work shared by two processes."""
+
+    name = "rumq-2"
+    shards = 2
 
 
 def rumqd() -> list[str]:
