@@ -35,7 +35,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "rumq/client": ({"trio", "rumq.mqtt", "rumq.errors"}, set()),
-    "rumq/cli": ({"pyarrow", "trio", "router", "commitlog", "rumq"}, set()),
+    "rumq/cli": ({"msgspec", "pyarrow", "trio", "router", "commitlog", "rumq"}, set()),
 }  # fmt: skip
 
 

@@ -186,7 +186,7 @@ def run_broker(args: argparse.Namespace) -> int:
         return OK
     from rumq.cli.run import run
 
-    return run(settings)
+    return run(settings, lambda: loaded_settings(args).settings)
 
 
 def print_config(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 
 from commitlog import DirectoryInUse, NotWritable, RealFiles, StoreError
@@ -30,8 +31,8 @@ FAILED, DATA_IN_USE = 1, 3  # exit statuses, as of `rumq.cli.main`
 HOLD_SECONDS = 2.0  # a broker that was killed may need a moment to be gone
 
 
-def run(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit status.
+def run(settings: Settings, read: Callable[[], Settings]) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status. read: gives the settings as they are written now
 
     raises: DataDirectoryError when the data directory cannot be used, RumqError when no address can be bound
     """
@@ -51,13 +52,13 @@ def run(settings: Settings) -> int:
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
     if count == 1:
-        return serve_shard(settings, Place(data, lock, sockets, specs, generation, started))
+        return serve_shard(settings, Place(data, lock, sockets, specs, generation, started), read)
     doors = make_doors(count)
 
     def shard(index: int, ready: int) -> int:
         place = Place(data, lock, sockets, specs, generation, started, index, count, doors, ready)
         try:
-            return serve_shard(settings, place)
+            return serve_shard(settings, place, read)
         except RumqError as fault:
             return told(fault)
 

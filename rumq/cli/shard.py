@@ -11,12 +11,15 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import trio
 
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from rumq.cli.limits import limits
+from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError
@@ -26,7 +29,6 @@ from rumq.net.connection import Connection
 from rumq.net.descriptors import raise_limit, room_for_connections
 from rumq.net.listener import Listener
 from rumq.net.pump import Pump
-from rumq.session.limits import Limits
 from rumq.shards.asking import answer
 from rumq.shards.counter import serve
 from rumq.shards.doors import Door
@@ -62,8 +64,10 @@ class Place:
     ready: int = -1
 
 
-def serve_shard(settings: Settings, place: Place) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit status. raises: DataDirectoryError"""
+def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status. read: gives the settings as they are now, for SIGHUP
+
+    raises: DataDirectoryError"""
     keep_memory()
     store = opened(settings, place)
     pump: Pump
@@ -94,17 +98,21 @@ def serve_shard(settings: Settings, place: Place) -> int:
     # The threads that wait for disks need the interpreter for moments only; the loop takes it back soon.
     sys.setswitchinterval(SWITCH_SECONDS)
     loop = Loop(pump, driver.seconds_to_next_deadline)
+    reloading = Reloading(settings, read)
     counter = "ask.sock" if place.index == 0 else f"ask-{place.index}.sock"
 
     async def main() -> None:
         async with trio.open_nursery() as services:
-            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
                 if driver.doors is not None:
                     services.start_soon(join, driver, images, begin)
                 else:
                     begin()
                 services.start_soon(serve, place.data, lambda question: answer(driver, question), counter)
                 async for number in signals:
+                    if number == signal.SIGHUP:
+                        reloading.reload(driver)
+                        continue
                     if place.count == 1:
                         tell(
                             "broker.stopping",
@@ -238,31 +246,6 @@ def internal_stream(settings: Settings) -> StreamSpec:
     durable = any(s.durability == "disk" for s in settings.stream)
     return StreamSpec(
         STATE_STREAM, (), 1, "disk" if durable else "process", STATE_SEGMENT_BYTES, 86_400, None, None
-    )
-
-
-def limits(settings: Settings) -> Limits:
-    m = settings.mqtt
-    return Limits(
-        packet_bytes_max=m.packet_bytes_max,
-        topic_bytes_max=m.topic_bytes_max,
-        topic_levels_max=m.topic_levels_max,
-        receive_maximum=m.receive_maximum,
-        inflight_max=m.inflight_max,
-        keep_alive_seconds_max=m.keep_alive_seconds_max,
-        topic_alias_maximum=m.topic_alias_maximum,
-        topic_alias_out_maximum=m.topic_alias_out_maximum,
-        session_expiry_seconds_max=m.session_expiry_seconds_max,
-        subscriptions_max=m.subscriptions_max,
-        retain_available=m.retain_available,
-        wildcard_available=m.wildcard_available,
-        shared_available=m.shared_available,
-        subscription_identifiers_available=m.subscription_identifiers_available,
-        maximum_qos=m.maximum_qos,
-        client_id_bytes_max=m.client_id_bytes_max,
-        connect_seconds_max=settings.listener.connect_seconds_max,
-        outbox_bytes_max=m.outbox_bytes_max,
-        durability=tuple((s.name, s.durability) for s in settings.stream),
     )
 
 

@@ -16,7 +16,7 @@ class Slowing:
     def __init__(
         self, writing: Writing, store: Any, pending_bytes_max: int, event: Callable[..., None]
     ) -> None:
-        self._writing, self._pending_bytes_max, self._event = writing, pending_bytes_max, event
+        self._writing, self.pending_bytes_max, self._event = writing, pending_bytes_max, event
         self._parts = [(1 << p.index, p.outgoing if p.is_mirrored else p) for p in store.partitions]
         self.behind = 0
         self._slowed: list[tuple[Any, int]] = []
@@ -25,7 +25,7 @@ class Slowing:
         """At the end of a turn: which partitions are behind now; tell when that begins and ends."""
         behind = 0
         for bit, partition in self._parts:
-            if partition.pending_bytes > self._pending_bytes_max:
+            if partition.pending_bytes > self.pending_bytes_max:
                 behind |= bit
         if behind != self.behind:
             self.behind, before = behind, self.behind

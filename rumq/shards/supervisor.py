@@ -89,7 +89,7 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for number in WAKERS:
                 signal.signal(number, signal.SIG_DFL)
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can read its settings again
             # A broker whose parent was killed is to be gone at once, as one process would be.
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             status = self._shard(index, told)

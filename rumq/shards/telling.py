@@ -25,6 +25,7 @@ LEVELS = {
     "log.unreachable": "error",
     "publish.slowed": "warning",
     "retention.held": "warning",
+    "settings.refused": "error",
     "shard.crashing": "error",
     "shard.died": "error",
     "shard.failed": "error",

@@ -53,7 +53,7 @@ class Writing:
         self._worker, self._indexer = worker, indexer
         self._monotonic = monotonic
         self._commands = commands
-        self._linger = linger_seconds
+        self.linger = linger_seconds
         self._event = event
         self._holds: list[deque[tuple[int, Hold]]] = [deque() for _ in partitions]
         self._urgent = [False] * len(partitions)
@@ -123,7 +123,7 @@ class Writing:
                 continue
             due = self._due[index]
             if due is None:
-                due = self._due[index] = monotonic + self._linger
+                due = self._due[index] = monotonic + self.linger
             if self._retry[index] > monotonic:
                 continue
             if drain or self._urgent[index] or pending >= WRITE_BYTES or due <= monotonic:

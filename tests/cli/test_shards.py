@@ -111,3 +111,22 @@ def test_a_stream_keeps_its_partitions_and_says_so(tmp_path: Path) -> None:
     assert broker.process.wait(20) == 3
     assert "main has 2 partitions here" in str(broker.events)
     broker.end()
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_sighup_reloads_what_can_change_and_says_what_cannot(tmp_path: Path, shards: int) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f"[shards]\ncount = {shards}\n[mqtt]\nmaximum_qos = 2\n")
+    broker = Rumqd(tmp_path / "data", "--config", str(config))
+    broker.start()
+    config.write_text(f"[shards]\ncount = {shards}\n[mqtt]\nmaximum_qos = 1\n[listener]\nbacklog = 5\n")
+    broker.process.send_signal(signal.SIGHUP)
+    told = broker.event("settings.reloaded", number=shards)
+    assert (told["changed"], told["after_restart"]) == (["mqtt.maximum_qos"], ["listener.backlog"])
+    for client_id in CLIENTS[:3]:
+        with Peer(broker.address) as peer:
+            assert peer.connect(client_id).get(Prop.MAXIMUM_QOS) == 1
+    config.write_text("[mqtt]\nmaximum_qos = 7\n")
+    broker.process.send_signal(signal.SIGHUP)
+    assert "maximum_qos" in broker.event("settings.refused", number=shards)["why"]
+    broker.end()

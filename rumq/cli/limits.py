@@ -1,0 +1,29 @@
+"""What the settings allow a client, as sessions take it."""
+
+from rumq.config import Settings
+from rumq.session.limits import Limits
+
+
+def limits(settings: Settings) -> Limits:
+    m = settings.mqtt
+    return Limits(
+        packet_bytes_max=m.packet_bytes_max,
+        topic_bytes_max=m.topic_bytes_max,
+        topic_levels_max=m.topic_levels_max,
+        receive_maximum=m.receive_maximum,
+        inflight_max=m.inflight_max,
+        keep_alive_seconds_max=m.keep_alive_seconds_max,
+        topic_alias_maximum=m.topic_alias_maximum,
+        topic_alias_out_maximum=m.topic_alias_out_maximum,
+        session_expiry_seconds_max=m.session_expiry_seconds_max,
+        subscriptions_max=m.subscriptions_max,
+        retain_available=m.retain_available,
+        wildcard_available=m.wildcard_available,
+        shared_available=m.shared_available,
+        subscription_identifiers_available=m.subscription_identifiers_available,
+        maximum_qos=m.maximum_qos,
+        client_id_bytes_max=m.client_id_bytes_max,
+        connect_seconds_max=settings.listener.connect_seconds_max,
+        outbox_bytes_max=m.outbox_bytes_max,
+        durability=tuple((s.name, s.durability) for s in settings.stream),
+    )

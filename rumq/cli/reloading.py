@@ -1,0 +1,78 @@
+"""SIGHUP: read the settings again, let what can change take effect, and say what needs a restart.
+
+Faulty settings change nothing. Knows no signal and no client."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from rumq.cli.limits import limits
+from rumq.config import Settings
+from rumq.errors import ConfigError
+from rumq.events import setup_events
+from rumq.shards.driver import Driver
+from rumq.shards.telling import tell
+
+AT_ONCE = ("mqtt.", "events.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min")
+OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max")
+
+
+class Reloading:
+    """settings: those in force; read: gives those that are written now, raises ConfigError"""
+
+    def __init__(self, settings: Settings, read: Callable[[], Settings]) -> None:
+        self._settings, self._read = settings, read
+
+    def reload(self, driver: Driver) -> None:
+        try:
+            wanted = self._read()
+        except ConfigError as fault:
+            tell("settings.refused", why=str(fault))
+            return
+        changed = list(differences(self._settings, wanted))
+        later = [key for key in changed if not can_change(key)]
+        setup_events(wanted.events.format, wanted.events.level)
+        driver.limits = limits(wanted)
+        driver.writing.linger = wanted.log.linger_ms / 1000
+        driver.slowing.pending_bytes_max = wanted.log.pending_bytes_max
+        driver.refusing.free_bytes_min = wanted.log.free_bytes_min
+        by_name = {stream.name: stream for stream in wanted.stream}
+        for partition in driver.store.own:
+            stream = by_name.get(partition.stream)
+            if stream is not None:
+                partition.spec = dataclasses.replace(
+                    partition.spec,
+                    retention_bytes_max=stream.retention_bytes_max or None,
+                    retention_seconds_max=stream.retention_seconds_max or None,
+                    topics_max=stream.topics_max,
+                )
+        self._settings = wanted
+        tell("settings.reloaded", changed=[key for key in changed if key not in later], after_restart=later)
+
+
+def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
+    """The dotted names of the keys whose values differ; of streams the names of their keys."""
+    if isinstance(old, msgspec.Struct) and type(old) is type(new):
+        for field in old.__struct_fields__:
+            yield from differences(
+                getattr(old, field), getattr(new, field), f"{key}.{field}" if key else field
+            )
+    elif key == "stream":
+        if [s.name for s in old] != [s.name for s in new]:
+            yield key
+        else:
+            for before, after in zip(old, new, strict=True):
+                yield from differences(before, after, f"stream.{before.name}")
+    elif old != new:
+        yield key
+
+
+def can_change(key: str) -> bool:
+    """Whether a setting takes effect without a restart; of [mqtt] for clients that connect from now on."""
+    if key.startswith("stream."):
+        return key.rpartition(".")[2] in OF_A_STREAM
+    return key.startswith(AT_ONCE)
