@@ -16,7 +16,7 @@ class Rumq:
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         durability = "disk" if load.qos else "process"
         settings = ["--port", str(port), "--data", str(folder / "data")]
-        more = ["--set", f"log.durability={durability}", "--set", f"shards.count={self.shards}"]
+        more = ["--set", f"shards.count={self.shards}", "--set", f"log.durability={durability}"]
         return [*rumqd(), "run", *settings, *more]
 
     def version_command(self) -> list[str]:
