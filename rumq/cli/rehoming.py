@@ -31,6 +31,9 @@ def rehomed(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpe
     was = read_roster(files, data)
     if was.shards == count:
         return was.generation
+    if not os.path.isdir(f"{data}/{internal.name}"):
+        write_roster(files, data, Roster(count, was.generation))  # a new directory: nothing is to move
+        return was.generation
     started = time.monotonic()
     now_us = time.time_ns() // 1000
     following = Roster(count, was.generation + 1)
@@ -112,5 +115,6 @@ class Moving:
         restore(driver, images)
         driver.writer.stop()
         driver.reader.stop()
+        store.internal.finish()
         store.internal.writer.close()
         store.own = self._own

@@ -72,8 +72,10 @@ class Peers:
         peer.linked(link)
 
     def lost(self, peer: Peer, why: str) -> None:
+        if self._driver.drain:
+            return  # all stop, one a little before the other
         self._driver.tell("shard.lost", shard=peer.index, why=why)
-        if peer.index < self._driver.index and not self._driver.drain:
+        if peer.index < self._driver.index:
             self._dial(peer.index)
 
     def known(self, peer: Peer) -> None:
