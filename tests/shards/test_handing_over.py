@@ -1,0 +1,119 @@
+"""Records on their way to a partition's owner: in its log once, whenever either side dies."""
+
+import struct
+from typing import Any
+
+import pytest
+
+from commitlog.simulated import SimulatedFiles
+from rumq.shards.incoming import Incoming
+from rumq.shards.messages import Numbered, Published, decode, encode
+from rumq.shards.outgoing import Outgoing
+from tests.commitlog.records import everything, frame, opened, write
+
+SOURCE = 77
+ROW = struct.Struct("<IIQIIIHH")
+
+
+class Owner:
+    """The shard that writes the partition, as far as one other shard meets it."""
+
+    def __init__(self, files: SimulatedFiles, seed: int = 0) -> None:
+        self.partition = opened(files, seed=seed).partitions[0]
+        self.incoming = Incoming(self.partition, SOURCE, self._number)
+        self.answers: list[Any] = []
+
+    def _number(self, name: bytes) -> int:
+        known = self.partition.topic_ids.get(name)
+        return self.partition.add_topic(name) if known is None else int(known)
+
+    def hear(self, message: Published, *raw: Any) -> None:
+        """What `say` was given, over the wire and back."""
+        wire = b"".join(bytes(part) for part in encode(message, *raw))
+        again, rest = decode(memoryview(wire)[4:])
+        command = self.incoming.take(again, rest, self.answers.append)
+        self.partition.append(
+            command.rows, command.frames, command.count, command.flags, 1_000, command.tags, command.sources
+        )
+        self.incoming.placed()
+
+    def in_log(self) -> int:
+        """How far the other shard's sequence is in the log, as a successor finds it."""
+        found = 0
+        for segment in self.partition.segments.files:
+            for place in self.partition.segments.cache.places(self.partition.files, segment):
+                for chunk in self.partition.cold_read(place.base_lsn, 1).run():
+                    for source, sequence in struct.iter_unpack("<QQ", chunk.sources):
+                        assert source == SOURCE
+                        found = max(found, sequence)
+        return found
+
+
+def publish(
+    outgoing: Outgoing, topic: bytes, client_id: str, payloads: list[bytes], tags: bytes = b""
+) -> None:
+    known = outgoing.topic_ids.get(topic)
+    number = outgoing.add_topic(topic) if known is None else known
+    publisher = outgoing.add_publisher(client_id)
+    rows, frames = bytearray(), b""
+    for payload in payloads:
+        packet = frame(topic, payload)
+        rows += ROW.pack(number, len(frames), 0, 0, len(packet) - len(payload), publisher, 0, 0)
+        frames += packet
+    outgoing.append(rows, frames, len(payloads), 0, tags)
+
+
+def stored(owner: Owner) -> list[tuple[bytes, bytes, bytes]]:
+    return [(seen.topic, seen.client_id, seen.payload) for seen in everything(owner.partition)[0]]
+
+
+def test_numbers_of_one_shard_become_those_of_the_other() -> None:
+    owner, outgoing = Owner(SimulatedFiles()), Outgoing(0)
+    owner.partition.add_topic(b"here before")
+    owner.partition.add_publisher("somebody")
+    publish(outgoing, b"b", "p", [b"1"])  # before the owner is there
+    outgoing.attach(owner.hear, 1)
+    publish(outgoing, b"a", "q", [b"2", b"3"])
+    publish(outgoing, b"b", "q", [b"4"])
+    write(owner.partition)
+    assert stored(owner) == [
+        (b"b", b"p", b"1"), (b"a", b"q", b"2"), (b"a", b"q", b"3"), (b"b", b"q", b"4"),
+    ]  # fmt: skip
+    told = {ours: theirs for answer in owner.answers for ours, theirs in answer.publishers}
+    assert all(isinstance(answer, Numbered) for answer in owner.answers)
+    assert [owner.partition.publisher_names[told[n]] for n in (1, 2)] == [b"p", b"q"]
+
+
+def test_what_is_committed_is_acknowledged_and_let_go() -> None:
+    owner, outgoing = Owner(SimulatedFiles()), Outgoing(0)
+    outgoing.attach(owner.hear, 1)
+    publish(outgoing, b"t", "p", [b"1", b"2"])
+    assert owner.incoming.committed() == 0 and outgoing.pending_bytes
+    write(owner.partition)
+    assert outgoing.acknowledged(owner.incoming.committed(), owner.partition.committed_lsn)
+    assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
+
+
+@pytest.mark.parametrize("written", [0, 1, 2, 3])
+def test_a_successor_gets_what_its_predecessor_had_not_written(written: int) -> None:
+    files = SimulatedFiles()
+    owner, outgoing = Owner(files), Outgoing(0)
+    outgoing.attach(owner.hear, 1)
+    for n in range(3):
+        publish(outgoing, b"t%d" % n, "p", [b"%d" % n])
+        if n < written:
+            write(owner.partition)
+    outgoing.detach()
+    publish(outgoing, b"t0", "p", [b"while it was away"])
+    successor = Owner(files.after_kill(), seed=9)
+    outgoing.attach(successor.hear, max(successor.in_log(), outgoing.committed_lsn))
+    write(successor.partition)
+    assert [payload for _, _, payload in stored(successor)] == [b"0", b"1", b"2", b"while it was away"]
+
+
+def test_packet_ids_that_are_not_committed_are_known() -> None:
+    outgoing = Outgoing(0)
+    publish(outgoing, b"t", "p", [b"1", b"2"], struct.pack("<II", 1, 7))
+    assert list(outgoing.uncommitted_tags()) == [(1, 7)]
+    outgoing.acknowledged(outgoing.next_lsn, 2)
+    assert list(outgoing.uncommitted_tags()) == []
