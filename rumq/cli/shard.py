@@ -142,6 +142,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     scrubber.stop()
     pump.close()
     store.close()
+    tell("broker.stop_phase", phase="log sealed", clients=0)
     if place.count == 1:
         tell("broker.stopped", seconds=round(time.monotonic() - place.started, 3), exit_status=0)
     return 0
@@ -281,17 +282,31 @@ def boot_id() -> bytes:
 
 
 async def stop(driver: Driver, pump: Pump, listeners: list[Listener]) -> None:
-    """No new connections; every client is told; what they sent is written, here and in other shards."""
+    """In five phases, each told and each with its time limit; the last one, sealing, is the store's.
+
+    No new connections; every client is told; what they sent is written, here and in other shards."""
     for listener in listeners:
         listener.close()
+    tell("broker.stop_phase", phase="no new connections", clients=clients(pump))
     for connection in list(pump.connections.values()):
         if not connection.link.is_bus:
             connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
-    with trio.move_on_after(STOP_SECONDS_MAX):
-        driver.drain = True
-        while any(not c.link.is_bus for c in pump.connections.values()) or not driver.writing.idle():
-            await trio.sleep(0.005)
-        driver.peers.drain()
-        while not (driver.peers.are_drained and driver.writing.idle()):
-            await trio.sleep(0.005)
+    driver.drain = True
+    await phase("clients told", lambda: not clients(pump), pump)
+    await phase("log written", driver.writing.idle, pump)
+    driver.peers.drain()
+    await phase("shards drained", lambda: driver.peers.are_drained and driver.writing.idle(), pump)
     driver.peers.close()
+
+
+def clients(pump: Pump) -> int:
+    """How many clients are connected."""
+    return sum(not connection.link.is_bus for connection in pump.connections.values())
+
+
+async def phase(name: str, is_over: Callable[[], bool], pump: Pump) -> None:
+    """Wait for the end of one phase of a stop, not for ever."""
+    with trio.move_on_after(STOP_SECONDS_MAX):
+        while not is_over():
+            await trio.sleep(0.005)
+    tell("broker.stop_phase", phase=name, clients=clients(pump))

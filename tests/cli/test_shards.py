@@ -130,3 +130,22 @@ def test_sighup_reloads_what_can_change_and_says_what_cannot(tmp_path: Path, sha
     broker.process.send_signal(signal.SIGHUP)
     assert "maximum_qos" in broker.event("settings.refused", number=shards)["why"]
     broker.end()
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_stop_has_five_phases(tmp_path: Path, shards: int) -> None:
+    broker = Rumqd(tmp_path / "data", "--set", f"shards.count={shards}")
+    broker.start()
+    peers = [Peer(broker.address) for _ in CLIENTS]
+    for client_id, peer in zip(CLIENTS, peers, strict=True):
+        peer.connect(client_id)
+    assert broker.stop() == 0
+    broker.event("broker.stopped")
+    told = [event["phase"] for event in broker.named("broker.stop_phase")]
+    phases = ["no new connections", "clients told", "log written", "shards drained", "log sealed"]
+    assert sorted(told) == sorted(phases * shards)
+    if shards == 1:
+        assert told == phases
+    for peer in peers:
+        assert peer.receive().code == 0x8B
+        peer.close()
