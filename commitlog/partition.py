@@ -26,6 +26,7 @@ from commitlog.streams import StreamSpec
 from commitlog.writing import Ended, Names, Opened, SegmentWriter
 
 HOT_TRIM = 64
+CHUNK_BYTES = 1024  # what a chunk costs in memory beside its rows and frames: objects, and what its readers note
 PUBLISHER_WORD = 6  # of a row's eight u32
 
 
@@ -117,7 +118,7 @@ class Partition:
         self._pending.append(chunk)
         self._hot.append(chunk)
         self._hot_lsns.append(chunk.base_lsn)
-        self._hot_bytes += size
+        self._hot_bytes += size + CHUNK_BYTES
         return chunk
 
     def take_group(self) -> WriteGroup | None:
@@ -187,7 +188,7 @@ class Partition:
         for chunk in self._hot:
             if size <= self._hot_bytes_max or chunk.next_lsn > self.written_lsn:
                 break
-            size -= len(chunk.rows) + len(chunk.frames)
+            size -= len(chunk.rows) + len(chunk.frames) + CHUNK_BYTES
             gone += 1
         if gone >= HOT_TRIM or (gone and size < self._hot_bytes - (1 << 22)):
             self._hot_bytes = size

@@ -15,6 +15,7 @@ from router.feed import Feed
 from router.readers import Groups
 
 KEPT_BYTES_MAX = 16 << 20
+CHUNK_BYTES = 1024  # what a chunk costs beside its rows and frames
 TRIM = 64
 RUNS_MAX = (
     8  # of whole chunks, one for each answer: readers at different places do not take them from each other
@@ -62,10 +63,10 @@ class MirrorFeed(Feed):
             return []
         self._since.append(self.live_mark)
         self._kept.append(chunk)
-        self._kept_bytes += len(chunk.rows) + len(chunk.frames)
+        self._kept_bytes += len(chunk.rows) + len(chunk.frames) + CHUNK_BYTES
         if self._kept_bytes > KEPT_BYTES_MAX and len(self._kept) > TRIM:
             gone = self._kept[:TRIM]
-            self._kept_bytes -= sum(len(c.rows) + len(c.frames) for c in gone)
+            self._kept_bytes -= sum(len(c.rows) + len(c.frames) + CHUNK_BYTES for c in gone)
             self._kept_from = gone[-1].next_lsn
             del self._kept[:TRIM], self._since[:TRIM]
         self.live_mark = chunk.next_lsn
