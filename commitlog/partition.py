@@ -26,7 +26,8 @@ from commitlog.streams import StreamSpec
 from commitlog.writing import Ended, Names, Opened, SegmentWriter
 
 HOT_TRIM = 64
-CHUNK_BYTES = 1024  # what a chunk costs in memory beside its rows and frames: objects, and what its readers note
+# What a chunk costs in memory beside its rows and frames: objects, and what its readers note.
+CHUNK_BYTES = 1024
 PUBLISHER_WORD = 6  # of a row's eight u32
 
 
