@@ -28,14 +28,17 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"},
         WORLD | {"os"},
     ),
-    "rumq/net": ({"trio", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.config", "rumq.events"}, set()),
+    "rumq/net": (
+        {"msgspec", "wsproto", "cython", "rumq.mqtt", "rumq.session", "rumq.errors"},
+        set(),
+    ),
     "rumq/shards": (
         # The driver is where router, sessions, the pump and the kernels that build bytes meet.
         {"trio", "router", "commitlog", "msgspec", "rumq.session", "rumq.net", "rumq.mqtt", "rumq.events"},
         set(),
     ),
     "rumq/client": ({"trio", "rumq.mqtt", "rumq.errors"}, set()),
-    "rumq/cli": ({"msgspec", "pyarrow", "trio", "router", "commitlog", "rumq"}, set()),
+    "rumq/cli": ({"msgspec", "pyarrow", "trio", "trustme", "router", "commitlog", "rumq"}, set()),
 }  # fmt: skip
 
 

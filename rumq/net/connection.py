@@ -18,6 +18,8 @@ IOV_MAX = 512
 class Connection:
     """The transport of one link."""
 
+    certificate: Any = None  # what a client has shown: rumq.net.certificate.PeerCertificate
+
     __slots__ = (
         "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "held", "link", "outbox_bytes_max",
         "peer", "pump", "queue", "reading", "refused", "room", "sock", "tail",

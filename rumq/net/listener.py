@@ -1,4 +1,4 @@
-"""Accept connections, whatever the kernel says about one of them. Plain TCP.
+"""Accept connections, whatever the kernel says about one of them: TCP and Unix sockets.
 
 An accept loop must survive: a client that gives up between SYN and accept, a process that is out of descriptors
 (it pauses instead of spinning), and more clients than are allowed. Knows no packet."""
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import errno
 import socket
+import struct
 from collections.abc import Callable
 from typing import Any
 
 from rumq.net.connection import Connection
+from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.transports import PLAIN, Transports, begin
 
 ACCEPTS_A_TURN = 64
 PAUSE_SECONDS = 0.25
@@ -67,8 +70,13 @@ class Listener:
         welcome: Callable[[Connection], Any],
         event: Callable[..., None],
         later: Callable[[float, Callable[[], None]], None],
+        transports: Transports = PLAIN,
+        openings: Openings | None = None,
     ) -> None:
-        """welcome: gives a new connection its link; later: calls back after so many seconds."""
+        """welcome: gives a new connection its link; later: calls back after so many seconds
+
+        transports: what lies between the socket and MQTT; openings: the pump's, needed where something does"""
+        assert openings is not None or transports == PLAIN
         self.sock = sock
         self.accepted = 0
         self.turned_away = 0
@@ -78,16 +86,26 @@ class Listener:
         self._welcome = welcome
         self._event = event
         self._later = later
+        self._transports = transports
+        self._openings = openings if transports != PLAIN else None
+        self._is_tcp = sock.family != socket.AF_UNIX
         pump.watch(sock.fileno(), self.accept)
 
     @property
     def address(self) -> tuple[str, int]:
+        """(host, port); (path, 0) of a Unix socket."""
+        if not self._is_tcp:
+            return str(self.sock.getsockname()), 0
         host, port = self.sock.getsockname()[:2]
         return host, port
 
     def accept(self) -> None:
         """Take what waits, a bounded number, so that clients that are here already have their turn."""
         for _ in range(ACCEPTS_A_TURN):
+            if self._openings is not None and self._openings.full:
+                self._pump.unwatch(self.sock.fileno())
+                self._openings.when_there_is_room(self._resume)
+                return
             try:
                 sock, address = self.sock.accept()
             except BlockingIOError:
@@ -112,10 +130,23 @@ class Listener:
                     )
                 continue
             sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._is_tcp:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.accepted += 1
-            connection = Connection(self._pump, sock, f"{address[0]}:{address[1]}", self._outbox_bytes_max)
-            connection.link = self._welcome(connection)
+            peer = f"{address[0]}:{address[1]}" if self._is_tcp else name_of_peer(sock)
+            if self._openings is None:
+                connection = Connection(self._pump, sock, peer, self._outbox_bytes_max)
+                connection.link = self._welcome(connection)
+            else:
+                connection = begin(
+                    self._transports,
+                    self._openings,
+                    self._pump,
+                    sock,
+                    peer,
+                    self._outbox_bytes_max,
+                    self._welcome,
+                )
             self._pump.add(connection)
 
     def _resume(self) -> None:
@@ -126,3 +157,9 @@ class Listener:
         if self.sock.fileno() >= 0:
             self._pump.unwatch(self.sock.fileno())
             self.sock.close()
+
+
+def name_of_peer(sock: socket.socket) -> str:
+    """Who is at the other end of a Unix socket: "unix:4711", its process. unix(7), SO_PEERCRED"""
+    found = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return f"unix:{struct.unpack('3i', found)[0]}"

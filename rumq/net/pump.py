@@ -50,6 +50,7 @@ class Pump:
         self.connections: dict[int, Connection] = {}
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # had more to read than their piece
+        self.turns = 0
         self.dirty: list[Connection] = []
         self._buffer = bytearray(read_bytes)
         self._view = memoryview(self._buffer)
@@ -113,6 +114,10 @@ class Pump:
         if taken < len(data) and not connection.closing:
             connection.tail = data[taken:]
 
+    def again(self, connection: Connection) -> None:
+        """Read from a connection in the next turn, whether its socket is ready or not."""
+        self._again[connection] = None
+
     def read_out(self, connection: Connection) -> None:
         """Take everything that its other end, which is gone, had sent."""
         while not connection.closing:
@@ -154,6 +159,7 @@ class Pump:
             events = self._epoll.poll(timeout, EVENTS_MAX)
         if self._coalesce_seconds:
             self._remember(events)
+        self.turns += 1
         self._turns.begin_turn()
         connections = self.connections
         if self._again:

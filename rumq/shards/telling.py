@@ -14,6 +14,7 @@ LEVELS = {
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
+    "connection.refused": "warning",
     "listener.accept_failed": "warning",
     "listener.open": "warning",
     "listener.overloaded": "warning",

@@ -1,0 +1,241 @@
+"""Handshakes: certificates, those that fail are told of in one event in words, and nobody else notices."""
+
+import socket
+import ssl
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rumq.net.tls import TlsServer
+from rumq.net.transports import Transports
+from tests.net.authorities import IDENTITIES, Authorities
+from tests.net.conftest import Trusting
+from tests.net.site import Site, TlsClient
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+@pytest.fixture
+def address(site: Site, authorities: Authorities) -> tuple[str, int]:
+    return site.listen(Transports(tls=TlsServer(authorities.options())))  # type: ignore[no-any-return]
+
+
+def test_a_certificate_is_there_for_those_who_ask(
+    site: Site, authorities: Authorities, trusting: Trusting
+) -> None:
+    address = site.listen(Transports(tls=TlsServer(authorities.mutual())))
+    client = TlsClient(site, address, trusting("client"))
+    client.shake_hands()
+    client.write(b"x")
+    client.read(1)
+    found = site.links[0].transport.certificate
+    assert found.common_name == "pump-7"
+    assert found.subject.startswith("CN=pump-7,OU=A\\+B,O=")
+    assert (found.email, found.dns, found.uri) == (IDENTITIES[:1], IDENTITIES[1:], ())
+    assert found.not_after > 4e9
+
+
+@pytest.mark.parametrize(
+    ("wanted", "certificate"), [("optional", None), ("optional", "client"), ("none", "client")]
+)
+def test_a_certificate_need_not_be_given(
+    site: Site, authorities: Authorities, trusting: Trusting, wanted: str, certificate: str | None
+) -> None:
+    address = site.listen(Transports(tls=TlsServer(authorities.mutual(client_certificates=wanted))))
+    client = TlsClient(site, address, trusting(certificate))
+    client.shake_hands()
+    client.write(b"x")
+    assert client.read(1) == b"x"
+    is_known = site.links[0].transport.certificate is not None
+    assert is_known == (wanted == "optional" and certificate is not None)
+
+
+@pytest.mark.parametrize("wanted", ["required", "optional"])
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("certificate", "why"),
+    [
+        (None, "no client certificate, and this listener asks for one"),
+        ("expired", "the client's certificate (CN=late"),
+        ("revoked", "the client's certificate (CN=lost"),
+        ("stranger", "the client's certificate (CN=foe"),
+    ],
+)
+def test_a_certificate_that_is_no_good_is_refused_in_words(
+    site: Site, authorities: Authorities, trusting: Trusting, version: ssl.TLSVersion, certificate: str | None,
+    why: str, wanted: str,
+) -> None:  # fmt: skip
+    if certificate is None and wanted == "optional":
+        pytest.skip("that is allowed")
+    server = TlsServer(authorities.mutual(crlfile=authorities.path("crl"), client_certificates=wanted))
+    address = site.listen(Transports(tls=server))
+    good = TlsClient(site, address, trusting("client", version))
+    good.shake_hands()
+    bad = TlsClient(site, address, trusting(certificate, version))
+    with pytest.raises(ssl.SSLError):
+        bad.refused()
+    said = site.why()
+    assert said.startswith(why), said
+    ends = {
+        "expired": " expired on 2020-02-03 04:05:06Z",
+        "revoked": " is revoked",
+        "stranger": "O=Somebody else",
+        None: "",
+    }
+    assert ends[certificate] in said
+    good.write(b"still here")
+    assert good.read(10) == b"still here"
+    assert len(site.links) == 1
+
+
+def test_a_revocation_list_is_wanted_for_each_authority(
+    site: Site, authorities: Authorities, trusting: Trusting, tmp_path: Path
+) -> None:
+    both = tmp_path / "both.pem"
+    both.write_bytes(
+        Path(authorities.path("ca")).read_bytes() + Path(authorities.path("other-ca")).read_bytes()
+    )
+    server = TlsServer(authorities.mutual(cafile=str(both), crlfile=authorities.path("crl")))
+    client = TlsClient(site, site.listen(Transports(tls=server)), trusting("stranger"))
+    with pytest.raises(ssl.SSLError):
+        client.refused()
+    assert "add it to crlfile" in site.why()
+
+
+def test_a_client_that_does_not_trust_the_broker_is_told_of(
+    site: Site, address: tuple[str, int], trusting: Trusting
+) -> None:
+    client = TlsClient(site, address, trusting(authority="other-ca"))
+    with pytest.raises(ssl.SSLCertVerificationError):
+        client.shake_hands()
+    client.out()
+    assert site.why() == "the client does not know the authority of this broker's certificate"
+
+
+def test_an_old_version_is_refused_in_words(site: Site, authorities: Authorities, trusting: Trusting) -> None:
+    address = site.listen(Transports(tls=TlsServer(authorities.options(version_min="1.3"))))
+    client = TlsClient(site, address, trusting(version=ssl.TLSVersion.TLSv1_2))
+    with pytest.raises(ssl.SSLError):
+        client.shake_hands()
+    assert site.why() == "a TLS version older than this listener takes"
+
+
+@pytest.mark.parametrize(
+    ("first", "why", "answer"),
+    [
+        (
+            bytes.fromhex("100d00044d5154540402003c000161"),
+            "an MQTT CONNECT without TLS",
+            bytes.fromhex("20020003"),
+        ),
+        (
+            bytes.fromhex("100e00044d5154540502003c00000161"),
+            "an MQTT CONNECT without TLS",
+            bytes.fromhex("201a0083171f0014") + b"this port speaks TLS",
+        ),
+        (bytes.fromhex("10"), "an MQTT CONNECT without TLS", b""),
+        (b"GET / HTTP/1.1\r\n\r\n", "an HTTP request without TLS", b"HTTP/1.1 400 Bad Request\r\n"),
+        (b"SSH-2.0-x\r\n", "an SSH client", b""),
+        (b"PROXY TCP4 1.1.1.1 2.2.2.2 3 4\r\n", "a PROXY protocol header", b""),
+        (b"\0\1\2", "bytes that are no TLS (the first is 0x00)", b""),
+        (b"\x16\x03\x01\xff\xff junk" + bytes(100), "TLS", b""),
+        (b"\x16junkjunkjunkjunkjunk", "bytes that are no TLS", b""),
+    ],
+)
+def test_who_does_not_speak_tls_is_told_so(
+    site: Site, address: tuple[str, int], first: bytes, why: str, answer: bytes
+) -> None:
+    sock = socket.create_connection(address)
+    sock.sendall(first)
+    assert site.why().startswith(why) or why in site.events
+    sock.settimeout(5)
+    said = b""
+    while more := sock.recv(1000):
+        said += more
+    assert said.startswith(answer) if answer else not said.startswith((b"HTTP", b"\x20"))
+    assert not site.links
+
+
+def test_who_comes_and_goes_without_a_byte_is_not_told_of(site: Site, address: tuple[str, int]) -> None:
+    sock = socket.create_connection(address)
+    site.until(lambda: len(site.openings))
+    sock.close()
+    site.until(lambda: not len(site.openings))
+    assert not site.events and not site.pump.connections
+
+
+def test_who_leaves_in_the_middle_is_told_of(
+    site: Site, address: tuple[str, int], trusting: Trusting
+) -> None:
+    client = TlsClient(site, address, trusting())
+    with pytest.raises(ssl.SSLWantReadError):
+        client.tls.do_handshake()
+    client.out()
+    client.close()
+    assert site.why() == "the client closed before the TLS handshake was over"
+
+
+@pytest.mark.parametrize("sent", [0, 1, 40, 5000])
+def test_a_handshake_has_its_time(
+    site: Site, address: tuple[str, int], trusting: Trusting, sent: int
+) -> None:
+    """A client that stops in the middle of it costs a descriptor for so long, and others nothing."""
+    stopped = TlsClient(site, address, trusting())
+    with pytest.raises(ssl.SSLWantReadError):
+        stopped.tls.do_handshake()
+    stopped.sock.sendall(stopped.outgoing.read()[:sent])
+    site.until(lambda: len(site.openings))
+    site.turn(3)
+    site.now += 9.9
+    other = TlsClient(site, address, trusting())
+    other.shake_hands()
+    other.write(b"x")
+    assert other.read(1) == b"x"
+    assert not site.events
+    site.now += 0.2
+    assert site.why() == "not open within 10 s"
+    assert len(site.pump.connections) == 1
+
+
+def test_more_handshakes_than_allowed_wait_in_the_accept_queue(
+    authorities: Authorities, trusting: Trusting
+) -> None:
+    site = Site(openings_max=2)
+    address = site.listen(Transports(tls=TlsServer(authorities.options())))
+    slow = [socket.create_connection(address) for _ in range(2)]
+    site.until(lambda: len(site.openings) == 2)
+    waiting = TlsClient(site, address, trusting())
+    with pytest.raises(ssl.SSLWantReadError):
+        waiting.tls.do_handshake()
+    waiting.out()
+    site.turn(5)
+    assert len(site.pump.connections) == 2
+    slow[0].close()
+    waiting.shake_hands()
+    waiting.write(b"x")
+    assert waiting.read(1) == b"x"
+    slow[1].close()
+    site.end()
+
+
+def test_a_turn_takes_a_bounded_part_of_the_handshakes(authorities: Authorities, trusting: Trusting) -> None:
+    """With a clock that moves 1.5 ms at each look, two steps fill a turn's part."""
+    site = Site()
+    ticks = iter(range(10**9))  # of 1.5 ms
+    site.openings.clock = lambda: next(ticks) * 0.0015
+    address = site.listen(Transports(tls=TlsServer(authorities.options())))
+    clients = [TlsClient(site, address, trusting()) for _ in range(6)]
+    for client in clients:
+        with pytest.raises(ssl.SSLWantReadError):
+            client.tls.do_handshake()
+        client.out()
+    answered = []
+    for _ in range(6):
+        site.turn()
+        for client in clients:
+            client.into()
+        answered.append(sum(client.incoming.pending > 0 for client in clients))
+    assert answered[-1] == 6 and answered[0] == 0  # the first accepted them
+    assert max(b - a for a, b in pairwise(answered)) == 2
+    site.end()
