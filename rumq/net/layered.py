@@ -77,10 +77,11 @@ class Layered(Connection):
     def certificate(self) -> PeerCertificate | None:
         return self.stream.certificate() if self.stream.is_open else None
 
-    def opened(self) -> None:
-        """The stream is open: let the client in."""
-        self.link.over()  # type: ignore[attr-defined]
-        self.link = self._welcome(self)
+    def opened(self, stream: Stream) -> None:
+        """A stream is open. If it is the uppermost one, let the client in."""
+        if stream is self.stream:
+            self.link.over()  # type: ignore[attr-defined]
+            self.link = self._welcome(self)
 
     def waits(self) -> bool:
         return bool(self.queue) or self.stream.pending()

@@ -16,7 +16,7 @@ from rumq.net.layered import Layered
 from rumq.net.opening import Openings
 from rumq.net.tls_faults import sentence
 from rumq.net.tls_options import TlsOptions, context_of
-from rumq.net.wrong_port import answer_without_tls, said_without_tls
+from rumq.net.wrong_port import answer, said_without_tls
 
 READ_BYTES = 1 << 16
 RECORD_BYTES = 1 << 14
@@ -176,7 +176,7 @@ class TlsStream:
             self._began = True
             if data[0] != HANDSHAKE_RECORD:
                 first = bytes(data[:512])
-                self._unsent = answer_without_tls(first) or None
+                self._unsent = answer(first) or None
                 self._try_push()
                 raise OSError(errno.EPROTO, said_without_tls(first))
         began = openings.clock()
@@ -194,7 +194,7 @@ class TlsStream:
         self.is_open = True
         self._openings = None
         self._more = True  # what came with the handshake's last bytes
-        owner.opened()
+        owner.opened(self)
 
     def _check_still_valid(self) -> None:
         """A resumed session was checked when it began: its certificate may have expired since."""

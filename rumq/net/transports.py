@@ -9,16 +9,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rumq.net.connection import Connection
-from rumq.net.layered import Layered
+from rumq.net.layered import Layered, Stream
 from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.raw import RawStream
 from rumq.net.tls import TlsServer, TlsStream
+from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket import WebSocketStream
 
 
 class Transports(NamedTuple):
     """One listener's. All sockets of a listener, and of a reload after another, share its TlsServer."""
 
     tls: TlsServer | None = None
+    websocket: WebSocketOptions | None = None
 
 
 PLAIN = Transports()
@@ -35,7 +39,11 @@ def begin(
 ) -> Connection:
     """A connection on its way in, as one of `openings`."""
     connection = Layered(pump, sock, peer, outbox_bytes_max, welcome)
-    assert transports.tls is not None
-    connection.through(TlsStream(transports.tls, sock, connection, openings))
-    openings.begin(connection, "tls")
+    stream: Stream = RawStream(sock)
+    if transports.tls is not None:
+        stream = TlsStream(transports.tls, sock, connection, openings)
+    if transports.websocket is not None:
+        stream = WebSocketStream(transports.websocket, stream, connection)
+    connection.through(stream)
+    openings.begin(connection, "tls" if transports.tls is not None else "websocket")
     return connection

@@ -1,4 +1,4 @@
-"""Somebody speaks without TLS to a port that speaks TLS: what to tell the operator, and what to answer in their words.
+"""Somebody speaks another protocol than a port does: what to tell the operator, and what to answer in their words.
 
 MQTT 5.0, 3.2.2; RFC 9110, 15.5. Knows no connection."""
 
@@ -12,8 +12,9 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.reasons import Reason
 from rumq.session.greeting import METHODS
 
-CONNECT = 0x10
+CONNECT, HELLO = 0x10, 0x16
 TEXT = "this port speaks TLS"
+WEBSOCKET_TEXT = "this port speaks WebSocket"
 
 
 def said_without_tls(first: bytes) -> str:
@@ -29,10 +30,21 @@ def said_without_tls(first: bytes) -> str:
     return f"bytes that are no TLS (the first is 0x{first[0]:02X})"
 
 
-def answer_without_tls(first: bytes) -> bytes:
-    """An answer that the other side understands; nothing if there is none."""
+def said_to_websocket(first: bytes) -> str:
+    """first: the bytes that came instead of a request, at least one"""
+    if first[0] == CONNECT:
+        return "an MQTT CONNECT without WebSocket, and this port speaks WebSocket: use the port for MQTT"
+    if first[0] == HELLO:
+        return "a TLS hello, and this port speaks WebSocket without TLS: use ws:// or the port for wss://"
+    if first.startswith(b"\r\n\r\n\x00\r\nQUIT\n"):
+        return "a PROXY protocol header, and this listener expects none"
+    return f"bytes that are no HTTP request (the first is 0x{first[0]:02X})"
+
+
+def answer(first: bytes, text: str = TEXT) -> bytes:
+    """An answer that the other side understands; nothing if there is none. text: what is wrong"""
     if first.startswith(METHODS):
-        body = TEXT.capitalize() + ".\n"
+        body = f"{text[0].upper()}{text[1:]}.\n"
         return (
             "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}"
@@ -45,5 +57,5 @@ def answer_without_tls(first: bytes) -> bytes:
     except MqttFault:
         return b""
     if version == 5:
-        return encode(p.Connack(False, Reason.IMPLEMENTATION_SPECIFIC_ERROR, {"reason_string": TEXT}), 5)
+        return encode(p.Connack(False, Reason.IMPLEMENTATION_SPECIFIC_ERROR, {"reason_string": text}), 5)
     return encode(p.Connack(False, Reason.SERVER_UNAVAILABLE), version) if version else b""

@@ -1,0 +1,67 @@
+"""A socket as the lowest stream: what waits for it is kept, and nothing is changed."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from rumq.net.connection import IOV_MAX
+
+
+class RawStream:
+    """A `rumq.net.layered.Stream` that changes nothing."""
+
+    __slots__ = ("_sock", "_unsent", "is_open")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._unsent: list[Any] = []
+        self.is_open = True
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def recv_into(self, view: Any) -> int:
+        return self._sock.recv_into(view)
+
+    def put(self, buffers: list[Any], size: int) -> None:
+        self._unsent += buffers
+
+    def push(self) -> bool:
+        waiting = self._unsent
+        if not waiting:
+            return True
+        if len(waiting) > IOV_MAX:
+            waiting = self._unsent = [b"".join(waiting)]
+        try:
+            sent = self._sock.sendmsg(waiting)
+        except BlockingIOError:
+            return False
+        for at, data in enumerate(waiting):
+            if sent < len(data):
+                self._unsent = [memoryview(data)[sent:], *waiting[at + 1 :]]
+                return False
+            sent -= len(data)
+        waiting.clear()
+        return True
+
+    def pending(self) -> bool:
+        return bool(self._unsent)
+
+    def unsent(self) -> bytes:
+        return b"".join(self._unsent)
+
+    def shutdown(self, how: int) -> None:
+        self._sock.shutdown(how)
+
+    def recv(self, size: int) -> bytes:
+        return self._sock.recv(size)
+
+    def close(self) -> None:
+        self._sock.close()
+
+    def detach(self) -> int:
+        return self._sock.detach()
+
+    def certificate(self) -> None:
+        return None

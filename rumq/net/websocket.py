@@ -1,0 +1,174 @@
+"""MQTT in WebSocket frames, over TCP or TLS. RFC 6455; MQTT 5.0, chapter 6.
+
+What a client sends is cut and unmasked by a kernel where it lies; what it is sent has a header of 2 to 10 bytes before
+as many packets as there are. Knows no packet."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Any
+
+from rumq.net.kernels.frames import Incoming, control, header
+from rumq.net.layered import Layered, Stream
+from rumq.net.opening import Opening
+from rumq.net.upgrade import WebSocketOptions, answer, refusal
+from rumq.net.wrong_port import WEBSOCKET_TEXT, said_to_websocket
+from rumq.net.wrong_port import answer as answer_other
+
+if TYPE_CHECKING:
+    from rumq.net.certificate import PeerCertificate
+
+CLOSE, PONG = 8, 10
+NORMAL, NO_CODE = 1000, 1005
+END = b"\r\n\r\n"
+
+
+class WebSocketStream:
+    """The server's side of one connection, through another stream."""
+
+    __slots__ = ("_ended", "_head", "_incoming", "_options", "_owner", "below", "is_open")
+
+    def __init__(self, options: WebSocketOptions, below: Stream, owner: Layered) -> None:
+        self.below = below
+        self.is_open = False
+        self._options = options
+        self._owner = owner
+        self._head: bytearray | None = bytearray()
+        self._incoming: Any = Incoming(options.frame_bytes_max)
+        self._ended = False
+
+    def fileno(self) -> int:
+        return self.below.fileno()
+
+    # What comes in
+
+    def recv_into(self, view: Any) -> int:
+        if self._ended:
+            return 0
+        if self._incoming.closed:
+            return self._close()
+        n = self.below.recv_into(view)
+        owner = self._owner
+        if n == 0:
+            if not self.is_open:
+                raise OSError(errno.EPROTO, "the client closed before the WebSocket handshake was over")
+            return 0
+        if n == len(view) or owner.ended:
+            owner.pump.again(owner)
+        if not self.is_open:
+            n = self._upgrade(view, n)
+        incoming = self._incoming
+        out: int = incoming.take(view, n)
+        if incoming.ping is not None:
+            self._push_on()
+        if incoming.fault:
+            self._say_close(incoming.fault)
+            raise OSError(errno.EPROTO, incoming.why)
+        if incoming.closed and out:
+            owner.pump.again(owner)  # what it asked before CLOSE is answered before ours
+        elif incoming.closed:
+            return self._close()
+        if out == 0:
+            raise BlockingIOError
+        return out
+
+    def _close(self) -> int:
+        """Answer a CLOSE with its code: the end. 5.5.1"""
+        code = self._incoming.closed
+        self._say_close(NORMAL if code == NO_CODE else code)
+        return 0
+
+    def _upgrade(self, view: Any, n: int) -> int:
+        """Take bytes of the request; returns how many there are behind it, at the front of `view`.
+
+        raises: BlockingIOError until it is whole, OSError"""
+        head, opening = self._head, self._owner.link
+        assert head is not None and isinstance(opening, Opening)
+        opening.heard = True
+        opening.transport_name = "websocket"
+        before = len(head)
+        head += memoryview(view)[:n]
+        if head[:1] < b"A" or head[:1] > b"Z":
+            self._refuse(answer_other(bytes(head), WEBSOCKET_TEXT), said_to_websocket(bytes(head)))
+        end = head.find(END, max(0, before - 3))
+        if end < 0 and len(head) <= self._options.header_bytes_max:
+            raise BlockingIOError
+        if end < 0 or end > self._options.header_bytes_max:
+            found = refusal(
+                431, "the request's header is too long", "an HTTP header of more bytes than allowed"
+            )
+            self._refuse(*found)
+        end += len(END)
+        data, why = answer(bytes(head[:end]), self._options)
+        if why:
+            self._refuse(data, why)
+        self._head = None
+        self.below.put([data], len(data))
+        self._push_on()
+        self.is_open = True
+        rest = bytes(head[end:])
+        view[: len(rest)] = rest
+        self._owner.opened(self)
+        return len(rest)
+
+    def _refuse(self, data: bytes, why: str) -> None:
+        if data:
+            self.below.put([data], len(data))
+            self._push_on()
+        self._ended = True
+        raise OSError(errno.EPROTO, why)
+
+    # What goes out
+
+    def put(self, buffers: list[Any], size: int) -> None:
+        head = header(size)
+        self.below.put([head, *buffers], size + len(head))
+
+    def push(self) -> bool:
+        if not self.below.push():
+            return False
+        ping = self._incoming.ping
+        if ping is None or self._ended:
+            return True
+        # One at a time: who does not read has no right to more answers.
+        self._incoming.ping = None
+        pong = control(PONG, ping)
+        self.below.put([pong], len(pong))
+        return self.below.push()
+
+    def _push_on(self) -> None:
+        try:
+            if not self.push():
+                self._owner.blocked = True
+        except OSError:
+            pass  # reading will tell
+
+    def pending(self) -> bool:
+        return self.below.pending()
+
+    def _say_close(self, code: int) -> None:
+        if not self._ended:
+            self._ended = True
+            if not self.below.pending():
+                data = control(CLOSE, code.to_bytes(2, "big"))
+                self.below.put([data], len(data))
+                self._push_on()
+
+    # The end
+
+    def shutdown(self, how: int) -> None:
+        if self.is_open:
+            self._say_close(NORMAL)
+        self.below.shutdown(how)
+
+    def recv(self, size: int) -> bytes:
+        return self.below.recv(size)
+
+    def close(self) -> None:
+        self.below.close()
+
+    def detach(self) -> int:
+        return self.below.detach()
+
+    def certificate(self) -> PeerCertificate | None:
+        return self.below.certificate()
