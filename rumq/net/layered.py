@@ -53,7 +53,7 @@ class Stream(Protocol):
 class Layered(Connection):
     """The transport of one link, through a stream."""
 
-    __slots__ = ("_welcome", "stream")
+    __slots__ = ("_welcome", "stream", "told")
 
     def __init__(
         self,
@@ -62,11 +62,13 @@ class Layered(Connection):
         peer: str,
         outbox_bytes_max: int,
         welcome: Callable[[Connection], Any],
+        told: PeerCertificate | None = None,
     ) -> None:
-        """welcome: gives a connection its link, once it is open"""
+        """welcome: gives a connection its link, once it is open; told: what a proxy says of the client"""
         super().__init__(pump, sock, peer, outbox_bytes_max)
         self.stream: Stream
         self._welcome = welcome
+        self.told = told
 
     def through(self, stream: Stream) -> None:
         """Read and write through `stream`, which has the socket."""
@@ -75,7 +77,7 @@ class Layered(Connection):
 
     @property
     def certificate(self) -> PeerCertificate | None:
-        return self.stream.certificate() if self.stream.is_open else None
+        return (self.stream.certificate() if self.stream.is_open else None) or self.told
 
     def opened(self, stream: Stream) -> None:
         """A stream is open. If it is the uppermost one, let the client in."""

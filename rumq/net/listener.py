@@ -14,7 +14,7 @@ from typing import Any
 from rumq.net.connection import Connection
 from rumq.net.opening import Openings
 from rumq.net.pump import Pump
-from rumq.net.transports import PLAIN, Transports, begin
+from rumq.net.transports import PLAIN, Entry, Transports
 
 ACCEPTS_A_TURN = 64
 PAUSE_SECONDS = 0.25
@@ -86,8 +86,9 @@ class Listener:
         self._welcome = welcome
         self._event = event
         self._later = later
-        self._transports = transports
-        self._openings = openings if transports != PLAIN else None
+        self._entry: Entry | None = None
+        if transports != PLAIN and openings is not None:
+            self._entry = Entry(transports, openings, pump, outbox_bytes_max, welcome)
         self._is_tcp = sock.family != socket.AF_UNIX
         pump.watch(sock.fileno(), self.accept)
 
@@ -102,9 +103,9 @@ class Listener:
     def accept(self) -> None:
         """Take what waits, a bounded number, so that clients that are here already have their turn."""
         for _ in range(ACCEPTS_A_TURN):
-            if self._openings is not None and self._openings.full:
+            if self._entry is not None and self._entry.openings.full:
                 self._pump.unwatch(self.sock.fileno())
-                self._openings.when_there_is_room(self._resume)
+                self._entry.openings.when_there_is_room(self._resume)
                 return
             try:
                 sock, address = self.sock.accept()
@@ -134,19 +135,11 @@ class Listener:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.accepted += 1
             peer = f"{address[0]}:{address[1]}" if self._is_tcp else name_of_peer(sock)
-            if self._openings is None:
-                connection = Connection(self._pump, sock, peer, self._outbox_bytes_max)
-                connection.link = self._welcome(connection)
-            else:
-                connection = begin(
-                    self._transports,
-                    self._openings,
-                    self._pump,
-                    sock,
-                    peer,
-                    self._outbox_bytes_max,
-                    self._welcome,
-                )
+            if self._entry is not None:
+                self._entry.begin(sock, peer, address[0] if self._is_tcp else None)
+                continue
+            connection = Connection(self._pump, sock, peer, self._outbox_bytes_max)
+            connection.link = self._welcome(connection)
             self._pump.add(connection)
 
     def _resume(self) -> None:

@@ -97,7 +97,10 @@ class Openings:
 
     def begin(self, connection: Connection, name: str) -> None:
         """Have a connection wait for its transport, in the place of a link."""
-        opening = Opening(self, connection, name)
+        self.wait(Opening(self, connection, name))
+
+    def wait(self, opening: Opening) -> None:
+        connection = opening.transport
         connection.link = opening  # type: ignore[assignment]
         self._deadlines[opening] = self.clock() + self.seconds_max
         if not self._is_timed:

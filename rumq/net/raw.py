@@ -11,10 +11,12 @@ from rumq.net.connection import IOV_MAX
 class RawStream:
     """A `rumq.net.layered.Stream` that changes nothing."""
 
-    __slots__ = ("_sock", "_unsent", "is_open")
+    __slots__ = ("_kept", "_sock", "_unsent", "is_open")
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, kept: bytes = b"") -> None:
+        """kept: bytes that were read before"""
         self._sock = sock
+        self._kept = kept
         self._unsent: list[Any] = []
         self.is_open = True
 
@@ -22,6 +24,11 @@ class RawStream:
         return self._sock.fileno()
 
     def recv_into(self, view: Any) -> int:
+        if self._kept:
+            n = min(len(self._kept), len(view))
+            view[:n] = self._kept[:n]
+            self._kept = self._kept[n:]
+            return n
         return self._sock.recv_into(view)
 
     def put(self, buffers: list[Any], size: int) -> None:

@@ -48,14 +48,17 @@ class TlsStream:
         "_began", "_ended", "_kept", "_more", "_openings", "_owner", "_server", "_sock", "_tls", "_unsent", "is_open",
     )  # fmt: skip
 
-    def __init__(self, server: TlsServer, sock: socket.socket, owner: Layered, openings: Openings) -> None:
+    def __init__(
+        self, server: TlsServer, sock: socket.socket, owner: Layered, openings: Openings, kept: bytes = b""
+    ) -> None:
+        """kept: bytes that were read before TLS began"""
         self.is_open = False
         self._server = server
         self._sock = sock
         self._owner = owner
         self._openings: Openings | None = openings
         self._tls = server.context.wrap_bio(server.incoming, server.outgoing, server_side=True)
-        self._kept: bytes | None = None  # read from the socket, and not taken by OpenSSL yet
+        self._kept = kept or None  # read from the socket, and not taken by OpenSSL yet
         self._unsent: bytes | memoryview | None = None
         self._began = False
         self._more = False  # OpenSSL, or `_kept`, may hold plain bytes already
@@ -63,10 +66,6 @@ class TlsStream:
 
     def fileno(self) -> int:
         return self._sock.fileno()
-
-    def unread(self, data: bytes) -> None:
-        """Take bytes that were read before TLS began."""
-        self._kept = data
 
     # What comes in
 

@@ -4,13 +4,16 @@ Knows which comes first, and nothing of what they do."""
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection
 from rumq.net.layered import Layered, Stream
-from rumq.net.opening import Openings
+from rumq.net.opening import Opening, Openings
+from rumq.net.proxy import HEADER_BYTES_MAX, BadHeader, ProxyOptions, Told, header_of
 from rumq.net.pump import Pump
 from rumq.net.raw import RawStream
 from rumq.net.tls import TlsServer, TlsStream
@@ -19,31 +22,100 @@ from rumq.net.websocket import WebSocketStream
 
 
 class Transports(NamedTuple):
-    """One listener's. All sockets of a listener, and of a reload after another, share its TlsServer."""
+    """One listener's. All sockets of a listener share its TlsServer, which is the one to be reloaded."""
 
     tls: TlsServer | None = None
     websocket: WebSocketOptions | None = None
+    proxy: ProxyOptions | None = None
 
 
 PLAIN = Transports()
 
 
-def begin(
-    transports: Transports,
-    openings: Openings,
-    pump: Pump,
-    sock: socket.socket,
-    peer: str,
-    outbox_bytes_max: int,
-    welcome: Callable[[Connection], Any],
-) -> Connection:
-    """A connection on its way in, as one of `openings`."""
-    connection = Layered(pump, sock, peer, outbox_bytes_max, welcome)
-    stream: Stream = RawStream(sock)
-    if transports.tls is not None:
-        stream = TlsStream(transports.tls, sock, connection, openings)
-    if transports.websocket is not None:
-        stream = WebSocketStream(transports.websocket, stream, connection)
-    connection.through(stream)
-    openings.begin(connection, "tls" if transports.tls is not None else "websocket")
-    return connection
+class Known(Connection):
+    """A plain connection of whom somebody else has told who is behind it."""
+
+    __slots__ = ("certificate",)
+
+
+class Entry(NamedTuple):
+    """What connections of one listener need on their way in."""
+
+    transports: Transports
+    openings: Openings
+    pump: Pump
+    outbox_bytes_max: int
+    welcome: Callable[[Connection], Any]
+
+    def begin(self, sock: socket.socket, peer: str, host: str | None) -> None:
+        """Take a connection that was accepted. host: its address, None at a Unix socket"""
+        if self.transports.proxy is None:
+            self.go_on(sock, peer)
+        elif self.transports.proxy.believes(host):
+            connection = Connection(self.pump, sock, peer, self.outbox_bytes_max)
+            self.openings.wait(Header(self, connection))
+            self.pump.add(connection)
+        else:
+            sock.close()
+            self.openings.event(
+                "connection.refused", peer=peer, transport="proxy",
+                why="only proxies may connect here, and this address is not listed as one",
+            )  # fmt: skip
+
+    def go_on(self, sock: socket.socket, peer: str, told: Told | None = None, rest: bytes = b"") -> None:
+        """What lies below MQTT, if anything does. told, rest: of a PROXY header, and what was read behind it"""
+        who = None
+        if told is not None:
+            peer = told.peer or peer
+            if told.common_name is not None:
+                who = PeerCertificate(told.common_name, "", (), (), (), math.inf)
+        tls, websocket = self.transports.tls, self.transports.websocket
+        if tls is None and websocket is None:
+            plain = Connection if who is None else Known
+            connection = plain(self.pump, sock, peer, self.outbox_bytes_max)
+            if who is not None:
+                connection.certificate = who
+            connection.link = self.welcome(connection)
+            self.pump.add(connection)
+            if rest:
+                self.pump.feed(connection, rest)
+            return
+        layered = Layered(self.pump, sock, peer, self.outbox_bytes_max, self.welcome, who)
+        stream: Stream
+        if tls is not None:
+            stream = TlsStream(tls, sock, layered, self.openings, rest)
+        else:
+            stream = RawStream(sock, rest)
+        if websocket is not None:
+            stream = WebSocketStream(websocket, stream, layered)
+        layered.through(stream)
+        self.openings.begin(layered, "tls" if tls is not None else "websocket")
+        self.pump.add(layered)
+        if rest:
+            self.pump.again(layered)
+
+
+class Header(Opening):
+    """Waits for the whole of a PROXY header; the connection behind it is another one on the same socket."""
+
+    __slots__ = ("_entry",)
+
+    def __init__(self, entry: Entry, connection: Connection) -> None:
+        super().__init__(entry.openings, connection, "proxy")
+        self._entry = entry
+
+    def receive(self, data: Any, pos: int, end: int) -> int:
+        self.heard = True
+        try:
+            told = header_of(bytes(data[pos : min(end, pos + HEADER_BYTES_MAX)]))
+        except BadHeader as fault:
+            self.lost(str(fault))
+            self.transport.close()
+            return end
+        if told is None:
+            return pos
+        connection = self.transport
+        connection.pump.forget(connection)
+        self.over()
+        self._entry.go_on(connection.sock, connection.peer, told, bytes(data[pos + told.size : end]))
+        return end
