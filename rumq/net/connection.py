@@ -74,6 +74,10 @@ class Connection:
             self.held = False
             self.pump.take_up(self)
 
+    def facts(self) -> bytes:
+        """What another shard must be told with `give_away`, beside the peer; nothing for a plain connection."""
+        return b""
+
     def give_away(self) -> int:
         """Let the socket go to another process: its descriptor, which is the caller's now."""
         self.pump.forget(self)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rumq.net.connection import Connection
+from rumq.net.relay import Outside, relay
 
 if TYPE_CHECKING:
     from rumq.net.certificate import PeerCertificate
@@ -23,6 +24,10 @@ class Stream(Protocol):
     """Plain bytes on this side, the wire's on the other."""
 
     is_open: bool
+
+    @property
+    def can_move(self) -> bool:
+        """Whether another process could go on with it."""
 
     def fileno(self) -> int: ...
 
@@ -48,6 +53,9 @@ class Stream(Protocol):
     def detach(self) -> int: ...
 
     def certificate(self) -> PeerCertificate | None: ...
+
+    def facts(self, certificate: PeerCertificate | None) -> bytes:
+        """As of `rumq.net.handed`."""
 
 
 class Layered(Connection):
@@ -85,6 +93,13 @@ class Layered(Connection):
             self.link.over()  # type: ignore[attr-defined]
             self.link = self._welcome(self)
 
+    def facts(self) -> bytes:
+        return self.stream.facts(self.certificate)
+
+    def give_away(self) -> int:
+        """The socket, or if only this process can read it, the other end of a relay."""
+        return super().give_away() if self.stream.can_move else relay(self)
+
     def waits(self) -> bool:
         return bool(self.queue) or self.stream.pending()
 
@@ -98,6 +113,8 @@ class Layered(Connection):
                 return
         if self.closing:
             self.pump.drop(self)
+        elif self.room > 0 and isinstance(self.link, Outside):
+            self.link.has_room()
 
     def _put_out(self) -> None:
         stream, queue = self.stream, self.queue

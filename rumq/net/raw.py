@@ -9,7 +9,9 @@ from rumq.net.connection import IOV_MAX
 
 
 class RawStream:
-    """A `rumq.net.layered.Stream` that changes nothing."""
+    """A `rumq.net.layered.Stream` that changes nothing. It never is the uppermost one."""
+
+    can_move = True
 
     __slots__ = ("_kept", "_sock", "_unsent", "is_open")
 
@@ -72,3 +74,6 @@ class RawStream:
 
     def certificate(self) -> None:
         return None
+
+    def facts(self, certificate: object) -> bytes:
+        return b""

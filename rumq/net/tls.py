@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from rumq.net.certificate import BadDer, PeerCertificate, peer_certificate
+from rumq.net.handed import Facts, packed
 from rumq.net.layered import Layered
 from rumq.net.opening import Openings
 from rumq.net.tls_faults import sentence
@@ -43,6 +44,8 @@ class TlsServer:
 
 class TlsStream:
     """The server's side of one connection. A `rumq.net.layered.Stream`."""
+
+    can_move = False
 
     __slots__ = (
         "_began", "_ended", "_kept", "_more", "_openings", "_owner", "_server", "_sock", "_tls", "_unsent", "is_open",
@@ -214,6 +217,9 @@ class TlsStream:
             return peer_certificate(der, self._tls.getpeercert() or {})
         except BadDer:
             return None
+
+    def facts(self, certificate: PeerCertificate | None) -> bytes:
+        return packed(Facts(certificate))
 
     # What goes out
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection
+from rumq.net.handed import Known
 from rumq.net.layered import Layered, Stream
 from rumq.net.opening import Opening, Openings
 from rumq.net.proxy import HEADER_BYTES_MAX, BadHeader, ProxyOptions, Told, header_of
@@ -30,12 +31,6 @@ class Transports(NamedTuple):
 
 
 PLAIN = Transports()
-
-
-class Known(Connection):
-    """A plain connection of whom somebody else has told who is behind it."""
-
-    __slots__ = ("certificate",)
 
 
 class Entry(NamedTuple):

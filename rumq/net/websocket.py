@@ -8,9 +8,11 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
+from rumq.net.handed import Facts, packed
 from rumq.net.kernels.frames import Incoming, control, header
 from rumq.net.layered import Layered, Stream
 from rumq.net.opening import Opening
+from rumq.net.raw import RawStream
 from rumq.net.upgrade import WebSocketOptions, answer, refusal
 from rumq.net.wrong_port import WEBSOCKET_TEXT, said_to_websocket
 from rumq.net.wrong_port import answer as answer_other
@@ -36,6 +38,27 @@ class WebSocketStream:
         self._head: bytearray | None = bytearray()
         self._incoming: Any = Incoming(options.frame_bytes_max)
         self._ended = False
+
+    @classmethod
+    def taken_up(
+        cls, below: Stream, owner: Layered, state: list[Any], frame_bytes_max: int
+    ) -> WebSocketStream:
+        """One that is open, from where another process has left it."""
+        stream = cls(WebSocketOptions(frame_bytes_max=frame_bytes_max), below, owner)
+        stream.is_open = True
+        stream._head = None
+        stream._incoming.restore(state)
+        return stream
+
+    @property
+    def can_move(self) -> bool:
+        return self.below.can_move
+
+    def facts(self, certificate: PeerCertificate | None) -> bytes:
+        if not isinstance(self.below, RawStream):
+            return self.below.facts(certificate)
+        state = list(self._incoming.state())
+        return packed(Facts(certificate, state, self._options.frame_bytes_max, self.below.unsent()))
 
     def fileno(self) -> int:
         return self.below.fileno()

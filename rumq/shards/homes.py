@@ -29,5 +29,7 @@ class Homes:
         """Whether the client lives elsewhere, and is on its way there with what was read of it."""
         if self._doors is None or self.is_here(client_id):
             return False
-        self._doors.give(self.of(client_id), "client", connection.give_away(), connection.peer, data)
+        facts = connection.facts()
+        kind = "known" if facts else "client"
+        self._doors.give(self.of(client_id), kind, connection.give_away(), connection.peer, facts + data)
         return True

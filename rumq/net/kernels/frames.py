@@ -96,13 +96,13 @@ class Incoming:
         """Where it stands, for `restore` in another process."""
         return (
             self.left, self.phase, self.opcode, self.is_final, self.in_payload, self.in_message, bytes(self.head),
-            bytes(self.mask), None if self.control is None else bytes(self.control), self.ping,
+            bytes(self.mask), None if self.control is None else bytes(self.control), self.ping, self.closed,
         )  # fmt: skip
 
-    def restore(self, state: tuple) -> None:
+    def restore(self, state: object) -> None:
         (
             self.left, self.phase, self.opcode, self.is_final, self.in_payload, self.in_message, head, mask, control,
-            self.ping,
+            self.ping, self.closed,
         ) = state  # fmt: skip
         self.head = bytearray(head)
         self.mask = bytearray(mask)

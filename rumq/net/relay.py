@@ -1,0 +1,141 @@
+"""A client whose TLS ends here and whose session lives in another shard: its bytes go to and fro by a socket pair.
+
+What either side cannot take is not read from the other: at most RELAY_BYTES and a read wait here in each direction.
+Knows no packet; the session's own rules (keep alive, quotas, the outbox) are the other shard's.
+docs/decisions/0010-transports.md"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+from rumq.net.connection import Connection
+
+if TYPE_CHECKING:
+    from rumq.net.layered import Layered
+
+RELAY_BYTES = 1 << 18
+
+
+class Near(Connection):
+    """Our end of the pair."""
+
+    __slots__ = ()
+
+    def flush(self) -> None:
+        super().flush()
+        if not self.closing and self.room > 0:
+            self.link.has_room()  # type: ignore[attr-defined]
+
+
+class Outside:
+    """The link of the client's connection: what comes goes on to the other shard."""
+
+    is_bus = False
+    session = None
+    flow = None
+
+    __slots__ = ("_is_held", "closed", "near", "transport")
+
+    def __init__(self, connection: Layered, near: Near) -> None:
+        self.transport = connection
+        self.near = near
+        self.closed = False
+        self._is_held = False
+
+    def receive(self, data: Any, pos: int, end: int) -> int:
+        self.near.write(bytes(memoryview(data)[pos:end]))
+        if self.near.room <= 0:
+            self._is_held = True
+            self.transport.hold()
+        return end
+
+    def near_has_room(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self.transport.release()
+
+    def has_room(self) -> None:
+        """The client takes bytes again."""
+        self.near.link.client_has_room()  # type: ignore[attr-defined]
+
+    def lost(self, why: str) -> None:
+        """The client is gone; its last bytes still go to its session."""
+        self.closed = True
+        self.near.link.finish()  # type: ignore[attr-defined]
+
+    def dismiss(self, reason: object, why: str | None = None) -> None:
+        """To be told is for the shard where the session is."""
+
+    def end(self, *, with_will: bool = False) -> None:
+        self.closed = True
+        self.near.link.finish()  # type: ignore[attr-defined]
+        self.transport.close()
+
+
+class Inside:
+    """The link of our end of the pair: what comes goes out to the client."""
+
+    is_bus = True  # no client of its own
+
+    __slots__ = ("_ends", "_is_held", "_outside", "transport")
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+        self.transport = outside.near
+        self._is_held = False
+        self._ends = False
+
+    def receive(self, data: Any, pos: int, end: int) -> int:
+        outer = self._outside.transport
+        if not self._outside.closed:
+            outer.write(bytes(memoryview(data)[pos:end]))
+            if outer.room <= 0:
+                self._is_held = True
+                self.transport.hold()
+        return end
+
+    def has_room(self) -> None:
+        """The other shard takes bytes again."""
+        if self._ends:
+            if not self.transport.waits():
+                self.transport.close()
+        else:
+            self._outside.near_has_room()
+
+    def client_has_room(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self.transport.release()
+
+    def drained(self) -> None: ...
+
+    def finish(self) -> None:
+        """Close once everything has gone to the other shard."""
+        self._ends = True
+        self.client_has_room()  # whatever comes now is for nobody: read it, so that the end is seen
+        if not self.transport.waits():
+            self.transport.close()
+
+    def lost(self, why: str) -> None:
+        """The session's shard has closed the connection, or is gone."""
+        self.end()
+
+    def end(self, *, with_will: bool = False) -> None:
+        self._ends = True
+        self.transport.close()
+        if not self._outside.closed:
+            self._outside.closed = True
+            self._outside.transport.close()
+
+
+def relay(connection: Layered) -> int:
+    """Have a connection's plain bytes go to another shard; returns the descriptor that is for it."""
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    inner = Near(connection.pump, near, connection.peer, RELAY_BYTES)
+    outside = Outside(connection, inner)
+    inner.link = Inside(outside)  # type: ignore[assignment]
+    connection.link = outside  # type: ignore[assignment]
+    connection.pump.add(inner)
+    return far.detach()
