@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rumq.cli import ask, backup, doctor, log, pub, sub
+from rumq.cli import ask, backup, certs, doctor, log, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -171,6 +171,10 @@ def build_parser() -> argparse.ArgumentParser:
     examined = command("doctor", doctor.LINE, doctor.ABOUT, doctor.EXAMPLES)
     doctor.add_arguments(examined)
     examined.set_defaults(run=doctor.run)
+
+    made = command(certs.NAME, certs.LINE, certs.ABOUT, certs.EXAMPLES)
+    certs.add_arguments(made)
+    made.set_defaults(run=certs.run)
 
     config = command("config", "print the settings in force and their sources", CONFIG_ABOUT, CONFIG_EXAMPLES)
     add_setting_flags(config)

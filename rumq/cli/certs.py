@@ -1,0 +1,143 @@
+"""`rumqd certs dev`: certificates to try TLS with, from an authority of one's own.
+
+Refuses to know how a listener uses them. trustme makes them: it is for development, and its keys are not guarded."""
+
+import argparse
+import os
+import shlex
+import socket
+from typing import TYPE_CHECKING
+
+from rumq.errors import RumqError
+
+if TYPE_CHECKING:
+    import trustme
+
+NAME = "certs"
+LINE = "make certificates to try TLS with"
+ABOUT = """\
+Make a development authority, a certificate of the broker (for localhost, 127.0.0.1, ::1 and this machine's name) and
+one of a client. What is there already is kept and used: run it again with another --client for another client.
+Not for production: whoever reads ca.key can be anybody.
+"""
+EXAMPLES = """\
+examples:
+  rumqd certs dev                                into ./certs
+  rumqd certs dev certs --client pump-7          one more client, by the same authority
+  rumqd certs dev certs --host broker.lan        a name more for the broker (only when its certificate is made)
+
+exit status: 0 done; 1 anything else
+"""
+HERE = ("localhost", "127.0.0.1", "::1")
+PORT = 8883
+KEY_MODE, CERTIFICATE_MODE = 0o600, 0o644
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("dev",), help="certificates for development")
+    parser.add_argument(
+        "folder", metavar="DIR", nargs="?", default="certs", help="where to; made if missing [certs]"
+    )
+    parser.add_argument(
+        "--client", metavar="NAME", default="client", help="the client's common name [client]"
+    )
+    parser.add_argument(
+        "--host", metavar="NAME", action="append", default=[], help="another name of the broker"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        import trustme  # noqa: F401
+    except ImportError:
+        raise RumqError("certificates are made by trustme: pip install 'rumq[certs]'") from None
+    if (
+        not args.client
+        or "/" in args.client
+        or args.client.startswith(".")
+        or args.client in ("ca", "server")
+    ):
+        raise RumqError(f"--client {args.client!r}: a name that can be a file's, and not ca or server")
+    folder = Folder(args.folder)
+    if folder.has(f"{args.client}.pem"):
+        raise RumqError(
+            f"{folder.path(args.client)}.pem is there already: name another --client, or another folder"
+        )
+    try:
+        os.makedirs(args.folder, exist_ok=True)
+        authority = folder.authority()
+        if not folder.has("server.pem"):
+            folder.write("server", server(authority, args.host))
+        folder.write(
+            args.client, authority.issue_cert(f"{args.client}.client.invalid", common_name=args.client)
+        )
+    except OSError as fault:
+        raise RumqError(f"{fault.filename or args.folder}: {fault.strerror}") from None
+    print(told(folder, args.client))
+    return 0
+
+
+def server(authority: "trustme.CA", more: list[str]) -> "trustme.LeafCert":
+    """A certificate for all names of this machine that can be in one."""
+    try:
+        return authority.issue_cert(*HERE, *more, socket.gethostname(), common_name="rumq")
+    except ValueError:
+        pass  # a machine may have a name that no certificate can have
+    try:
+        return authority.issue_cert(*HERE, *more, common_name="rumq")
+    except ValueError as fault:
+        raise RumqError(f"--host {' '.join(more)}: {fault}") from None
+
+
+class Folder:
+    """Certificates by their name, NAME.pem with NAME.key beside it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def path(self, name: str) -> str:
+        return os.path.join(self._name, name)
+
+    def has(self, name: str) -> bool:
+        return os.path.exists(self.path(name))
+
+    def authority(self) -> "trustme.CA":
+        """The one that is there, or a new one."""
+        import trustme
+
+        if self.has("ca.pem") and self.has("ca.key"):
+            with open(self.path("ca.pem"), "rb") as certificate, open(self.path("ca.key"), "rb") as key:
+                try:
+                    return trustme.CA.from_pem(certificate.read(), key.read())
+                except ValueError as fault:
+                    raise RumqError(f"{self.path('ca.pem')}, ca.key: {fault}") from None
+        made = trustme.CA(organization_name="rumq development")
+        self._create("ca.key", made.private_key_pem.bytes(), KEY_MODE)
+        self._create("ca.pem", made.cert_pem.bytes(), CERTIFICATE_MODE)
+        return made
+
+    def write(self, name: str, issued: "trustme.LeafCert") -> None:
+        self._create(f"{name}.key", issued.private_key_pem.bytes(), KEY_MODE)
+        self._create(
+            f"{name}.pem", b"".join(blob.bytes() for blob in issued.cert_chain_pems), CERTIFICATE_MODE
+        )
+
+    def _create(self, name: str, content: bytes, mode: int) -> None:
+        """Never over a file that is there, and never readable by others for a moment."""
+        fd = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+
+
+def told(folder: Folder, client: str) -> str:
+    def shown(name: str) -> str:
+        return shlex.quote(folder.path(name))
+
+    return (
+        f"the authority       {folder.path('ca.pem')}\n"
+        f"the broker          {folder.path('server.pem')}, {folder.path('server.key')}\n"
+        f"the client {client:<8} {folder.path(client)}.pem, {folder.path(client)}.key\n\n"
+        f"once a listener on port {PORT} has the broker's:\n"
+        f"mosquitto_pub -h localhost -p {PORT} --cafile {shown('ca.pem')} --cert {shown(client + '.pem')} "
+        f"--key {shown(client + '.key')} -t plant/7/temp -m 21.5"
+    )
