@@ -1,14 +1,17 @@
 // One MQTT.js client through a whole story; prints what it saw as a line of JSON.
-// node story.mjs HOST PORT TOPIC VERSION REPLAY, where VERSION is 4 or 5 and REPLAY is "replay" or "plain"
+// node story.mjs HOST PORT TOPIC VERSION REPLAY [PROTOCOL], where VERSION is 4 or 5, REPLAY is "replay" or "plain", and
+// PROTOCOL is mqtt, mqtts, ws or wss [mqtt]; NODE_EXTRA_CA_CERTS names the authority
 import mqtt from "mqtt";
 
 const [host, port, topic] = process.argv.slice(2, 5);
 const version = Number(process.argv[5]);
 const replaying = process.argv[6] === "replay";
+const protocol = process.argv[7] ?? "mqtt";
 const MS_MAX = 10000;
 
+const where = { host, port: Number(port), protocol, ...(protocol.startsWith("ws") && { path: "/mqtt" }) };
 const dial = (clientId, options = {}) =>
-  mqtt.connect({ host, port: Number(port), clientId, protocolVersion: version, reconnectPeriod: 0, ...options });
+  mqtt.connect({ ...where, clientId, protocolVersion: version, reconnectPeriod: 0, ...options });
 const connected = async (clientId, options) => {
   const client = dial(clientId, options);
   await new Promise((resolve, reject) => client.once("connect", resolve).once("error", reject));

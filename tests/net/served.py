@@ -1,0 +1,85 @@
+"""A whole shard in a thread, over a log in memory, for clients that nobody here wrote."""
+
+import threading
+from typing import Any
+
+from commitlog import StreamSpec, open_store
+from commitlog.simulated import SimulatedFiles
+from rumq.mqtt.topics import matches
+from rumq.net.listener import Listener, open_sockets
+from rumq.net.opening import Openings
+from rumq.net.pump import Pump
+from rumq.net.transports import Transports
+from rumq.session.limits import Limits
+from rumq.shards.driver import Driver
+from rumq.shards.restoring import adapt_to_log, read_journal, restore
+from tests.commitlog.records import DEAD, NOW, numbers
+
+SECONDS_MAX = 20.0
+STATE = StreamSpec("_state", (), 1, "process", 1 << 20, 86_400)
+
+
+class Served:
+    def __init__(self, **listeners: Transports) -> None:
+        """listeners: by name; `ports` has their ports by the same names"""
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self._told = threading.Condition()
+        store = open_store(
+            SimulatedFiles(), "data", [StreamSpec("main", ("#",), durability="process")], matches=matches, now_us=NOW,
+            holder=DEAD, random=numbers(1), internal=STATE,
+        )  # fmt: skip
+        self._driver = driver = Driver(store, Limits(), event=self.event, linger_seconds=0.0)
+        self._pump = driver.pump = Pump(driver)
+        for worker in (driver.writer, driver.reader):
+            self._pump.watch(worker.fd, worker.finish)
+        images = read_journal(driver)
+        adapt_to_log(driver, images)
+        restore(driver, images)
+        openings = Openings(self._pump, later=driver.later, event=self.event)
+        self._listeners = {
+            name: Listener(
+                self._pump, open_sockets("127.0.0.1", 0, 100)[0], connections_max=1000, outbox_bytes_max=1 << 20,
+                welcome=driver.welcome, event=self.event, later=driver.later, transports=transports,
+                openings=openings,
+            )
+            for name, transports in listeners.items()
+        }  # fmt: skip
+        self.ports = {name: listener.address[1] for name, listener in self._listeners.items()}
+        self._ends = False
+        self._fault: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def event(self, name: str, **fields: Any) -> None:
+        with self._told:
+            self.events.append((name, fields))
+            self._told.notify_all()
+
+    def named(self, name: str) -> list[dict[str, Any]]:
+        return [fields for told, fields in self.events if told == name]
+
+    def await_more(self, name: str, than: int) -> list[dict[str, Any]]:
+        """The events of a name that came after so many of them, once there are any."""
+        with self._told:
+            assert self._told.wait_for(lambda: len(self.named(name)) > than, SECONDS_MAX), self.events
+        return self.named(name)[than:]
+
+    def _run(self) -> None:
+        try:
+            while not self._ends:
+                self._pump.turn(min(0.02, self._driver.seconds_to_next_deadline()))
+        except BaseException as fault:
+            self._fault = fault
+
+    def end(self) -> None:
+        """raises: what a turn has raised; AssertionError after a crash of a client's"""
+        self._ends = True
+        self._thread.join(SECONDS_MAX)
+        for listener in self._listeners.values():
+            listener.close()
+        self._pump.close()
+        self._driver.writer.stop()
+        self._driver.reader.stop()
+        if self._fault is not None:
+            raise self._fault
+        assert not self.named("client.crashed")
