@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import os
 import sys
 import tempfile
 import time
@@ -15,6 +16,7 @@ from bench.connections import Address, BenchFault, allow_files
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
 from bench.scenarios import SCENARIOS, Scenario
+from bench.secure import CAFILE
 from bench.series import Attached, run_series
 
 OK, FAILED, REFUSED, MISSED, INTERRUPTED = 0, 1, 2, 4, 130
@@ -26,6 +28,7 @@ examples:
   python -m bench                                         everything five times, three seconds each: figures
   python -m bench --scenario one-to-one-qos0 --peers rumq,nats --runs 3
   python -m bench --broker-address localhost:1883 --pid 4711
+  python -m bench --broker-address localhost:8883 --tls ca.pem
   python -m bench list                                    the scenarios and the peers
   python -m bench limit                                   what the generator itself can do
 
@@ -36,6 +39,8 @@ How to read a number: bench/README.md
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
+    if args.tls:
+        os.environ[CAFILE] = str(args.tls)
     allow_files()
     seconds = args.seconds or (QUICK_S if args.quick else 3.0)
     if args.what == "list":
@@ -106,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
         "--broker-address", type=address, metavar="HOST:PORT", help="one that runs already, as the first peer"
     )
     add("--lead", type=at_least_one, metavar="N", help="messages in flight at most [as `list` shows]")
+    add("--tls", type=Path, metavar="CAFILE", help="with --broker-address: over TLS, by this authority")
     add("--pid", type=at_least_one, help="its process, for CPU time and memory")
     add("--judge", action="store_true", help="exit with 4 when a target is missed")
     add("--json", type=Path, metavar="FILE", default=default_json(), help="[bench-results/<time>.json]")

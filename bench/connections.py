@@ -8,6 +8,8 @@ import socket
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
+from bench.secure import secured
+
 Address = tuple[str, int]
 WAVE = 100
 ANSWER_S = 30.0
@@ -45,6 +47,7 @@ def open_wave(address: Address, client_ids: Iterable[str], lasting: bool) -> lis
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A reset at close leaves no TIME_WAIT behind: ten thousand would starve the next run of ports.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection = secured(connection, address[0])
         connection.sendall(connect_packet(client_id, lasting))
         opened.append(connection)
     for connection in opened:
