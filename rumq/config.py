@@ -9,24 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-KIB, MIB, GIB = 2**10, 2**20, 2**30
-DAY_SECONDS = 86_400
-
-
-def number(line: str, unit: str, least: float, most: float) -> Meta:
-    """A key's line, its unit, and its bounds, both allowed."""
-    return Meta(ge=least, le=most, description=line, extra={"unit": unit})
-
-
-def text(line: str, most: int) -> Meta:
-    """The line of a key that takes 1 to `most` characters."""
-    return Meta(min_length=1, max_length=most, description=line, extra={"unit": "text"})
-
-
-def choice(line: str) -> Meta:
-    """The line of a key whose type lists what is allowed."""
-    return Meta(description=line, extra={"unit": ""})
-
+from rumq.config_access import Auth, Listener
+from rumq.config_words import DAY_SECONDS, GIB, KIB, MIB, choice, number, text
 
 Durability: TypeAlias = Literal["process", "disk"]
 SEGMENT_BYTES = number("a segment is sealed, and a new one begun, at this size", "bytes", 64 * KIB, 4 * GIB)
@@ -43,35 +27,6 @@ TOPICS = number(
 DURABILITY = choice(
     'what an acknowledgement promises: "process" survives the death of rumqd, "disk" a power loss as well'
 )
-
-
-class Listener(Struct, frozen=True, kw_only=True):
-    """Where MQTT clients come in."""
-
-    host: Annotated[
-        str, text('address to listen on; "0.0.0.0" and "::" are every address of this machine', 255)
-    ] = "localhost"
-    port: Annotated[int, number("TCP port; 0 takes any free one, named in listener.bound", "", 0, 65_535)] = (
-        1883
-    )
-    backlog: Annotated[
-        int, number("connections the kernel may hold before they are accepted", "connections", 1, 65_535)
-    ] = 1024
-    connections_max: Annotated[
-        int, number("more are closed at once; each costs one file descriptor", "connections", 1, 10_000_000)
-    ] = 100_000
-    connect_seconds_max: Annotated[
-        float, number("time for a new connection to send its CONNECT", "seconds", 0.1, 3600)
-    ] = 10.0
-    coalesce_us: Annotated[
-        int,
-        number(
-            "when many clients send a little each, wait this long to serve several at once; 0 never",
-            "microseconds",
-            0,
-            10_000,
-        ),
-    ] = 150
 
 
 class Data(Struct, frozen=True, kw_only=True):
@@ -236,10 +191,16 @@ class Events(Struct, frozen=True, kw_only=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """All of it. `Settings()` is the broker that a bare `rumqd` runs."""
 
-    listener: Listener = Listener()
+    listener: Listener = Listener()  # the first one
+    more_listeners: tuple[Listener, ...] = ()
+    auth: Auth = Auth()
     data: Data = Data()
     shards: Shards = Shards()
     log: Log = Log()
     stream: tuple[Stream, ...] = (Stream(),)  # at least one; the last resort takes "#"
     mqtt: Mqtt = Mqtt()
     events: Events = Events()
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        return (self.listener, *self.more_listeners)

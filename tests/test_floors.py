@@ -23,7 +23,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "commitlog": ({"cython"}, WORLD - {"threading"}),
     "router": ({"commitlog", "cython"}, WORLD),
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
-    "rumq/session": ({"msgspec", "rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
+    "rumq/auth": ({"argon2", "jwt", "rumq.mqtt.topics"}, WORLD),
+    "rumq/session": ({"msgspec", "rumq.auth", "rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
     "rumq/settings": (
         {"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"},
         WORLD | {"os"},
@@ -34,7 +35,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rumq/shards": (
         # The driver is where router, sessions, the pump and the kernels that build bytes meet.
-        {"trio", "router", "commitlog", "msgspec", "rumq.session", "rumq.net", "rumq.mqtt", "rumq.events"},
+        {
+            "trio", "router", "commitlog", "msgspec", "rumq.auth", "rumq.session", "rumq.net", "rumq.mqtt",
+            "rumq.events",
+        },
         set(),
     ),
     "rumq/client": ({"trio", "rumq.mqtt", "rumq.errors"}, set()),
@@ -102,6 +106,8 @@ def test_every_folder_of_rumq_is_a_floor_of_the_table_or_heavy() -> None:
         ("rumq/mqtt", "import numpy"),
         ("rumq/session", "from router.shard import Shard"),
         ("rumq/session", "import commitlog"),
+        ("rumq/auth", "import socket"),
+        ("rumq/auth", "from rumq.session import link"),
         ("rumq/net", "import commitlog.log"),
         ("rumq/net", "from router import Router"),
         ("rumq/shards", "from rumq.cli import run"),

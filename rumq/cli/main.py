@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rumq.cli import ask, backup, certs, doctor, log, pub, sub
+from rumq.cli import ask, backup, certs, doctor, log, passwd, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -167,6 +167,10 @@ def build_parser() -> argparse.ArgumentParser:
     restored = command("restore", backup.RESTORE_LINE, backup.RESTORE_ABOUT, backup.RESTORE_EXAMPLES)
     backup.add_restore_arguments(restored)
     restored.set_defaults(run=backup.run_restore)
+
+    users = command(passwd.NAME, passwd.LINE, passwd.ABOUT, passwd.EXAMPLES)
+    passwd.add_arguments(users)
+    users.set_defaults(run=passwd.run)
 
     examined = command("doctor", doctor.LINE, doctor.ABOUT, doctor.EXAMPLES)
     doctor.add_arguments(examined)

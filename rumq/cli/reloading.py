@@ -10,26 +10,38 @@ from typing import Any
 
 import msgspec
 
+from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
 from rumq.config import Settings
 from rumq.errors import ConfigError
 from rumq.events import setup_events
+from rumq.session.entrance import Entrance
 from rumq.shards.driver import Driver
 from rumq.shards.telling import tell
 
-AT_ONCE = ("mqtt.", "events.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min")
+AT_ONCE = ("mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min")
+OF_A_LISTENER = frozenset(
+    f"listener.{key}"
+    for key in (
+        "anonymous", "methods", "password_file", "rules_file", "certificate_as_user", "user_as_client_id",
+        "client_id_prefixes", "assigned_prefix", "empty_client_id", "maximum_qos", "topic_alias_maximum",
+        "connect_seconds_max",
+    )
+)  # fmt: skip
 OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max")
 
 
 class Reloading:
     """settings: those in force; read: gives those that are written now, raises ConfigError"""
 
-    def __init__(self, settings: Settings, read: Callable[[], Settings]) -> None:
-        self._settings, self._read = settings, read
+    def __init__(self, settings: Settings, read: Callable[[], Settings], entrances: list[Entrance]) -> None:
+        """entrances: one for each listener, changed in place"""
+        self._settings, self._read, self._entrances = settings, read, entrances
 
     def reload(self, driver: Driver) -> None:
         try:
             wanted = self._read()
+            made = Entrances(wanted).made
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
             return
@@ -37,6 +49,8 @@ class Reloading:
         later = [key for key in changed if not can_change(key)]
         setup_events(wanted.events.format, wanted.events.level)
         driver.limits = limits(wanted)
+        for entrance, new in zip(self._entrances, made, strict=False):
+            entrance.become(new)
         driver.writing.linger = wanted.log.linger_ms / 1000
         driver.slowing.pending_bytes_max = wanted.log.pending_bytes_max
         driver.refusing.free_bytes_min = wanted.log.free_bytes_min
@@ -75,4 +89,4 @@ def can_change(key: str) -> bool:
     """Whether a setting takes effect without a restart; of [mqtt] for clients that connect from now on."""
     if key.startswith("stream."):
         return key.rpartition(".")[2] in OF_A_STREAM
-    return key.startswith(AT_ONCE)
+    return key in OF_A_LISTENER or key.startswith(AT_ONCE)

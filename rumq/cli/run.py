@@ -4,9 +4,7 @@ Knows no rule of its own: what a setting means is the part's that takes it."""
 
 from __future__ import annotations
 
-import ipaddress
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +13,8 @@ from functools import partial
 from commitlog import DirectoryInUse, NotWritable, RealFiles, StoreError
 from commitlog.faults import at_start
 from commitlog.store import check_format, hold
+from rumq.cli.doorways import open_doorways
+from rumq.cli.entrances import Entrances
 from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
@@ -22,7 +22,6 @@ from rumq.cli.version import VERSION, kernels
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
-from rumq.net.listener import open_sockets
 from rumq.shards.doors import make_doors
 from rumq.shards.supervisor import Supervisor
 from rumq.shards.telling import tell
@@ -46,23 +45,24 @@ def run(settings: Settings, read: Callable[[], Settings]) -> int:
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
     specs = streams(settings, data)
-    sockets = bound(settings)
+    Entrances(settings)  # what is wrong with the files of users and rules is said before anything is opened
+    doorways = open_doorways(settings)
     try:
         generation = rehomed(data, lock, specs, internal_stream(settings), count)
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
     if count == 1:
-        return serve_shard(settings, Place(data, lock, sockets, specs, generation, started), read)
+        return serve_shard(settings, Place(data, lock, doorways, specs, generation, started), read)
     doors = make_doors(count)
 
     def shard(index: int, ready: int) -> int:
-        place = Place(data, lock, sockets, specs, generation, started, index, count, doors, ready)
+        place = Place(data, lock, doorways, specs, generation, started, index, count, doors, ready)
         try:
             return serve_shard(settings, place, read)
         except RumqError as fault:
             return told(fault)
 
-    host, port = sockets[0].getsockname()[:2]
+    host, port = doorways[0].address
     supervisor = Supervisor(
         count, shard, event=tell, about=partial(tell, "broker.ready", host=host, port=port)
     )
@@ -111,24 +111,3 @@ def holder_lives(data: str) -> bool:
     except (OSError, ValueError, IndexError):
         return True
     return True
-
-
-def bound(settings: Settings) -> list[socket.socket]:
-    where = settings.listener
-    try:
-        sockets = open_sockets(where.host, where.port, where.backlog)
-    except OSError as fault:
-        raise RumqError(
-            f"cannot listen on {where.host}:{where.port}: {fault.strerror or fault}; "
-            "give another --port or --host, or stop what uses it"
-        ) from fault
-    for sock in sockets:
-        host, port = sock.getsockname()[:2]
-        tell("listener.bound", host=host, port=port)
-        if not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
-            tell(
-                "listener.open", host=host, port=port,
-                why="anybody who reaches this address may publish and subscribe: keep a firewall before it, "
-                "or listen on localhost",
-            )  # fmt: skip
-    return sockets

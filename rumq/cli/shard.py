@@ -18,6 +18,8 @@ from typing import Any
 import trio
 
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from rumq.cli.doorways import Doorway
+from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
 from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
@@ -29,6 +31,7 @@ from rumq.net.connection import Connection
 from rumq.net.descriptors import raise_limit, room_for_connections
 from rumq.net.listener import Listener
 from rumq.net.pump import Pump
+from rumq.session.entrance import Entrance
 from rumq.shards.asking import answer
 from rumq.shards.counter import serve
 from rumq.shards.doors import Door
@@ -54,7 +57,7 @@ class Place:
 
     data: str
     lock: int
-    sockets: list[socket.socket]
+    doorways: list[Doorway]
     streams: list[StreamSpec]
     generation: int  # of the journals
     started: float
@@ -69,6 +72,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
 
     raises: DataDirectoryError"""
     keep_memory()
+    entrances = Entrances(settings).made
     store = opened(settings, place)
     pump: Pump
     driver = Driver(
@@ -80,6 +84,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump = pump
+    driver.checking.guesses.seconds_max = settings.auth.guess_seconds_max
     for worker in (driver.writer, driver.reader):
         pump.watch(worker.fd, worker.finish)
     scrubber = Worker("rumq-scrub")
@@ -89,7 +94,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         adapt_to_log(driver, images)
         restore(driver, images)
     else:
-        take_connections(driver, pump, settings.mqtt.outbox_bytes_max)
+        take_connections(driver, pump, entrances, settings.mqtt.outbox_bytes_max)
         pump.watch(driver.doors.fd, driver.doors.hear)
         driver.peers.dial()
     listeners: list[Listener] = []
@@ -98,7 +103,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     # The threads that wait for disks need the interpreter for moments only; the loop takes it back soon.
     sys.setswitchinterval(SWITCH_SECONDS)
     loop = Loop(pump, driver.seconds_to_next_deadline)
-    reloading = Reloading(settings, read)
+    reloading = Reloading(settings, read, entrances)
     counter = "ask.sock" if place.index == 0 else f"ask-{place.index}.sock"
 
     async def main() -> None:
@@ -125,7 +130,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
 
     def begin() -> None:
         """Clients may come."""
-        listeners.extend(listening(settings, place, pump, driver))
+        listeners.extend(listening(settings, place, pump, driver, entrances))
         Scrubbing(
             RealFiles(), store.own, scrubber, settings.log.scrub_bytes_per_second, event=tell, later=driver.later
         ).begin()  # fmt: skip
@@ -140,6 +145,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     driver.writer.stop()
     driver.reader.stop()
     scrubber.stop()
+    driver.checking.stop()
     pump.close()
     store.close()
     tell("broker.stop_phase", phase="log sealed", clients=0)
@@ -176,19 +182,19 @@ def freeze() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def take_connections(driver: Driver, pump: Pump, outbox_bytes_max: int) -> None:
+def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outbox_bytes_max: int) -> None:
     """Take connections that other shards hand over, with what they have read of them."""
 
-    early: list[tuple[socket.socket, str, bytes]] = []  # they wait until their sessions are there
+    early: list[tuple[socket.socket, str, bytes, int]] = []  # they wait until their sessions are there
 
-    def take(sock: socket.socket, peer: str, data: bytes) -> None:
+    def take(sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
         if not driver.is_restored:
             if not early:
                 driver.later(EARLY_SECONDS, take_early)
-            early.append((sock, peer, data))
+            early.append((sock, peer, data, listener))
             return
         connection = Connection(pump, sock, peer, outbox_bytes_max)
-        connection.link = driver.welcome(connection)
+        connection.link = driver.welcome(connection, entrances[listener])
         pump.add(connection)
         pump.feed(connection, data)
 
@@ -250,26 +256,30 @@ def internal_stream(settings: Settings) -> StreamSpec:
     )
 
 
-def connections_max(settings: Settings, partitions: int) -> int:
-    """As many as the settings allow, and as there are descriptors for; told if these are fewer."""
-    wanted = settings.listener.connections_max
+def connections_max(settings: Settings, partitions: int) -> list[int]:
+    """Of each listener as many as the settings allow, and as there are descriptors for; told if these are fewer."""
     limit = raise_limit()
     room = room_for_connections(limit, partitions + 1)
+    wanted = max(each.connections_max for each in settings.listeners)
     if room < wanted:
         tell("listener.limited", connections_max=room, wanted=wanted, descriptors=limit)
-    return min(wanted, room)
+    return [min(each.connections_max, room) for each in settings.listeners]
 
 
-def listening(settings: Settings, place: Place, pump: Pump, driver: Driver) -> list[Listener]:
+def listening(
+    settings: Settings, place: Place, pump: Pump, driver: Driver, entrances: list[Entrance]
+) -> list[Listener]:
     """Accept from the broker's sockets, which all shards share."""
     connections = connections_max(settings, len(driver.store.own))
-    return [
-        Listener(
-            pump, sock, connections_max=connections, outbox_bytes_max=settings.mqtt.outbox_bytes_max,
-            welcome=driver.welcome, event=tell, later=driver.later,
-        )
-        for sock in place.sockets
-    ]  # fmt: skip
+
+    def listener(number: int, sock: socket.socket) -> Listener:
+        return Listener(
+            pump, sock, connections_max=connections[number], outbox_bytes_max=settings.mqtt.outbox_bytes_max,
+            welcome=lambda connection: driver.welcome(connection, entrances[number]), event=tell,
+            later=driver.later,
+        )  # fmt: skip
+
+    return [listener(*doorway) for doorway in place.doorways]
 
 
 def boot_id() -> bytes:

@@ -1,15 +1,17 @@
-"""CONNECT: who may come in, under which conditions, with which session. MQTT 5.0, 3.1 and 3.2; 3.1.1 likewise."""
+"""CONNECT: under which conditions a client comes in, and with which session. MQTT 5.0, 3.1 and 3.2; 3.1.1 likewise."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rumq.auth.identity import Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
+from rumq.session.entering import Entering
 from rumq.session.limits import EXPIRES_NEVER, Limits
 from rumq.session.session import Shape
 
@@ -18,13 +20,27 @@ if TYPE_CHECKING:
 
 
 def accept(link: Link, connect: p.Connect) -> None:
-    """Check a CONNECT, take over or make its session, and answer; MqttFault refuses it."""
-    house, limits = link.house, link.house.limits
+    """Check a CONNECT, and begin to find out whose it is; MqttFault refuses it."""
     given = connect.properties
     link.client_max_packet = given.get("maximum_packet_size", 0)
     link.wants_problem_information = given.get("request_problem_information", True) not in (0, False)
-    check(connect, limits)
-    client_id = connect.client_id or house.assigned_client_id()
+    check(link, connect)
+    link.entering = Entering(link, connect)
+    link.entering.go()
+
+
+def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Properties) -> None:
+    """The client is who it says: take over or make its session, and answer.
+
+    told_of_method: what CONNACK says of enhanced authentication"""
+    house, limits = link.house, link.limits
+    given = connect.properties
+    link.who = who
+    client_id = link.claimed or house.assigned_client_id(link.entrance.assigned_prefix)
+    if link.entrance.user_as_client_id and (who.user is None or client_id != who.user):
+        raise MqttFault("the client id is the user name here, and it has none", Reason.NOT_AUTHORIZED)
+    if who.client_id is not None and client_id != who.client_id:
+        raise MqttFault(f"it may come as {who.client_id!r} alone", Reason.NOT_AUTHORIZED)
     expiry, told = expiry_of(connect, limits)
     old = house.registry.sessions.get(client_id)
     if old is not None and old.link is not None:
@@ -42,8 +58,8 @@ def accept(link: Link, connect: p.Connect) -> None:
     link.keep_alive = float(connect.keep_alive)
     properties = told
     if connect.version == 5:
-        properties = conditions(limits, told)
-        if not connect.client_id:
+        properties = conditions(limits, {**told, **told_of_method})
+        if not link.claimed:
             properties["assigned_client_identifier"] = client_id
         bound = limits.keep_alive_seconds_max
         if bound < 65535 and (not connect.keep_alive or connect.keep_alive > bound):
@@ -63,22 +79,27 @@ def accept(link: Link, connect: p.Connect) -> None:
         version=connect.version,
         resumed=present,
         keep_alive_seconds=connect.keep_alive,
+        user=who.user,
+        method=who.method,
     )
     link.attach()
 
 
-def check(connect: p.Connect, limits: Limits) -> None:
+def check(link: Link, connect: p.Connect) -> None:
     """Refuse what cannot be served."""
-    if connect.version == 5:
-        if "authentication_method" in connect.properties:
-            raise MqttFault(
-                "an authentication method, and none is set up here", Reason.BAD_AUTHENTICATION_METHOD
-            )
-    elif not connect.client_id and (connect.version == 3 or not connect.clean_start):
-        raise MqttFault("an empty client id without a clean session", Reason.CLIENT_IDENTIFIER_NOT_VALID)
-    if len(connect.client_id.encode()) > limits.client_id_bytes_max:
+    limits, entrance, client_id = link.limits, link.entrance, link.claimed
+    if not client_id and not entrance.user_as_client_id:
+        if connect.version == 3 or (connect.version == 4 and not connect.clean_start):
+            raise MqttFault("an empty client id without a clean session", Reason.CLIENT_IDENTIFIER_NOT_VALID)
+        if not entrance.empty_client_id:
+            raise MqttFault("an empty client id, and none is given here", Reason.CLIENT_IDENTIFIER_NOT_VALID)
+    if len(client_id.encode()) > limits.client_id_bytes_max:
         raise MqttFault(
             f"a client id of more than {limits.client_id_bytes_max} bytes", Reason.CLIENT_IDENTIFIER_NOT_VALID
+        )
+    if client_id and entrance.client_id_prefixes and not client_id.startswith(entrance.client_id_prefixes):
+        raise MqttFault(
+            "a client id that begins with none of the prefixes allowed here", Reason.NOT_AUTHORIZED
         )
     if connect.will is not None:
         check_topic_name(

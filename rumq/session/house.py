@@ -77,7 +77,13 @@ class House(Protocol):
         """Read the link's `unsent` messages from the log and send them with DUP, as far as its receive maximum
         goes; after the last one attach its readers."""
 
-    def assigned_client_id(self) -> str:
+    def check(self, link: Any, work: Any, done: Any) -> bool:
+        """Run `work` beside the loop for a client that connects, then `done(result, fault)`. False: too much waits."""
+
+    def hold_back(self, link: Any, answer: Any) -> None:
+        """Call `answer`, which refuses the client, later the more often that was done where it is."""
+
+    def assigned_client_id(self, prefix: str) -> str:
         """A client id that nobody uses."""
 
     def event(self, name: str, link: Any, **fields: object) -> None:

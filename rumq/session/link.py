@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from router.commands import Attach
+from rumq.auth.identity import Certificate, Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.connect import version_of_connect
 from rumq.mqtt.decode import decode
@@ -25,6 +26,8 @@ from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
 from rumq.session import requests
 from rumq.session.connecting import accept
+from rumq.session.entering import Entering
+from rumq.session.entrance import OPEN, Entrance
 from rumq.session.greeting import stranger
 from rumq.session.house import House
 from rumq.session.outflow import Outbox, Outflow
@@ -33,6 +36,13 @@ from rumq.session.session import Session
 
 COLD_PACKETS_A_TURN = 256  # packets of one client that the kernel does not take by itself
 PINGRESP = encode(p.Pingresp(), 4)
+# What a CONNACK of 3.1.1 has a return code for; for anything else the connection is just closed.
+TOLD_BEFORE_5 = frozenset(
+    {
+        Reason.CLIENT_IDENTIFIER_NOT_VALID, Reason.NOT_AUTHORIZED, Reason.BAD_USER_NAME_OR_PASSWORD,
+        Reason.SERVER_UNAVAILABLE, Reason.SERVER_BUSY,
+    }
+)  # fmt: skip
 
 
 class Transport(Outbox, Protocol):
@@ -56,14 +66,22 @@ class Link:
     is_bus = False
 
     __slots__ = (
-        "attaching", "barriers", "client_max_packet", "closed", "connected_at", "flow", "heard_at", "holds", "house",
-        "keep_alive", "paused", "raised", "session", "transport", "unsent", "version", "wants_problem_information",
-        "wire",
+        "attaching", "barriers", "certificate", "claimed", "client_max_packet", "closed", "connected_at", "entering",
+        "entrance", "flow", "heard_at", "holds", "house", "keep_alive", "limits", "paused", "raised", "session",
+        "topics", "transport", "unsent", "version", "wants_problem_information", "who", "wire",
     )  # fmt: skip
 
-    def __init__(self, house: House, transport: Transport) -> None:
+    def __init__(self, house: House, transport: Transport, entrance: Entrance = OPEN) -> None:
+        """entrance: of the listener that the connection came through"""
         self.house = house
         self.transport = transport
+        self.entrance = entrance
+        self.limits = entrance.limits or house.limits
+        self.topics = house.topics  # those that it may publish to without being asked
+        self.certificate: Certificate | None = None  # that TLS has checked
+        self.claimed = ""  # the client id, as far as CONNECT says it
+        self.entering: Entering | None = None  # CONNECT is here, CONNACK is not out
+        self.who: Identity | None = None
         self.session: Session | None = None
         self.wire: Wire | None = None
         self.flow: Outflow | None = None
@@ -89,6 +107,8 @@ class Link:
         self.heard_at = self.house.monotonic
         if self.paused:
             return pos
+        if self.entering is not None:
+            return self._while_entering(data, pos, end)
         try:
             if self.wire is None:
                 pos = self._first_packet(data, pos, end)
@@ -102,25 +122,48 @@ class Link:
     def _first_packet(self, data: Any, pos: int, end: int) -> int:
         if end - pos >= 1 and data[pos] != 0x10:
             raise ProtocolViolation(stranger(bytes(data[pos : min(end, pos + 64)])))
-        found = frame_at(data, pos, end)
-        if found is None:
+        content, stop = self._whole(data, pos, end, "CONNECT")
+        if content is None:
             return pos
-        head, body = found
-        stop = pos + head + body
-        if head + body > self.house.limits.packet_bytes_max:
-            raise MqttFault(f"a CONNECT of {head + body} bytes", Reason.PACKET_TOO_LARGE)
-        if stop > end:
-            return pos
-        content = bytes(data[pos + head : stop])
         if data[pos] == 0x10:
             self.version = self._spoken(content)
         packet = decode(data[pos], content, self.version)
         assert isinstance(packet, p.Connect)
-        if packet.client_id and self.house.hand_over(self, packet.client_id, data[pos:end]):
+        self.claimed = self.entrance.client_id_of(packet, self.certificate)
+        if self.claimed and self.house.hand_over(self, self.claimed, data[pos:end]):
             self.closed = True
             return end
         accept(self, packet)
         return stop
+
+    def _whole(self, data: Any, pos: int, end: int, name: str) -> tuple[bytes | None, int]:
+        """What is in the packet at `pos`, and where it ends; None while it is not all here."""
+        found = frame_at(data, pos, end)
+        if found is None:
+            return None, pos
+        head, body = found
+        if head + body > self.limits.packet_bytes_max:
+            raise MqttFault(f"a {name} of {head + body} bytes", Reason.PACKET_TOO_LARGE)
+        stop = pos + head + body
+        return (bytes(data[pos + head : stop]), stop) if stop <= end else (None, pos)
+
+    def _while_entering(self, data: Any, pos: int, end: int) -> int:
+        """Take the AUTH packets that the client is asked for, and nothing else."""
+        try:
+            while self.entering is not None and self.entering.asked and not self.closed:
+                content, stop = self._whole(data, pos, end, "packet before CONNACK")
+                if content is None:
+                    return pos
+                packet = decode(data[pos], content, self.version)
+                pos = stop
+                self.entering.answered(packet)
+        except MqttFault as fault:
+            self.refuse(fault)
+        if self.closed:
+            return end
+        if self.entering is None and self.wire is not None:
+            return self.receive(data, pos, end)
+        return pos
 
     @staticmethod
     def _spoken(content: bytes) -> int:
@@ -141,7 +184,7 @@ class Link:
                 self.pause()
                 house.next_turn(self.take_up)
                 break
-            pos = cut(wire, house.batches, data, pos, end, house.topics)
+            pos = cut(wire, house.batches, data, pos, end, self.topics)
             stop = wire.stop
             if stop == ingest.MORE:
                 break
@@ -223,7 +266,7 @@ class Link:
                 self.house.refresh(self)
 
     def _meet_topic(self, name: bytes) -> bool:
-        limits = self.house.limits
+        limits = self.limits
         try:
             text = name.decode()
         except UnicodeDecodeError:
@@ -287,7 +330,7 @@ class Link:
         if interval is not None:
             if session.expiry_seconds == 0 and interval:
                 raise ProtocolViolation("DISCONNECT sets a session expiry that CONNECT had left at 0")
-            session.expiry_seconds = min(interval, self.house.limits.session_expiry_seconds_max)
+            session.expiry_seconds = min(interval, self.limits.session_expiry_seconds_max)
         with_will = packet.reason != Reason.NORMAL_DISCONNECTION
         self.house.event("client.disconnected", self, reason=int(packet.reason))
         self.end(with_will=with_will)
@@ -365,22 +408,25 @@ class Link:
 
     # The end
 
-    def refuse(self, fault: MqttFault) -> None:
-        """End the connection for a fault of the client's, saying which where the version has words for it."""
+    def refuse(self, fault: MqttFault, *, private: bool = False) -> None:
+        """End the connection for a fault of the client's, saying which where the version has words for it.
+
+        private: why is for the operator alone"""
         if self.closed:
             return
         self.house.event("client.refused", self, reason=int(fault.reason), why=fault.message)
+        told = None if private else fault.message
         if self.session is not None:
             if self.version == 5 and not self.attaching:
-                self.send_explained(p.Disconnect(fault.reason), fault.message)
+                self.send_explained(p.Disconnect(fault.reason), told)
         elif self.version == 5:
             refusal = p.Connack(False, fault.reason)
             if not self.client_max_packet or len(encode(refusal, 5)) <= self.client_max_packet:
-                self.send_explained(refusal, fault.message)
+                self.send_explained(refusal, told)
         elif isinstance(fault, UnsupportedVersion):
             self.version = fault.answer_version
             self.send(p.Connack(False, fault.reason))
-        elif self.version and fault.reason in (Reason.CLIENT_IDENTIFIER_NOT_VALID, Reason.NOT_AUTHORIZED):
+        elif self.version and fault.reason in TOLD_BEFORE_5:
             self.send(p.Connack(False, fault.reason))
         self.end(with_will=True)
 
@@ -404,6 +450,9 @@ class Link:
         if self.closed:
             return
         self.closed = True
+        if self.entering is not None:
+            self.entering.close()
+            self.entering = None
         session, wire, flow = self.session, self.wire, self.flow
         if wire is not None:
             wire.acks.clear()
@@ -421,11 +470,16 @@ class Link:
                 self.house.registry.leave(session, with_will=with_will, now=self.house.monotonic)
         self.transport.close()
 
+    @property
+    def address(self) -> str:
+        """Where the client is, without the port."""
+        return self.transport.peer.rpartition(":")[0] or self.transport.peer
+
     # The beginning: called by rumq.session.connecting once CONNECT is accepted
 
     def begin(self, session: Session, window_limit: int, alias_max: int, receive_maximum: int) -> None:
         """Tie the session to this connection; what is in flight is sent again first. MQTT 5.0, 4.4."""
-        limits = self.house.limits
+        limits = self.limits
         self.session = session
         session.link = self
         wire = Wire(self.version == 5, limits.packet_bytes_max, receive_maximum, alias_max)

@@ -43,7 +43,7 @@ def subscribe(link: Link, packet: p.Subscribe) -> None:
     identifiers = packet.properties.get("subscription_identifiers", [])
     identifier = identifiers[0] if identifiers else 0
     start = dict(packet.properties.get("user_properties", [])).get("rumq-from")
-    if identifier and not link.house.limits.subscription_identifiers_available:
+    if identifier and not link.limits.subscription_identifiers_available:
         raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
     commands: list[c.Command] = []
     reasons: list[Reason] = []
@@ -61,7 +61,7 @@ def subscribe(link: Link, packet: p.Subscribe) -> None:
         else:
             known.add(asked.topic_filter)
             commands.append(command)
-            reasons.append(Reason(min(asked.qos, link.house.limits.maximum_qos)))
+            reasons.append(Reason(min(asked.qos, link.limits.maximum_qos)))
     if why is not None:
         link.house.event("subscribe.refused", link, why=why)
     link.promise(link.explained(p.Suback(packet.packet_id, tuple(reasons)), why), barrier=True)
@@ -82,7 +82,7 @@ class Denied(Exception):
 
 def one(link: Link, asked: p.Subscription, identifier: int, start: str | None, known: set[str]) -> c.Command:
     """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed."""
-    house, limits = link.house, link.house.limits
+    house, limits = link.house, link.limits
     session = link.session
     assert session is not None
     subscriber = session.subscriber

@@ -33,7 +33,8 @@ class Watch:
             if link.closed:
                 continue
             if link.session is None:
-                house.event("client.refused", link, reason=0x8D, why="no CONNECT in time")
+                why = "no CONNECT in time" if link.entering is None else "not authenticated in time"
+                house.event("client.refused", link, reason=0x8D, why=why)
                 link.dismiss(Reason.KEEP_ALIVE_TIMEOUT)
                 continue
             if not link.keep_alive:

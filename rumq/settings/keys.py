@@ -18,6 +18,8 @@ SUFFIXES: Final = {
 SUFFIX_EXAMPLES: Final = {"bytes": "64 MiB", "seconds": "7d"}
 NO_BOUND: Final = 2**60  # a bound of the type rather than of the setting
 STREAM: Final = "stream"
+LISTENER: Final = "listener"
+MORE_LISTENERS: Final = "more_listeners"
 
 
 class Key(NamedTuple):
@@ -52,6 +54,8 @@ class Key(NamedTuple):
             unit = f" of {self.unit}" if self.unit else ""
             also = f', or text such as "{SUFFIX_EXAMPLES[self.unit]}"' if self.unit in SUFFIXES else ""
             return f"{kind}{unit}, {self.limits}{also}"
+        if self.unit == "maybe text":
+            return f"text of at most {self.most:.0f} characters, or nothing"
         if self.unit == "text":
             return f"text of 1 to {self.most} characters"
         return self.unit
@@ -141,10 +145,13 @@ def key_of(field: msgspec.structs.FieldInfo) -> Key:
 
 
 SECTION_TYPES: Final[dict[str, type[msgspec.Struct]]] = {
-    field.name: field.type for field in msgspec.structs.fields(Settings) if field.name != STREAM
+    field.name: field.type
+    for field in msgspec.structs.fields(Settings)
+    if field.name not in (STREAM, MORE_LISTENERS)
 }
 SECTIONS: Final = {name: keys_of(table) for name, table in SECTION_TYPES.items()}
 STREAM_KEYS: Final = keys_of(Stream)
+LISTENER_KEYS: Final = SECTIONS[LISTENER]
 INHERITED: Final = tuple(name for name in STREAM_KEYS if name in SECTIONS["log"])
 KEYS: Final = {f"{section}.{name}": key for section, keys in SECTIONS.items() for name, key in keys.items()}
 VARIABLES: Final = {f"RUMQ_{dotted.replace('.', '_').upper()}": dotted for dotted in KEYS} | {

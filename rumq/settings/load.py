@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rumq.config import Settings, Stream
+from rumq.config_access import Listener
 from rumq.errors import ConfigError, Fault
 from rumq.settings.keys import (
     INHERITED,
     KEYS,
+    LISTENER,
+    LISTENER_KEYS,
     SECTION_TYPES,
     SECTIONS,
     STREAM,
@@ -70,6 +73,8 @@ class Draft:
         self.streams: list[dict[str, Value]] = []
         self.origins: dict[str, str] = {}
         self.streams_origin = ""
+        self.more_listeners: list[dict[str, Value]] = []  # than the first, whose keys are among the values
+        self.listeners_origin = ""
         self.faults: list[Fault] = []
 
     def refuse(self, source: str, key: str, problem: str, value: str = "") -> None:
@@ -88,6 +93,8 @@ class Draft:
         for section, content in tree.items():
             if section == STREAM:
                 self.take_streams(source, content)
+            elif section == LISTENER and isinstance(content, list):
+                self.take_listeners(source, content)
             elif section not in SECTIONS:
                 shown = "" if isinstance(content, dict | list) else section
                 self.refuse(source, shown or f"[{section}]", unknown(section, SECTIONS, tree=not shown))
@@ -145,6 +152,28 @@ class Draft:
         self.streams_origin = source
         self.streams = [self.stream(source, number, each) for number, each in enumerate(raw, start=1)]
 
+    def take_listeners(self, source: str, raw: list[Any]) -> None:
+        if not raw or not all(isinstance(each, dict) for each in raw):
+            return self.refuse(source, LISTENER, "expected [[listener]] sections", as_toml(raw))
+        for name, value in raw[0].items():
+            self.take_raw(source, f"{LISTENER}.{name}", value)
+        self.listeners_origin = source
+        for number, each in enumerate(raw[1:], start=2):
+            values: dict[str, Value] = {}
+            for name, given in each.items():
+                if (key := LISTENER_KEYS.get(name)) is None:
+                    self.refuse(source, f"{LISTENER} number {number}.{name}", unknown(name, LISTENER_KEYS))
+                elif (value := key.maybe_value(given)) is None:
+                    self.refuse(
+                        source,
+                        f"{LISTENER} number {number}.{name}",
+                        f"expected {key.allowed}",
+                        as_toml(given),
+                    )
+                else:
+                    values[name] = value
+            self.more_listeners.append(values)
+
     def stream(self, source: str, number: int, raw: dict[str, Any]) -> dict[str, Value]:
         name = raw.get("name")
         prefix = f"{STREAM}.{name}" if isinstance(name, str) and name else f"{STREAM} number {number}"
@@ -183,7 +212,17 @@ class Draft:
             for name in STREAM_KEYS:
                 origin = source if name in values else "[log]" if name in INHERITED else "default"
                 origins[f"{STREAM}.{stream.name}.{name}"] = origin
-        settings = Settings(**sections, stream=tuple(stream for stream, _ in streams))
+        for number, values in enumerate(self.more_listeners, start=2):
+            for name in LISTENER_KEYS:
+                origins[f"{LISTENER}.{number}.{name}"] = (
+                    self.listeners_origin if name in values else "default"
+                )
+        more: list[Any] = self.more_listeners
+        settings = Settings(
+            **sections,
+            stream=tuple(stream for stream, _ in streams),
+            more_listeners=tuple(Listener(**values) for values in more),
+        )
         return Loaded(settings, origins)
 
 

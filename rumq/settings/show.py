@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from rumq.config import Settings, Stream
-from rumq.settings.keys import SECTION_TYPES, SECTIONS, STREAM, STREAM_KEYS, Key, as_toml
+from rumq.settings.keys import LISTENER, SECTION_TYPES, SECTIONS, STREAM, STREAM_KEYS, Key, as_toml
 from rumq.settings.load import Loaded
 
 HEAD = """\
@@ -72,11 +72,18 @@ def in_force(loaded: Loaded) -> str:
 
 def in_force_lines(settings: Settings, origins: dict[str, str]) -> Iterator[str]:
     for section, keys in SECTIONS.items():
-        yield f"[{section}]"
+        several = section == LISTENER and settings.more_listeners
+        yield f"[[{section}]]" if several else f"[{section}]"
         for name in keys:
             value = getattr(getattr(settings, section), name)
             yield with_comment(f"{name} = {as_toml(value)}", origins[f"{section}.{name}"])
         yield ""
+        for number, listener in enumerate(settings.more_listeners if several else (), start=2):
+            yield f"[[{LISTENER}]]"
+            for name in keys:
+                source = origins[f"{LISTENER}.{number}.{name}"]
+                yield with_comment(f"{name} = {as_toml(getattr(listener, name))}", source)
+            yield ""
     for stream in settings.stream:
         yield f"[[{STREAM}]]"
         for name in STREAM_KEYS:

@@ -38,7 +38,8 @@ def make_doors(count: int) -> list[Door]:
 class Handed(msgspec.Struct, frozen=True, array_like=True):
     """A descriptor with what was read from it already, or (`rest`) more of that. kind: "client" or "bus"
 
-    token: of the sender, by which the rest finds its beginning; missing: how many bytes are still to come"""
+    token: of the sender, by which the rest finds its beginning; missing: how many bytes are still to come
+    listener: the number of the one that a client came in through"""
 
     kind: str
     sender: int
@@ -47,11 +48,12 @@ class Handed(msgspec.Struct, frozen=True, array_like=True):
     data: bytes
     missing: int
     rest: bool = False
+    listener: int = 0
 
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Handed])
-Taken = Callable[[socket.socket, str, bytes], None]
+Taken = Callable[[socket.socket, str, bytes, int], None]
 
 
 class Doors:
@@ -62,7 +64,7 @@ class Doors:
     ) -> None:
         self._doors, self._index, self._later = doors, index, later
         self._waiting: list[list[tuple[Handed, int | None]]] = [[] for _ in doors]
-        self._begun: dict[tuple[int, int], tuple[socket.socket, str, bytearray, int]] = {}
+        self._begun: dict[tuple[int, int], tuple[socket.socket, str, bytearray, int, int]] = {}
         self._token = 0
         self._retrying = False
         self.takers: dict[str, Taken] = {}
@@ -73,12 +75,14 @@ class Doors:
 
     # Giving
 
-    def give(self, shard: int, kind: str, fd: int, peer: str = "", data: bytes = b"") -> None:
+    def give(
+        self, shard: int, kind: str, fd: int, peer: str = "", data: bytes = b"", listener: int = 0
+    ) -> None:
         """Hand a descriptor over; it is ours no more. It leaves with `flush`."""
         self._token += 1
         first, rest = data[: DATAGRAM_BYTES_MAX // 2], data[DATAGRAM_BYTES_MAX // 2 :]
         waiting = self._waiting[shard]
-        waiting.append((Handed(kind, self._index, self._token, peer, first, len(rest)), fd))
+        waiting.append((Handed(kind, self._index, self._token, peer, first, len(rest), False, listener), fd))
         for at in range(0, len(rest), DATAGRAM_BYTES_MAX // 2):
             part = rest[at : at + DATAGRAM_BYTES_MAX // 2]
             waiting.append((Handed(kind, self._index, self._token, "", part, 0, True), None))
@@ -147,19 +151,19 @@ class Doors:
             begun = self._begun.get(key)
             if begun is None:
                 return
-            sock, peer, data, missing = begun
+            sock, peer, data, missing, listener = begun
             data += item.data
             if missing > len(item.data):
-                self._begun[key] = (sock, peer, data, missing - len(item.data))
+                self._begun[key] = (sock, peer, data, missing - len(item.data), listener)
                 return
             del self._begun[key]
-            self.takers[item.kind](sock, peer, bytes(data))
+            self.takers[item.kind](sock, peer, bytes(data), listener)
             return
         if fd is None:
             return  # this process is out of descriptors: the kernel closed it
         sock = socket.socket(fileno=fd)
         sock.setblocking(False)
         if item.missing:
-            self._begun[key] = (sock, item.peer, bytearray(item.data), item.missing)
+            self._begun[key] = (sock, item.peer, bytearray(item.data), item.missing, item.listener)
         else:
-            self.takers[item.kind](sock, item.peer, item.data)
+            self.takers[item.kind](sock, item.peer, item.data, item.listener)

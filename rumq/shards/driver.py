@@ -26,10 +26,12 @@ from router.effects import (
     ReadCold,
 )
 from router.shard import Shard
+from rumq.auth.identity import Work
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Batch, Wire
 from rumq.mqtt.packets import Publish, Will
+from rumq.session.entrance import OPEN, Entrance
 from rumq.session.journal import Journal, as_publish
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
@@ -37,6 +39,7 @@ from rumq.session.link import Link
 from rumq.session.registry import Registry
 from rumq.session.session import Session
 from rumq.session.watch import Watch
+from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
 from rumq.shards.delivering import Delivering
 from rumq.shards.doors import Door, Doors
@@ -121,6 +124,7 @@ class Driver:
         self.peers = Peers(self, self.doors, count)
         self.shares = Shares(self)
         self.shard.sharing.is_home = self.homes.is_here
+        self.checking = Checking(lambda fd, call: self.pump.watch(fd, call), self.later)
         self.slowing = Slowing(self.writing, store, pending_bytes_max, event)
         self.pump: Any = None
         self.drain = False  # write what waits without lingering: the broker stops
@@ -164,14 +168,26 @@ class Driver:
     def send_again(self, link: Link) -> None:
         self.repeat.go_on(link)
 
-    def assigned_client_id(self) -> str:
-        while not self.homes.is_here(client_id := f"rumq-{uuid.uuid4().hex[:20]}"):
+    def check(self, link: Link, work: Work, done: Callable[[Any, BaseException | None], None]) -> bool:
+        def guarded(result: Any, fault: BaseException | None) -> None:
+            try:
+                done(result, fault)
+            except Exception:
+                self.crashed(link.transport)
+
+        return self.checking.submit(link.address, work, guarded)
+
+    def hold_back(self, link: Link, answer: Callable[[], None]) -> None:
+        self.checking.hold_back(link.address, self.monotonic, answer)
+
+    def assigned_client_id(self, prefix: str) -> str:
+        while not self.homes.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):
             pass
         return client_id
 
     def hand_over(self, link: Link, client_id: str, data: bytes) -> bool:
         """Whether the client lives in another shard; then its connection is on its way there, with what it sent."""
-        return self.homes.hand_over(link.transport, client_id, data)
+        return self.homes.hand_over(link.transport, link.entrance.index, client_id, data)
 
     def home(self, client_id: str) -> int:
         """The shard that a client lives in."""
@@ -193,7 +209,10 @@ class Driver:
     def event(self, name: str, link: Link, **fields: object) -> None:
         session = link.session
         self._event(
-            name, client_id=session.client_id if session else None, peer=link.transport.peer, **fields
+            name,
+            client_id=session.client_id if session else link.claimed or None,
+            peer=link.transport.peer,
+            **fields,
         )
 
     def settle(self) -> None:
@@ -212,9 +231,9 @@ class Driver:
         """Call back in a turn after so many seconds."""
         heapq.heappush(self._later, (self.monotonic + seconds, id(call), call))
 
-    def welcome(self, transport: Any) -> Link:
-        link = Link(self, transport)
-        self.watch.add(link, self.monotonic + self.limits.connect_seconds_max)
+    def welcome(self, transport: Any, entrance: Entrance = OPEN) -> Link:
+        link = Link(self, transport, entrance)
+        self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
         return link
 
     def begin_turn(self) -> None:

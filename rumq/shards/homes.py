@@ -25,11 +25,15 @@ class Homes:
     def is_here(self, client_id: str) -> bool:
         return self._count == 1 or self.of(client_id) == self._index
 
-    def hand_over(self, connection: Any, client_id: str, data: bytes) -> bool:
-        """Whether the client lives elsewhere, and is on its way there with what was read of it."""
+    def hand_over(self, connection: Any, listener: int, client_id: str, data: bytes) -> bool:
+        """Whether the client lives elsewhere, and is on its way there with what was read of it.
+
+        listener: the number of the one that it came in through"""
         if self._doors is None or self.is_here(client_id):
             return False
         facts = connection.facts()
         kind = "known" if facts else "client"
-        self._doors.give(self.of(client_id), kind, connection.give_away(), connection.peer, facts + data)
+        self._doors.give(
+            self.of(client_id), kind, connection.give_away(), connection.peer, facts + data, listener
+        )
         return True

@@ -57,7 +57,7 @@ class Peers:
         self._doors.give(index, "bus", theirs.detach(), str(self._driver.index))
         self._attach(index, ours)
 
-    def _linked(self, sock: socket.socket, peer: str, _: bytes) -> None:
+    def _linked(self, sock: socket.socket, peer: str, _: bytes, __: int) -> None:
         """Another shard has linked up with us."""
         self._attach(int(peer), sock)
 

@@ -9,6 +9,7 @@ from typing import Any
 from rumq.events import get_logger
 
 LEVELS = {
+    "auth.failed": "error",
     "broker.failed": "error",
     "broker.turn_slow": "warning",
     "client.crashed": "error",
@@ -16,6 +17,7 @@ LEVELS = {
     "client.refused": "warning",
     "connection.refused": "warning",
     "listener.accept_failed": "warning",
+    "listener.closed": "warning",
     "listener.open": "warning",
     "listener.overloaded": "warning",
     "log.failed": "error",

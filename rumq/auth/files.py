@@ -1,0 +1,86 @@
+"""Files that say who may come in: read with care for who else may read or write them. Knows no format."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from rumq.auth.errors import SecretsError
+
+BYTES_MAX = 256 * 2**20
+
+
+def exposed(path: str) -> str:
+    """Why the file is not secret, and the way out; empty where only its owner and group can read it."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return ""
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        return f"everybody on this machine can read or write it: chmod o-rw {path}"
+    return ""
+
+
+def read_secrets(path: str, *, strict: bool = True) -> str:
+    """The text of a file with secrets. strict: refuse one that others can read
+
+    raises: SecretsError
+    """
+    if strict and (problem := exposed(path)):
+        raise SecretsError(path, 0, problem)
+    return read_text(path)
+
+
+def read_rules(path: str) -> str:
+    """The text of a file that others may read, but not write. raises: SecretsError"""
+    try:
+        if os.stat(path).st_mode & stat.S_IWOTH:
+            raise SecretsError(path, 0, f"everybody on this machine can write it: chmod o-w {path}")
+    except OSError:
+        pass  # told when it is read
+    return read_text(path)
+
+
+def read_text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(BYTES_MAX + 1)
+    except OSError as fault:
+        raise SecretsError(path, 0, f"cannot be read: {fault.strerror}") from None
+    if len(raw) > BYTES_MAX:
+        raise SecretsError(path, 0, f"is larger than {BYTES_MAX} bytes")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as fault:
+        raise SecretsError(path, raw[: fault.start].count(b"\n") + 1, "is not UTF-8") from None
+
+
+def replace(path: str, text: str) -> None:
+    """Write a file with secrets whole, so that a reader has the old or the new one; a new one is its owner's alone.
+
+    raises: OSError
+    """
+    target = Path(path).resolve()
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode) & ~(stat.S_IRWXO)
+        owner = (target.stat().st_uid, target.stat().st_gid)
+    except FileNotFoundError:
+        mode, owner = 0o600, None
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            if owner is not None and owner != (os.geteuid(), os.getegid()):
+                try:
+                    os.fchown(file.fileno(), *owner)
+                except PermissionError:
+                    pass  # who may write the file, but not give it away, owns it from now on
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise

@@ -1,0 +1,87 @@
+"""Users and the hashes of their passwords: `user:hash` a line, as mosquitto_passwd and `rumqd passwd` write them.
+
+Knows no thread: to check a password is `Work` for one."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from rumq.auth import hashes
+from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, Denied, SecretsError
+from rumq.auth.identity import Credentials, Identity, Steps, Work
+from rumq.auth.remembered import Remembered
+
+USER_BYTES_MAX = 1024
+PASSWORD_BYTES_MAX = 65_535  # of MQTT
+
+
+def parse(text: str, path: str) -> dict[str, str]:
+    """User -> hash. A line that is empty or begins with `#` is left out.
+
+    raises: SecretsError with the line, and nothing of what stands behind the user
+    """
+    users: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        line = line.rstrip("\r")
+        if not line.strip() or line.startswith("#"):
+            continue
+        user, colon, hashed = line.partition(":")
+        if not colon:
+            raise SecretsError(path, number, "expected user:hash; rumqd passwd writes such lines")
+        if problem := user_problem(user):
+            raise SecretsError(path, number, problem)
+        if user in users:
+            raise SecretsError(path, number, f"the user {user!r} is there twice")
+        hashed = hashed.strip()
+        if problem := hashes.problem_of(hashed):
+            way_out = f"; if it is a plain password: rumqd passwd -U {path}" if "$" not in hashed else ""
+            raise SecretsError(path, number, f"user {user!r}: {problem}{way_out}")
+        users[user] = hashed
+    return users
+
+
+def user_problem(user: str) -> str:
+    """Why this cannot be a user's name in the file, or an empty text."""
+    if not user or user.strip() != user:
+        return "a user has a name, without spaces round it"
+    if ":" in user or not user.isprintable():
+        return "the name of a user has no colon and nothing that cannot be printed"
+    if len(user.encode()) > USER_BYTES_MAX:
+        return f"the name of a user has at most {USER_BYTES_MAX} bytes"
+    return ""
+
+
+def written(users: Mapping[str, str]) -> str:
+    return "".join(f"{user}:{hashed}\n" for user, hashed in users.items())
+
+
+class Passwords:
+    """User and password against the file; a name that is not in it is left to the next method."""
+
+    name = "password"
+
+    def __init__(self, users: Mapping[str, str], remembered: Remembered[bool]) -> None:
+        self.users = users
+        self._remembered = remembered
+        # An unknown user takes as long as a known one, so that the time tells no names.
+        self._decoy = next(iter(users.values()), None) or hashes.argon2id(
+            secrets.token_bytes(16), secrets.token_bytes(hashes.SALT_BYTES)
+        )
+
+    def check(self, shown: Credentials) -> Steps:
+        user, password = shown.username, shown.password
+        if user is None or password is None:
+            return None
+        hashed = self.users.get(user)
+        digest = self._remembered.digest(user.encode(), (hashed or "").encode(), password)
+        if hashed is None or not self._remembered.maybe_answer(digest, shown.now):
+            verify: Callable[[], bool] = partial(hashes.verify, hashed or self._decoy, password)
+            right = yield Work("hash", verify)
+            if hashed is None:
+                return None
+            if not right:
+                raise Denied(BAD_USER_NAME_OR_PASSWORD, f"wrong password for user {user!r}", guess=True)
+            self._remembered.put(digest, True, shown.now)
+        return Identity(user, method=self.name, certificate=shown.certificate)

@@ -1,0 +1,99 @@
+"""The sockets that clients come in through, opened once for all shards. Knows no client."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from typing import NamedTuple
+
+from rumq.cli.entrances import anonymous_allowed, is_loopback
+from rumq.config import Settings
+from rumq.config_access import Listener
+from rumq.errors import RumqError
+from rumq.net.listener import open_sockets
+from rumq.shards.telling import tell
+
+
+class Doorway(NamedTuple):
+    """listener: the number of the listener in the settings that the socket is for, from 0"""
+
+    listener: int
+    sock: socket.socket
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """(host, port), or (path, 0) of a Unix socket."""
+        name = self.sock.getsockname()
+        return (name, 0) if isinstance(name, str) else (name[0], name[1])
+
+
+def open_doorways(settings: Settings) -> list[Doorway]:
+    """raises: RumqError"""
+    doorways: list[Doorway] = []
+    for number, listener in enumerate(settings.listeners):
+        sockets = [unix_socket(listener)] if listener.path else address_sockets(listener)
+        for sock in sockets:
+            doorway = Doorway(number, sock)
+            doorways.append(doorway)
+            tell_of(settings, listener, doorway)
+    return doorways
+
+
+def address_sockets(listener: Listener) -> list[socket.socket]:
+    try:
+        return open_sockets(listener.host, listener.port, listener.backlog)
+    except OSError as fault:
+        raise RumqError(
+            f"cannot listen on {listener.host}:{listener.port}: {fault.strerror or fault}; "
+            "give another --port or --host, or stop what uses it"
+        ) from fault
+
+
+def unix_socket(listener: Listener) -> socket.socket:
+    """A socket at a path; one that a broker which is gone left there is replaced."""
+    path = listener.path
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if os.path.exists(path) and stat.S_ISSOCK(os.stat(path).st_mode) and not answers(path):
+            os.unlink(path)
+        sock.bind(path)
+        sock.listen(listener.backlog)
+        sock.setblocking(False)
+    except OSError as fault:
+        sock.close()
+        raise RumqError(
+            f"cannot listen on {path}: {fault.strerror or fault}; give another listener.path, or stop what uses it"
+        ) from fault
+    return sock
+
+
+def answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(path) == 0
+
+
+def tell_of(settings: Settings, listener: Listener, doorway: Doorway) -> None:
+    host, port = doorway.address
+    protocol = listener.protocol + (" over TLS" if listener.tls_certificate else "")
+    tell("listener.bound", host=host, port=port, protocol=protocol)
+    if listener.path or is_loopback(host):
+        return
+    if anonymous_allowed(settings, listener):
+        tell(
+            "listener.open", host=host, port=port,
+            why="anybody who reaches this address may publish and subscribe: keep a firewall before it, "
+            "or set up users (rumqd passwd)",
+        )  # fmt: skip
+    elif not has_users(settings, listener):
+        tell(
+            "listener.closed", host=host, port=port,
+            why="no client can come in: this address is not only for this machine, and no users are set up. "
+            'Set auth.password_file, or auth.anonymous = "yes" to let everybody in',
+        )  # fmt: skip
+
+
+def has_users(settings: Settings, listener: Listener) -> bool:
+    auth = settings.auth
+    certificates = listener.tls_client_certificate != "no" and listener.certificate_as_user != "no"
+    return bool(listener.password_file or auth.password_file or certificates)

@@ -1,0 +1,113 @@
+"""From settings to entrances: for each listener its gate, its limits and its rules, with their files read.
+
+Knows no method's rules. Files are read again when the operator asks for it (SIGHUP)."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+
+from rumq.auth.certificates import Certificates
+from rumq.auth.errors import SecretsError
+from rumq.auth.files import read_secrets
+from rumq.auth.gate import Gate
+from rumq.auth.identity import Method
+from rumq.auth.passwords import Passwords, parse
+from rumq.auth.remembered import Remembered
+from rumq.cli.limits import limits
+from rumq.config import Settings
+from rumq.config_access import Listener
+from rumq.errors import ConfigError, Fault
+from rumq.session.entrance import Entrance
+
+KNOWN = ("certificate", "password")
+
+
+class Entrances:
+    """Each listener's entrance, in their order; two that name the same file share what was read.
+
+    raises: ConfigError for a file that cannot be taken"""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._remembered: Remembered[bool] = Remembered(settings.auth.remember_seconds_max)
+        self._passwords: dict[str, Passwords] = {}
+        self.made = [self._entrance(number, each) for number, each in enumerate(settings.listeners)]
+
+    def _entrance(self, number: int, listener: Listener) -> Entrance:
+        house = limits(self._settings)
+        own = dataclasses.replace(
+            house,
+            maximum_qos=min(house.maximum_qos, listener.maximum_qos),
+            topic_alias_maximum=min(house.topic_alias_maximum, listener.topic_alias_maximum),
+            connect_seconds_max=listener.connect_seconds_max,
+        )
+        return Entrance(
+            number, self._gate(number, listener), own, certificate_as_user=listener.certificate_as_user,
+            user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
+            assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
+        )  # fmt: skip
+
+    def _gate(self, number: int, listener: Listener) -> Gate:
+        auth = self._settings.auth
+        where = key_of(number) if listener.methods else "auth"
+        names = listener.methods or auth.methods
+        for name in names:
+            if name not in KNOWN:
+                allowed = " and ".join(f'"{known}"' for known in KNOWN)
+                raise ConfigError(Fault("", f"{where}.methods", f'"{name}"', f"expected a list of {allowed}"))
+        found = {
+            name: method
+            for name in KNOWN
+            if (method := self._maybe_method(name, number, listener, name in names))
+        }
+        methods = [found[name] for name in names or KNOWN if name in found]
+        return Gate(methods, anonymous=anonymous_allowed(self._settings, listener))
+
+    def _maybe_method(self, name: str, number: int, listener: Listener, wanted: bool) -> Method | None:
+        auth = self._settings.auth
+        if name == "certificate":
+            if listener.tls_client_certificate != "no" and listener.certificate_as_user != "no":
+                return Certificates(listener.certificate_as_user)
+            return None
+        key = f"{key_of(number)}.password_file" if listener.password_file else "auth.password_file"
+        path = listener.password_file or auth.password_file
+        if path:
+            return self._password_file(key, path)
+        if wanted:
+            raise ConfigError(Fault("", "auth.password_file", "", 'is missing, and methods has "password"'))
+        return None
+
+    def _password_file(self, key: str, path: str) -> Passwords:
+        if path not in self._passwords:
+            try:
+                users = parse(read_secrets(path), path)
+            except SecretsError as fault:
+                raise ConfigError(Fault("", key, "", str(fault))) from None
+            self._passwords[path] = Passwords(users, self._remembered)
+        return self._passwords[path]
+
+
+def key_of(number: int) -> str:
+    return "listener" if number == 0 else f"listener number {number + 1}"
+
+
+def anonymous_allowed(settings: Settings, listener: Listener) -> bool:
+    """Whether a client without a name comes in."""
+    asked = settings.auth.anonymous if listener.anonymous == "auth" else listener.anonymous
+    if asked != "auto":
+        return asked == "yes"
+    users = (
+        listener.password_file or settings.auth.password_file or listener.tls_client_certificate == "required"
+    )
+    return not users and (bool(listener.path) or is_loopback(listener.host))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,130 @@
+"""`rumqd passwd`: users of a password file, with the options of mosquitto_passwd(1).
+
+Knows no format: `rumq.auth.passwords` does. A password is asked for twice on a terminal, else read from one line of
+standard input, and never printed."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import secrets
+import sys
+
+from rumq.auth import files, hashes
+from rumq.auth.errors import SecretsError
+from rumq.auth.passwords import PASSWORD_BYTES_MAX, parse, user_problem, written
+from rumq.errors import RumqError
+
+NAME, LINE = "passwd", "add, change or delete users of a password file"
+ABOUT = """\
+Add a user to a password file, or change the password if it is there. The file holds user:hash a line; clients
+must show them where auth.password_file or listener.password_file names the file. A running broker takes the
+change at SIGHUP. Files of mosquitto_passwd are read as they are.
+"""
+EXAMPLES = """\
+examples:
+  rumqd passwd -c users alice               a new file with one user; asks for the password
+  rumqd passwd users pump-7 < secret.txt    the password is one line of standard input
+  rumqd passwd -b users bob 'long secret'   on the command line, where others can see it
+  rumqd passwd -H scram users carol         for clients that speak SCRAM-SHA-256 (MQTT 5), and others
+  rumqd passwd -D users bob                 delete
+  rumqd passwd -U users                     hash what is there as plain text
+
+exit status: 0 done; 2 the arguments or the file were refused; 1 otherwise
+"""
+HASHES = {
+    "argon2id": hashes.argon2id,
+    "scram": hashes.scram,
+    "sha512-pbkdf2": hashes.pbkdf2_sha512,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the password file")
+    parser.add_argument("user", metavar="USER", nargs="?", help="the user's name")
+    parser.add_argument("password", metavar="PASSWORD", nargs="?", help="with -b alone")
+    parser.add_argument(
+        "-b",
+        "--batch",
+        action="store_true",
+        help="take the password from the command line, or standard input",
+    )
+    parser.add_argument(
+        "-c", "--create", action="store_true", help="a new file; one that is there is replaced by it"
+    )
+    parser.add_argument("-D", "--delete", action="store_true", help="delete the user")
+    parser.add_argument("-U", "--upgrade", action="store_true", help="hash the plain passwords of a file")
+    parser.add_argument(
+        "-H", "--hash", choices=tuple(HASHES), default="argon2id",
+        help="argon2id; scram also serves SCRAM-SHA-256; sha512-pbkdf2 is what mosquitto reads [argon2id]",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        return change(args)
+    except SecretsError as fault:
+        raise RumqError(str(fault)) from None
+    except OSError as fault:
+        raise RumqError(f"{args.file}: cannot be written: {fault.strerror}") from None
+
+
+def change(args: argparse.Namespace) -> int:
+    """Do what is asked; returns the exit status."""
+    if args.upgrade:
+        if args.user or args.create or args.delete:
+            return refused("-U takes the file alone")
+        return upgrade(args.file, args.hash)
+    if not args.user:
+        return refused("USER is missing")
+    if problem := user_problem(args.user):
+        return refused(problem)
+    if args.password is not None and not args.batch:
+        return refused("a password on the command line needs -b, for others can see it there")
+    if args.delete and (args.create or args.password is not None):
+        return refused("-D takes neither -c nor a password")
+    users = {} if args.create else parse(files.read_secrets(args.file, strict=False), args.file)
+    if args.delete:
+        if args.user not in users:
+            raise RumqError(f"{args.file}: no user {args.user!r}")
+        del users[args.user]
+    else:
+        password = args.password.encode() if args.password is not None else asked_for()
+        if not password or len(password) > PASSWORD_BYTES_MAX:
+            return refused(f"expected a password of 1 to {PASSWORD_BYTES_MAX} bytes")
+        users[args.user] = hashed(password, args.hash)
+    files.replace(args.file, written(users))
+    return 0
+
+
+def upgrade(path: str, kind: str) -> int:
+    users: dict[str, str] = {}
+    for number, line in enumerate(files.read_secrets(path, strict=False).splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        user, colon, rest = line.partition(":")
+        if problem := ("expected user:password" if not colon or not rest else user_problem(user)):
+            raise SecretsError(path, number, problem)
+        users[user] = hashed(rest.encode(), kind) if hashes.problem_of(rest.strip()) else rest.strip()
+    files.replace(path, written(users))
+    return 0
+
+
+def hashed(password: bytes, kind: str) -> str:
+    return HASHES[kind](password, secrets.token_bytes(hashes.SALT_BYTES))
+
+
+def asked_for() -> bytes:
+    """The password: typed twice on a terminal, otherwise the first line of standard input."""
+    if not sys.stdin.isatty():
+        return os.fsencode(sys.stdin.readline().rstrip("\r\n"))
+    first = getpass.getpass("Password: ")
+    if first != getpass.getpass("Again: "):
+        raise RumqError("the two passwords differ")
+    return first.encode()
+
+
+def refused(why: str) -> int:
+    print(f"rumqd passwd: {why}; rumqd passwd --help says more", file=sys.stderr)
+    return 2

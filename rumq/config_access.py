@@ -1,0 +1,122 @@
+"""The table of settings, the part of who may come in and where: [listener] and [auth]."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Struct
+
+from rumq.config_words import choice, listed, maybe_text, number, text
+
+METHODS = listed(
+    "how clients show who they are, tried in this order; empty: all that are set up, in this order: certificate, "
+    "password, token, http",
+    '"certificate", "password", "token" and "http"',
+)
+Proof: TypeAlias = Literal["no", "optional", "required"]
+
+
+class Listener(Struct, frozen=True, kw_only=True):
+    """Where MQTT clients come in. For several addresses write [[listener]] once for each, with its own keys:
+    what it leaves out has the default. Environment and command line speak of the first.
+    """
+
+    host: Annotated[
+        str, text('address to listen on; "0.0.0.0" and "::" are every address of this machine', 255)
+    ] = "localhost"
+    port: Annotated[int, number("TCP port; 0 takes any free one, named in listener.bound", "", 0, 65_535)] = (
+        1883
+    )
+    path: Annotated[str, maybe_text("listen on this Unix socket instead of an address and a port")] = ""
+    protocol: Annotated[Literal["mqtt", "websocket"], choice("what is spoken here")] = "mqtt"
+    backlog: Annotated[
+        int, number("connections the kernel may hold before they are accepted", "connections", 1, 65_535)
+    ] = 1024
+    connections_max: Annotated[
+        int, number("more are closed at once; each costs one file descriptor", "connections", 1, 10_000_000)
+    ] = 100_000
+    connect_seconds_max: Annotated[
+        float, number("time for a new connection to send its CONNECT", "seconds", 0.1, 3600)
+    ] = 10.0
+    coalesce_us: Annotated[
+        int,
+        number(
+            "when many clients send a little each, wait this long to serve several at once; 0 never; of the first",
+            "microseconds",
+            0,
+            10_000,
+        ),
+    ] = 150
+    proxies: Annotated[
+        tuple[str, ...],
+        listed(
+            "networks whose connections begin with a PROXY header, version 1 or 2; empty: none does",
+            'networks, such as ["10.0.0.0/8"]',
+        ),
+    ] = ()
+
+    websocket_path: Annotated[str, text('the path of the page; "*" is any', 1024)] = "*"
+    websocket_origins: Annotated[
+        tuple[str, ...],
+        listed(
+            "pages from elsewhere may not connect; empty: from anywhere",
+            'origins, such as ["https://plant.example"]',
+        ),
+    ] = ()
+
+    tls_certificate: Annotated[str, maybe_text("PEM, with the chain; with it, TLS is spoken here")] = ""
+    tls_key: Annotated[str, maybe_text("PEM, readable by its owner alone")] = ""
+    tls_client_certificate: Annotated[Proof, choice("whether clients must show one")] = "no"
+    tls_authority: Annotated[str, maybe_text("PEM of those who sign clients' certificates")] = ""
+    tls_authority_dir: Annotated[str, maybe_text("the same as a directory of hashed names")] = ""
+    tls_revoked: Annotated[str, maybe_text("PEM of a revocation list; clients on it are refused")] = ""
+    tls_version_min: Annotated[Literal["1.2", "1.3"], choice("older ones are refused")] = "1.2"
+    tls_ciphers: Annotated[str, maybe_text("of TLS 1.2, as OpenSSL writes them; empty: its own choice")] = ""
+    tls_handshakes_max: Annotated[
+        int, number("handshakes under way at once; others wait", "handshakes", 1, 100_000)
+    ] = 256
+
+    anonymous: Annotated[Literal["auth", "auto", "yes", "no"], choice('"auth": as auth.anonymous')] = "auth"
+    methods: Annotated[tuple[str, ...], METHODS] = ()
+    password_file: Annotated[str, maybe_text("users of this listener alone; empty: auth.password_file")] = ""
+    rules_file: Annotated[
+        str, maybe_text("what clients of this listener may do; empty: auth.rules_file; docs/security.md")
+    ] = ""
+    certificate_as_user: Annotated[
+        Literal["no", "common name", "subject"], choice("what of a client's certificate is its user name")
+    ] = "common name"
+    user_as_client_id: Annotated[bool, choice("the client id is the user name, whatever CONNECT says")] = (
+        False
+    )
+    client_id_prefixes: Annotated[
+        tuple[str, ...], listed("one of them must begin a client id; empty: any", 'text, such as ["pump-"]')
+    ] = ()
+    assigned_prefix: Annotated[str, text("begins the client ids that the broker gives", 64)] = "rumq-"
+    empty_client_id: Annotated[bool, choice("whether a client may leave its client id to the broker")] = True
+
+    maximum_qos: Annotated[int, number("highest QoS to publish with here", "", 0, 2)] = 2
+    topic_alias_maximum: Annotated[
+        int,
+        number(
+            "topic aliases a client may define here; at most mqtt.topic_alias_maximum", "aliases", 0, 65_535
+        ),
+    ] = 65_535
+
+
+class Auth(Struct, frozen=True, kw_only=True):
+    """Who may come in: docs/security.md. Every listener that has no key of its own takes these."""
+
+    anonymous: Annotated[
+        Literal["auto", "yes", "no"],
+        choice(
+            'whether clients without a name come in; "auto": on a loopback address, where no users are set up'
+        ),
+    ] = "auto"
+    methods: Annotated[tuple[str, ...], METHODS] = ()
+    password_file: Annotated[str, maybe_text("users and hashes, made by rumqd passwd; empty: none")] = ""
+    rules_file: Annotated[str, maybe_text("what clients may do; empty: everything; rumqd acl tests it")] = ""
+    remember_seconds_max: Annotated[
+        float,
+        number("a password that was right is not hashed again for so long; 0 always", "seconds", 0, 86_400),
+    ] = 300.0
+    guess_seconds_max: Annotated[
+        float, number("a refusal is held back longer each time, up to this; 0 never", "seconds", 0, 60)
+    ] = 8.0
