@@ -1,13 +1,14 @@
 """Settings: one table serves the file, the environment, the command line and the messages."""
 
 import pickle
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from rumq.config import Log, Settings
 from rumq.errors import ConfigError
-from rumq.settings.keys import KEYS, VARIABLES
+from rumq.settings.keys import KEYS, VARIABLES, as_toml
 from rumq.settings.load import Flag, load_settings
 from rumq.settings.show import example, in_force
 
@@ -66,13 +67,34 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_p
     assert loaded.origins["listener.connections_max"] == str(path)
 
 
+def test_several_listeners(tmp_path: Path) -> None:
+    path = toml(tmp_path, "[[listener]]\nport = 1\n[[listener]]\nport = 2\nmaximum_qos = 1\n")
+    loaded = load_settings(path, {}, [Flag("listener.port", "21", "--port")])
+    assert [each.port for each in loaded.settings.listeners] == [21, 2]
+    assert [each.maximum_qos for each in loaded.settings.listeners] == [2, 1]
+    assert loaded.origins["listener.2.port"] == str(path)
+    shown = in_force(loaded)
+    assert [each["port"] for each in tomllib.loads(shown)["listener"]] == [21, 2]
+
+
+def test_a_fault_in_another_listener_is_told_with_its_number(tmp_path: Path) -> None:
+    path = toml(tmp_path, '[[listener]]\nport = 1\n[[listener]]\nport = 70000\nhots = "x"\n')
+    told = refusals(path)
+    assert len(told) == 2
+    assert all("listener number 2" in each for each in told)
+
+
 def test_the_later_of_two_flags_wins() -> None:
     flags = [Flag("listener.port", "1", "--port"), set_("listener.port", "2")]
     assert load_settings(flags=flags).settings.listener.port == 2
 
 
 def test_every_key_has_an_environment_variable_that_takes_its_default_as_text() -> None:
-    environ = {name: str(KEYS[key].default).lower() for name, key in VARIABLES.items() if key in KEYS}
+    environ = {
+        name: default if isinstance(default := KEYS[key].default, str) else as_toml(default)
+        for name, key in VARIABLES.items()
+        if key in KEYS
+    }
     loaded = load_settings(None, environ)
     assert loaded.settings == Settings()
     assert all(loaded.origins[key].startswith("environment") for key in KEYS)

@@ -25,6 +25,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
     "rumq/auth": ({"argon2", "jwt", "rumq.mqtt.topics"}, WORLD),
     "rumq/session": ({"msgspec", "rumq.auth", "rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
+    "rumq/config": ({"msgspec"}, WORLD | {"os"}),
     "rumq/settings": (
         {"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"},
         WORLD | {"os"},

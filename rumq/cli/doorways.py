@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rumq.cli.entrances import anonymous_allowed, is_loopback
 from rumq.config import Settings
-from rumq.config_access import Listener
+from rumq.config.access import Listener
 from rumq.errors import RumqError
 from rumq.net.listener import open_sockets
 from rumq.shards.telling import tell

@@ -16,7 +16,7 @@ from rumq.auth.passwords import Passwords, parse
 from rumq.auth.remembered import Remembered
 from rumq.cli.limits import limits
 from rumq.config import Settings
-from rumq.config_access import Listener
+from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
 from rumq.session.entrance import Entrance
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rumq.config import Settings, Stream
-from rumq.config_access import Listener
+from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
 from rumq.settings.keys import (
     INHERITED,

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from rumq.config_access import Auth, Listener
-from rumq.config_words import DAY_SECONDS, GIB, KIB, MIB, choice, number, text
+from rumq.config.access import Auth, Listener
+from rumq.config.words import DAY_SECONDS, GIB, KIB, MIB, choice, number, text
 
 Durability: TypeAlias = Literal["process", "disk"]
 SEGMENT_BYTES = number("a segment is sealed, and a new one begun, at this size", "bytes", 64 * KIB, 4 * GIB)
