@@ -12,9 +12,11 @@ import msgspec
 
 from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
+from rumq.cli.transports import reload
 from rumq.config import Settings
 from rumq.errors import ConfigError
 from rumq.events import setup_events
+from rumq.net.transports import Transports
 from rumq.session.entrance import Entrance
 from rumq.shards.driver import Driver
 from rumq.shards.telling import tell
@@ -25,7 +27,8 @@ OF_A_LISTENER = frozenset(
     for key in (
         "anonymous", "methods", "password_file", "rules_file", "certificate_as_user", "user_as_client_id",
         "client_id_prefixes", "assigned_prefix", "empty_client_id", "maximum_qos", "topic_alias_maximum",
-        "connect_seconds_max",
+        "connect_seconds_max", "tls_certificate", "tls_key", "tls_authority", "tls_authority_dir", "tls_revoked",
+        "tls_client_certificate", "tls_version_min", "tls_ciphers", "tls_ciphersuites",
     )
 )  # fmt: skip
 OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max")
@@ -34,14 +37,22 @@ OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max")
 class Reloading:
     """settings: those in force; read: gives those that are written now, raises ConfigError"""
 
-    def __init__(self, settings: Settings, read: Callable[[], Settings], entrances: list[Entrance]) -> None:
-        """entrances: one for each listener, changed in place"""
-        self._settings, self._read, self._entrances = settings, read, entrances
+    def __init__(
+        self,
+        settings: Settings,
+        read: Callable[[], Settings],
+        entrances: list[Entrance],
+        transports: list[Transports],
+    ) -> None:
+        """entrances, transports: one for each listener, changed in place"""
+        self._settings, self._read = settings, read
+        self._entrances, self._transports = entrances, transports
 
     def reload(self, driver: Driver) -> None:
         try:
             wanted = self._read()
             made = Entrances(wanted).made
+            reload(wanted, self._transports)
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
             return

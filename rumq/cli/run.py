@@ -18,6 +18,7 @@ from rumq.cli.entrances import Entrances
 from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
+from rumq.cli.transports import transports_of
 from rumq.cli.version import VERSION, kernels
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
@@ -45,7 +46,9 @@ def run(settings: Settings, read: Callable[[], Settings]) -> int:
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
     specs = streams(settings, data)
-    Entrances(settings)  # what is wrong with the files of users and rules is said before anything is opened
+    # What is wrong with files of users, rules and certificates is said before anything is opened.
+    Entrances(settings)
+    transports_of(settings)
     doorways = open_doorways(settings)
     try:
         generation = rehomed(data, lock, specs, internal_stream(settings), count)

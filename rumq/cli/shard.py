@@ -18,11 +18,13 @@ from typing import Any
 import trio
 
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from rumq.auth.identity import Certificate
 from rumq.cli.doorways import Doorway
 from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
 from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
+from rumq.cli.transports import transports_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError
 from rumq.mqtt.reasons import Reason
@@ -30,8 +32,11 @@ from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.descriptors import raise_limit, room_for_connections
 from rumq.net.listener import Listener
+from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.transports import Transports
 from rumq.session.entrance import Entrance
+from rumq.session.link import Link
 from rumq.shards.asking import answer
 from rumq.shards.counter import serve
 from rumq.shards.doors import Door
@@ -73,6 +78,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     raises: DataDirectoryError"""
     keep_memory()
     entrances = Entrances(settings).made
+    transports = transports_of(settings)
     store = opened(settings, place)
     pump: Pump
     driver = Driver(
@@ -103,7 +109,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     # The threads that wait for disks need the interpreter for moments only; the loop takes it back soon.
     sys.setswitchinterval(SWITCH_SECONDS)
     loop = Loop(pump, driver.seconds_to_next_deadline)
-    reloading = Reloading(settings, read, entrances)
+    reloading = Reloading(settings, read, entrances, transports)
     counter = "ask.sock" if place.index == 0 else f"ask-{place.index}.sock"
 
     async def main() -> None:
@@ -130,7 +136,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
 
     def begin() -> None:
         """Clients may come."""
-        listeners.extend(listening(settings, place, pump, driver, entrances))
+        listeners.extend(listening(settings, place, pump, driver, entrances, transports))
         Scrubbing(
             RealFiles(), store.own, scrubber, settings.log.scrub_bytes_per_second, event=tell, later=driver.later
         ).begin()  # fmt: skip
@@ -194,7 +200,7 @@ def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outb
             early.append((sock, peer, data, listener))
             return
         connection = Connection(pump, sock, peer, outbox_bytes_max)
-        connection.link = driver.welcome(connection, entrances[listener])
+        connection.link = welcome(driver, connection, entrances[listener])
         pump.add(connection)
         pump.feed(connection, data)
 
@@ -206,6 +212,16 @@ def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outb
 
     assert driver.doors is not None
     driver.doors.takers["client"] = take
+
+
+def welcome(driver: Driver, connection: Connection, entrance: Entrance) -> Link:
+    """The link of a new connection, which knows the certificate that TLS has checked."""
+    link = driver.welcome(connection, entrance)
+    shown = connection.certificate
+    if shown is not None:
+        names = (*shown.dns, *shown.email, *shown.uri)
+        link.certificate = Certificate(shown.common_name or "", shown.subject, names)
+    return link
 
 
 def keep_memory() -> None:
@@ -267,16 +283,22 @@ def connections_max(settings: Settings, partitions: int) -> list[int]:
 
 
 def listening(
-    settings: Settings, place: Place, pump: Pump, driver: Driver, entrances: list[Entrance]
+    settings: Settings,
+    place: Place,
+    pump: Pump,
+    driver: Driver,
+    entrances: list[Entrance],
+    transports: list[Transports],
 ) -> list[Listener]:
     """Accept from the broker's sockets, which all shards share."""
     connections = connections_max(settings, len(driver.store.own))
+    openings = Openings(pump, later=driver.later, event=tell, count_max=settings.listener.tls_handshakes_max)
 
     def listener(number: int, sock: socket.socket) -> Listener:
         return Listener(
             pump, sock, connections_max=connections[number], outbox_bytes_max=settings.mqtt.outbox_bytes_max,
-            welcome=lambda connection: driver.welcome(connection, entrances[number]), event=tell,
-            later=driver.later,
+            welcome=lambda connection: welcome(driver, connection, entrances[number]), event=tell,
+            later=driver.later, transports=transports[number], openings=openings,
         )  # fmt: skip
 
     return [listener(*doorway) for doorway in place.doorways]

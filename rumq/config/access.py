@@ -70,6 +70,7 @@ class Listener(Struct, frozen=True, kw_only=True):
     tls_revoked: Annotated[str, maybe_text("PEM of a revocation list; clients on it are refused")] = ""
     tls_version_min: Annotated[Literal["1.2", "1.3"], choice("older ones are refused")] = "1.2"
     tls_ciphers: Annotated[str, maybe_text("of TLS 1.2, as OpenSSL writes them; empty: its own choice")] = ""
+    tls_ciphersuites: Annotated[str, maybe_text("of TLS 1.3")] = ""
     tls_handshakes_max: Annotated[
         int, number("handshakes under way at once; others wait", "handshakes", 1, 100_000)
     ] = 256

@@ -151,12 +151,20 @@ def test_ready_means_that_it_can_be_asked(run: Run) -> None:
     assert asked.returncode == 0, asked.stderr
 
 
-@pytest.mark.parametrize(("host", "told"), [("127.0.0.1", 0), ("0.0.0.0", 1)])
-def test_an_address_for_everybody_is_told(data: Path, host: str, told: int) -> None:
-    broker = Rumqd(data, "--host", host)
+@pytest.mark.parametrize(
+    ("host", "anonymous", "told"),
+    [
+        ("127.0.0.1", "auto", []),
+        ("127.0.0.1", "yes", []),
+        ("0.0.0.0", "auto", ["listener.closed"]),
+        ("0.0.0.0", "yes", ["listener.open"]),
+    ],
+)
+def test_an_address_for_everybody_is_told(data: Path, host: str, anonymous: str, told: list[str]) -> None:
+    broker = Rumqd(data, "--host", host, "--set", f"auth.anonymous={anonymous}")
     broker.start()
     try:
-        assert len(broker.named("listener.open")) == told
+        assert [event["event"] for event in broker.named("listener.open", "listener.closed")] == told
     finally:
         broker.end()
 

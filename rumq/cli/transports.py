@@ -1,0 +1,64 @@
+"""From settings to what lies between each listener's sockets and MQTT, with certificates and keys read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rumq.auth.errors import SecretsError
+from rumq.auth.files import exposed
+from rumq.cli.entrances import key_of
+from rumq.config import Settings
+from rumq.config.access import Listener
+from rumq.errors import ConfigError, Fault
+from rumq.net.tls import TlsServer
+from rumq.net.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError
+from rumq.net.transports import PLAIN, Transports
+
+# TlsOptions' names -> the keys of [listener]
+KEYS = {
+    "certfile": "tls_certificate", "keyfile": "tls_key", "cafile": "tls_authority", "capath": "tls_authority_dir",
+    "crlfile": "tls_revoked", "ciphers": "tls_ciphers", "ciphersuites": "tls_ciphersuites",
+    "client_certificates": "tls_client_certificate", "version_min": "tls_version_min",
+}  # fmt: skip
+PROOFS: dict[str, Any] = {"no": "none", "optional": "optional", "required": "required"}
+
+
+def transports_of(settings: Settings) -> list[Transports]:
+    """Each listener's, in their order. raises: ConfigError for files that cannot be taken"""
+    return [one(number, listener) for number, listener in enumerate(settings.listeners)]
+
+
+def one(number: int, listener: Listener) -> Transports:
+    if not listener.tls_certificate:
+        return PLAIN
+    try:
+        return Transports(tls=TlsServer(tls_options(number, listener)))
+    except TlsSettingsError as fault:
+        raise refused(number, listener, fault) from None
+
+
+def reload(settings: Settings, transports: list[Transports]) -> None:
+    """Have new connections use the certificates that the files hold now. raises: ConfigError, with nothing changed"""
+    transports_of(settings)  # so that all or none of them change
+    for number, (listener, each) in enumerate(zip(settings.listeners, transports, strict=False)):
+        if each.tls is not None and listener.tls_certificate:
+            each.tls.reload(tls_options(number, listener))
+
+
+def tls_options(number: int, listener: Listener) -> TlsOptions:
+    key_file = listener.tls_key or listener.tls_certificate
+    if problem := exposed(key_file):
+        raise ConfigError(Fault("", f"{key_of(number)}.tls_key", "", str(SecretsError(key_file, 0, problem))))
+    return TlsOptions(
+        certfile=listener.tls_certificate, keyfile=listener.tls_key, cafile=listener.tls_authority,
+        capath=listener.tls_authority_dir, crlfile=listener.tls_revoked,
+        client_certificates=PROOFS[listener.tls_client_certificate], version_min=listener.tls_version_min,
+        ciphers=listener.tls_ciphers, ciphersuites=listener.tls_ciphersuites,
+        alpn=HTTP_ALPN if listener.protocol == "websocket" else MQTT_ALPN,
+    )  # fmt: skip
+
+
+def refused(number: int, listener: Listener, fault: TlsSettingsError) -> ConfigError:
+    name = KEYS.get(fault.key, fault.key)
+    value = str(getattr(listener, name, ""))
+    return ConfigError(Fault("", f"{key_of(number)}.{name}", f'"{value}"', fault.problem))
