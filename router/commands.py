@@ -8,7 +8,7 @@ from typing import Any
 from router.readers import Reader
 from router.retained import Retained
 from router.subscriber import Subscriber
-from router.subscription import Subscription
+from router.subscription import Permit, Subscription
 
 
 @dataclass(slots=True, eq=False)
@@ -156,6 +156,14 @@ class Unsubscribe:
 
 
 @dataclass(slots=True, eq=False)
+class Permits:
+    """What the subscriptions of a session may receive has changed. permits: by filter as written"""
+
+    subscriber: Subscriber
+    permits: dict[str, Permit | None]
+
+
+@dataclass(slots=True, eq=False)
 class Attach:
     """A client is there: its readers go on from where they stand."""
 
@@ -213,7 +221,7 @@ class StartFound:
 
 
 Command = (
-    Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Attach | Detach | End | Blocked | Ready
-    | ColdRead | StartFound | Arrived | Moved | Interest | NoInterest | RetainedFound
+    Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Permits | Attach | Detach | End | Blocked
+    | Ready | ColdRead | StartFound | Arrived | Moved | Interest | NoInterest | RetainedFound
     | ShareMembers | ShareAway | ShareNews | SharePart
 )  # fmt: skip

@@ -85,9 +85,12 @@ class Group:
         assert self.private
         del self._by_filter[topic_filter]
 
-    def form_number(self, filters: list[str]) -> int:
-        """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match."""
-        matching = [s for f in filters for s in self._by_filter.get(f, ())]
+    def form_number(self, filters: list[str], topic: str) -> int:
+        """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match; -1 where it
+        may not be received."""
+        matching = [s for f in filters for s in self._by_filter.get(f, ()) if s.covers(topic)]
+        if not matching:
+            return -1
         form = merge(sorted(matching, key=lambda s: (s.identifier, s.topic_filter)))
         number = self._numbers.get(form)
         if number is None:
@@ -219,7 +222,8 @@ class Groups:
         for topic_filter in self.filters.match(topic):
             for group in self._by_filter[topic_filter]:
                 filters_of.setdefault(group, []).append(topic_filter)
-        route = tuple((group, group.form_number(filters)) for group, filters in filters_of.items())
+        numbers = [(group, group.form_number(filters, topic)) for group, filters in filters_of.items()]
+        route = tuple((group, number) for group, number in numbers if number >= 0)
         for group, number in route:
             if number >= FORMS_MAX and group not in self.crowded:
                 self.crowded.append(group)

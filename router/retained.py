@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from router.kernels import filters
 from router.kernels import routes as kernel
 from router.ordered import Ordered
+from router.subscription import Permit
 
 ROW_EMPTY = 64
 ROW_BYTES = 32
@@ -85,10 +86,14 @@ class RetainedView:
         return [unpacked(*pair) for pair in zip(*self._messages.page(name, after=True), strict=True)]
 
     def search(
-        self, topic_filter: str, below: list[int] | None = None, wanted: Callable[[], bool] | None = None
+        self,
+        topic_filter: str,
+        below: list[int] | None = None,
+        wanted: Callable[[], bool] | None = None,
+        permit: Permit | None = None,
     ) -> Search:
         """Look for the messages that a filter matches, piece by piece; see `Search`."""
-        return Search(self._messages, topic_filter, below, wanted)
+        return Search(self._messages, topic_filter, below, wanted, permit)
 
     def find(self, topic_filter: str) -> list[Retained]:
         """The retained messages of every topic that the filter matches, all at once."""
@@ -114,10 +119,16 @@ class Search:
     A topic that is in the view all the time is found once, in the order of names. looked: names looked at so far."""
 
     def __init__(
-        self, messages: Ordered, topic_filter: str, below: list[int] | None, wanted: Callable[[], bool] | None
+        self,
+        messages: Ordered,
+        topic_filter: str,
+        below: list[int] | None,
+        wanted: Callable[[], bool] | None,
+        permit: Permit | None = None,
     ) -> None:
         """below: lsn of each partition; what is newer is left out, it comes on another way. wanted: asked before each
-        piece; the search is over when it says no"""
+        piece; the search is over when it says no. permit: what may be received"""
+        self._permit = permit
         self._messages = messages
         self._filter = topic_filter.encode()
         self._below = below
@@ -156,6 +167,8 @@ class Search:
 
     def _read(self, names: list[bytes], values: list[bytes]) -> list[Retained]:
         found = [unpacked(name, raw) for name, raw in zip(names, values, strict=True)]
+        if self._permit is not None:
+            found = [message for message in found if self._permit.may_receive(message.topic)]
         below = self._below
         return found if below is None else [m for m in found if m.lsn < below[m.partition]]
 

@@ -42,6 +42,7 @@ class Shard:
             c.ShareNews: self._share_news,
             c.SharePart: lambda m: self.sharing.part(m.key, m.ranges),
             c.Unsubscribe: lambda m: self.subscribing.unsubscribe(m.subscriber, m.asked),
+            c.Permits: lambda m: self.subscribing.permit(m.subscriber, m.permits),
             c.Attach: lambda m: self.subscribing.attach(m.subscriber, m.sink),
             c.Detach: lambda m: self.subscribing.detach(m.subscriber),
             c.End: lambda m: self.subscribing.end(m.subscriber, m.unacknowledged),

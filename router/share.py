@@ -96,7 +96,7 @@ class Share:
         wants = Wants(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
         # Not interned: nothing is routed to a member but what the share hands it.
         group = Group(wants, partitions)
-        group.form_number([subscription.topic_filter])
+        group.form_number([subscription.topic_filter], subscription.topic_filter)
         member = self.members.get(subscriber)
         if member is None:
             member = Member(subscriber, Reader(number, group, [0] * partitions, self.key))

@@ -4,6 +4,8 @@ Knows no bytes, no reason codes: what is asked for has been checked already."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from router.delivery import Delivery
 from router.effects import DeliverRetained, FindRetained, FindStart, Merged, More, Placed
 from router.feed import Feed
@@ -12,7 +14,7 @@ from router.readers import Groups, Reader, Wants
 from router.retained import Given, Retained, RetainedView
 from router.sharing import Sharing
 from router.subscriber import Subscriber
-from router.subscription import Subscription, merge
+from router.subscription import Permit, Subscription, merge
 
 LSN_MAX = 1 << 62
 
@@ -82,7 +84,7 @@ class Subscribing:
         # What is published from now on comes live; a client's own messages do not, if it wants them not.
         below = None if subscription.no_local else [feed.live_mark for feed in self.feeds]
         if len(self.retained):
-            search = self.retained.search(asked, below, lambda: subscriber.has(asked))
+            search = self.retained.search(asked, below, lambda: subscriber.has(asked), subscription.permit)
             self.delivery.effects.append(DeliverRetained(reader, search, merge([subscription])))
         elsewhere = [feed.index for feed in self.feeds if feed.partition.is_mirrored]
         if elsewhere:
@@ -94,7 +96,8 @@ class Subscribing:
         if reader.sink is not None and subscription in reader.group.subscriptions_of(
             subscription.topic_filter
         ):
-            self.delivery.effects.append(DeliverRetained(reader, Given(messages), merge([subscription])))
+            allowed = [message for message in messages if subscription.covers(message.topic)]
+            self.delivery.effects.append(DeliverRetained(reader, Given(allowed), merge([subscription])))
 
     # Other shards
 
@@ -172,7 +175,8 @@ class Subscribing:
         self.delivery.effects.append(Placed(reader))
         if retained and reader.sink is not None:
             (subscription,) = reader.group.subscriptions
-            self.delivery.effects.append(DeliverRetained(reader, Given(retained), merge([subscription])))
+            allowed = [message for message in retained if subscription.covers(message.topic)]
+            self.delivery.effects.append(DeliverRetained(reader, Given(allowed), merge([subscription])))
         self.delivery.catch_up(reader)
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
@@ -189,6 +193,23 @@ class Subscribing:
                 self._close(readers.pop(asked))
         if asked in subscriber.shares:
             self.sharing.leave(subscriber, subscriber.shares.pop(asked), [])
+
+    def permit(self, subscriber: Subscriber, permits: dict[str, Permit | None]) -> None:
+        """What the subscriptions may receive has changed. permits: by filter as written; others stay as they are"""
+        main = subscriber.main
+        for asked, permit in permits.items():
+            known = subscriber.main_subscriptions.get(asked)
+            if known is not None and known.permit is not permit:
+                subscriber.main_subscriptions[asked] = replace(known, permit=permit)
+                if main is not None and main.group.private:
+                    self.grouping.add(main.group, subscriber.main_subscriptions[asked])
+            for readers in (subscriber.late, subscriber.replays):
+                if asked in readers:
+                    reader = readers[asked]
+                    (wanted,) = reader.group.subscriptions
+                    self.grouping.regroup(subscriber, reader, [replace(wanted, permit=permit)])
+        if main is not None and not main.group.private:
+            self.grouping.regroup(subscriber, main, subscriber.main_subscriptions.values())
 
     # Sessions
 

@@ -5,17 +5,31 @@ MQTT 5.0, 3.8.3.1. Knows no socket, no session, no bytes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class Permit(Protocol):
+    """What somebody may receive; equal ones are one object."""
+
+    def may_receive(self, topic: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One topic filter with its options; hashable, so that equal sets of them can be one group."""
+    """One topic filter with its options; hashable, so that equal sets of them can be one group.
+
+    permit: which of the topics that the filter matches may be received; None: all"""
 
     topic_filter: str
     qos: int = 0
     no_local: bool = False
     retain_as_published: bool = False
     identifier: int = 0
+    permit: Permit | None = None
+
+    def covers(self, topic: str) -> bool:
+        """Whether a topic that the filter matches may be received."""
+        return self.permit is None or self.permit.may_receive(topic)
 
 
 @dataclass(frozen=True, slots=True)

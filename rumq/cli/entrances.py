@@ -9,11 +9,13 @@ import ipaddress
 
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import SecretsError
-from rumq.auth.files import read_secrets
+from rumq.auth.files import read_rules, read_secrets
 from rumq.auth.gate import Gate
 from rumq.auth.identity import Method
 from rumq.auth.passwords import Passwords, parse
 from rumq.auth.remembered import Remembered
+from rumq.auth.rules import Rules
+from rumq.auth.rules import parse as parse_rules
 from rumq.cli.limits import limits
 from rumq.config import Settings
 from rumq.config.access import Listener
@@ -32,6 +34,7 @@ class Entrances:
         self._settings = settings
         self._remembered: Remembered[bool] = Remembered(settings.auth.remember_seconds_max)
         self._passwords: dict[str, Passwords] = {}
+        self._rules: dict[str, Rules] = {}
         self.made = [self._entrance(number, each) for number, each in enumerate(settings.listeners)]
 
     def _entrance(self, number: int, listener: Listener) -> Entrance:
@@ -43,10 +46,21 @@ class Entrances:
             connect_seconds_max=listener.connect_seconds_max,
         )
         return Entrance(
-            number, self._gate(number, listener), own, certificate_as_user=listener.certificate_as_user,
+            number, self._gate(number, listener), own, rules=self._maybe_rules(number, listener),
+            certificate_as_user=listener.certificate_as_user,
             user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
             assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
         )  # fmt: skip
+
+    def _maybe_rules(self, number: int, listener: Listener) -> Rules | None:
+        key = f"{key_of(number)}.rules_file" if listener.rules_file else "auth.rules_file"
+        path = listener.rules_file or self._settings.auth.rules_file
+        if path and path not in self._rules:
+            try:
+                self._rules[path] = parse_rules(read_rules(path), path)
+            except SecretsError as fault:
+                raise ConfigError(Fault("", key, "", str(fault))) from None
+        return self._rules[path] if path else None
 
     def _gate(self, number: int, listener: Listener) -> Gate:
         auth = self._settings.auth

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rumq.cli import ask, backup, certs, doctor, log, passwd, pub, sub
+from rumq.cli import acl, ask, backup, certs, doctor, log, passwd, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -172,6 +172,11 @@ def build_parser() -> argparse.ArgumentParser:
     passwd.add_arguments(users)
     users.set_defaults(run=passwd.run)
 
+    rules = command(acl.NAME, acl.LINE, acl.ABOUT, acl.EXAMPLES)
+    acl.add_arguments(rules)
+    add_setting_flags(rules)
+    rules.set_defaults(run=lambda args: acl.run(args, loaded_settings(args).settings.auth.rules_file))
+
     examined = command("doctor", doctor.LINE, doctor.ABOUT, doctor.EXAMPLES)
     doctor.add_arguments(examined)
     examined.set_defaults(run=doctor.run)
@@ -190,6 +195,11 @@ def build_parser() -> argparse.ArgumentParser:
 def run_broker(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     if args.check:
+        from rumq.cli.entrances import Entrances
+        from rumq.cli.transports import transports_of
+
+        Entrances(settings)
+        transports_of(settings)
         print("rumqd: the settings are good")
         return OK
     from rumq.cli.run import run

@@ -62,6 +62,7 @@ class Reloading:
         driver.limits = limits(wanted)
         for entrance, new in zip(self._entrances, made, strict=False):
             entrance.become(new)
+        driver.permit_again()
         driver.writing.linger = wanted.log.linger_ms / 1000
         driver.slowing.pending_bytes_max = wanted.log.pending_bytes_max
         driver.refusing.free_bytes_min = wanted.log.free_bytes_min

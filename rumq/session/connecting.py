@@ -11,6 +11,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
+from rumq.session import permission
 from rumq.session.entering import Entering
 from rumq.session.limits import EXPIRES_NEVER, Limits
 from rumq.session.session import Shape
@@ -53,7 +54,6 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     )
     session.version = connect.version
     session.expiry_seconds = expiry
-    session.will = connect.will
     session.will_at = None
     link.keep_alive = float(connect.keep_alive)
     properties = told
@@ -66,6 +66,8 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
             properties["server_keep_alive"] = bound
             link.keep_alive = float(bound)
     window = min(limits.inflight_max, given.get("receive_maximum", 65535))
+    permission.find(link, client_id)
+    session.will = permission.permitted_will(link, connect)
     house.journal.connected(session)
     link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
     answer(link, p.Connack(present, Reason.SUCCESS, properties))

@@ -8,12 +8,13 @@ from __future__ import annotations
 from rumq.auth.gate import OPEN as EVERYBODY
 from rumq.auth.gate import Gate
 from rumq.auth.identity import Certificate
+from rumq.auth.rules import Rules
 from rumq.mqtt.packets import Connect
 from rumq.session.limits import Limits
 
 
 class Entrance:
-    """limits: of this listener; None for the house's
+    """limits: of this listener; None for the house's; rules: what clients may do; None: everything
 
     certificate_as_user: "no", "common name" or "subject": what of a client's certificate is its user name
     user_as_client_id: the client id is the user name, whatever CONNECT says
@@ -23,7 +24,7 @@ class Entrance:
 
     __slots__ = (
         "assigned_prefix", "certificate_as_user", "client_id_prefixes", "empty_client_id", "gate", "index", "limits",
-        "user_as_client_id",
+        "rules", "user_as_client_id",
     )  # fmt: skip
 
     def __init__(
@@ -32,6 +33,7 @@ class Entrance:
         gate: Gate = EVERYBODY,
         limits: Limits | None = None,
         *,
+        rules: Rules | None = None,
         certificate_as_user: str = "no",
         user_as_client_id: bool = False,
         client_id_prefixes: tuple[str, ...] = (),
@@ -41,6 +43,7 @@ class Entrance:
         self.index = index
         self.gate = gate
         self.limits = limits
+        self.rules = rules
         self.certificate_as_user = certificate_as_user
         self.user_as_client_id = user_as_client_id
         self.client_id_prefixes = client_id_prefixes

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from router.commands import Attach
 from rumq.auth.identity import Certificate, Identity
+from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
 from rumq.mqtt.connect import version_of_connect
 from rumq.mqtt.decode import decode
@@ -24,7 +25,7 @@ from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
-from rumq.session import requests
+from rumq.session import permission, requests
 from rumq.session.connecting import accept
 from rumq.session.entering import Entering
 from rumq.session.entrance import OPEN, Entrance
@@ -67,8 +68,8 @@ class Link:
 
     __slots__ = (
         "attaching", "barriers", "certificate", "claimed", "client_max_packet", "closed", "connected_at", "entering",
-        "entrance", "flow", "heard_at", "holds", "house", "keep_alive", "limits", "paused", "raised", "session",
-        "topics", "transport", "unsent", "version", "wants_problem_information", "who", "wire",
+        "entrance", "flow", "forbidden", "heard_at", "holds", "house", "keep_alive", "limits", "paused", "permit",
+        "raised", "session", "topics", "transport", "unsent", "version", "wants_problem_information", "who", "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport, entrance: Entrance = OPEN) -> None:
@@ -82,6 +83,8 @@ class Link:
         self.claimed = ""  # the client id, as far as CONNECT says it
         self.entering: Entering | None = None  # CONNECT is here, CONNACK is not out
         self.who: Identity | None = None
+        self.permit: Permit | None = None  # None: everything
+        self.forbidden = 0  # how often it tried what it may not
         self.session: Session | None = None
         self.wire: Wire | None = None
         self.flow: Outflow | None = None
@@ -192,14 +195,8 @@ class Link:
                 cold += 1
                 if not self._meet_topic(wire.topic):
                     pos = self._refuse_topic(wire, data, pos, end)
-            elif stop == ingest.PUBLISHER:
-                assert self.session is not None and self.session.publishers is not None
-                number = house.publisher_number(wire.partition, self.session.client_id)
-                self.session.publishers[wire.partition] = number
-            elif stop == ingest.FULL:
-                house.batches[wire.partition].grow(wire.frame_bytes)
-            elif stop == ingest.FAULT:
-                raise MqttFault(wire.fault_text, Reason(wire.fault))
+            elif stop in (ingest.PUBLISHER, ingest.FULL, ingest.FAULT):
+                self._provide(wire)
             else:
                 after = pos + wire.frame_bytes
                 if after > end:
@@ -231,6 +228,17 @@ class Link:
             wire.touched = 0
         self._credit()
         return pos
+
+    def _provide(self, wire: Wire) -> None:
+        """Give the kernel what it stopped for. raises: MqttFault where that was a fault"""
+        stop, house, session = wire.stop, self.house, self.session
+        if stop == ingest.PUBLISHER:
+            assert session is not None and session.publishers is not None
+            session.publishers[wire.partition] = house.publisher_number(wire.partition, session.client_id)
+        elif stop == ingest.FULL:
+            house.batches[wire.partition].grow(wire.frame_bytes)
+        else:
+            raise MqttFault(wire.fault_text, Reason(wire.fault))
 
     def pause(self) -> None:
         """Take no packet until `go_on`."""
@@ -272,23 +280,47 @@ class Link:
         except UnicodeDecodeError:
             raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
         check_topic_name(text, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+        if self.permit is not None:
+            return permission.meet_topic(self, name, text)
         return self.house.add_topic(name)
 
     def _refuse_topic(self, wire: Wire, data: Any, pos: int, end: int) -> int:
-        """Pass over a PUBLISH whose topic there is no room for; returns where it ends."""
+        """Take or pass over one PUBLISH to a topic that is not for all: not permitted, or there is no room for it.
+
+        returns: where it ends"""
         name = wire.topic
         found = frame_at(data, pos, end)
         assert found is not None
         head, body = found
         packet = decode(data[pos], bytes(data[pos + head : pos + head + body]), self.version)
         assert isinstance(packet, p.Publish)
+        if self.permit is not None:
+            text = name.decode()
+            if permission.may_publish(self, packet, text) and self.house.topics.get(name) is not None:
+                return self._take_one(wire, data, pos, pos + head + body)
+            if not permission.may_publish(self, packet, text):
+                self._keep_alias(wire, packet, name)
+                permission.refuse_publish(self, packet, text)
+                return pos + head + body
+        self._keep_alias(wire, packet, name)
+        self.house.refuse_topic(self, name, packet)
+        return pos + head + body
+
+    def _take_one(self, wire: Wire, data: Any, pos: int, stop: int) -> int:
+        """Take one PUBLISH to a topic that this client may not do everything with."""
+        house = self.house
+        while (taken := cut(wire, house.batches, data, pos, stop, house.topics)) < stop:
+            self._provide(wire)
+        wire.forget_topics()
+        return taken
+
+    @staticmethod
+    def _keep_alias(wire: Wire, packet: p.Publish, name: bytes) -> None:
         alias = packet.properties.get("topic_alias")
         if alias is not None:  # it stands for the name all the same
             if wire.aliases is None:
                 wire.aliases = [None] * (wire.alias_max + 1)
             wire.aliases[alias] = name
-        self.house.refuse_topic(self, name, packet)
-        return pos + head + body
 
     def _packet(self, packet: p.Packet) -> None:
         """One packet that is not on the hot path."""
@@ -505,6 +537,7 @@ class Link:
         self.wire = wire
         noted = self if session.durable else None
         self.flow = Outflow(self.transport, make_window, session.window, self.house.commands, noted)
+        permission.hold(self)
 
     def attach(self) -> None:
         """Start delivery: after CONNACK, and after what was in flight."""

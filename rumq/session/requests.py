@@ -11,7 +11,9 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_filter, parse_share
+from rumq.session import permission
 from rumq.session.journal import REFUSED
+from rumq.session.permission import Forbidden
 from rumq.session.replay import BadStart, parse_start, split_replay
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ def subscribe(link: Link, packet: p.Subscribe) -> None:
         except BadStart as fault:
             reasons.append(Reason.TOPIC_FILTER_INVALID if link.version == 5 else Reason.UNSPECIFIED_ERROR)
             why = str(fault)
+        except Forbidden:
+            reasons.append(Reason.NOT_AUTHORIZED if link.version == 5 else Reason.UNSPECIFIED_ERROR)
+            permission.tell(link, "subscribe", asked.topic_filter)
         except Denied as fault:
             reasons.append(fault.reason if link.version == 5 else Reason.UNSPECIFIED_ERROR)
             why = fault.why
@@ -105,8 +110,14 @@ def one(link: Link, asked: p.Subscription, identifier: int, start: str | None, k
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if written not in known and len(known) >= limits.subscriptions_max:
         raise Denied(Reason.QUOTA_EXCEEDED, f"a session may have {limits.subscriptions_max} subscriptions")
+    allowed = permission.sight(link.permit, plain, is_replay=start is not None, is_shared=share is not None)
     subscription = Subscription(
-        plain, min(asked.qos, limits.maximum_qos), asked.no_local, asked.retain_as_published, identifier
+        plain,
+        min(asked.qos, limits.maximum_qos),
+        asked.no_local,
+        asked.retain_as_published,
+        identifier,
+        allowed,
     )
     if share is not None:
         return c.JoinShare(subscriber, written, subscription)

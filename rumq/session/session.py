@@ -26,7 +26,7 @@ class Shape(NamedTuple):
 
 class Session:
     __slots__ = (
-        "asked", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "link", "number",
+        "asked", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded", "link", "number",
         "publishers", "qos2_open", "subscriber", "version", "will", "will_at", "window",
     )  # fmt: skip
 
@@ -45,6 +45,7 @@ class Session:
         self.link: Link | None = None
         self.counts = Counts()
         self.ended = False
+        self.guarded = False  # its subscriptions may bring less than they match
         self.number = 0  # by which the journal knows it; 0: it does not
         self.durable = False  # it outlives its connection, so it must outlive the broker
 

@@ -31,6 +31,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Batch, Wire
 from rumq.mqtt.packets import Publish, Will
+from rumq.session import permission
 from rumq.session.entrance import OPEN, Entrance
 from rumq.session.journal import Journal, as_publish
 from rumq.session.ledger import Ledger
@@ -235,6 +236,15 @@ class Driver:
         link = Link(self, transport, entrance)
         self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
         return link
+
+    def permit_again(self) -> None:
+        """Rules have changed: hold every client that is here to them."""
+        self.settle()
+        for session in list(self.registry.sessions.values()):
+            link = session.link
+            if link is not None and link.who is not None:
+                permission.find(link, session.client_id)
+                permission.hold(link)
 
     def begin_turn(self) -> None:
         self.now_us, self.monotonic = self._clock()

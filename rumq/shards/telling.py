@@ -15,6 +15,7 @@ LEVELS = {
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
+    "permission.refused": "warning",
     "connection.refused": "warning",
     "listener.accept_failed": "warning",
     "listener.closed": "warning",

@@ -1,0 +1,172 @@
+"""Rules: who may do what with which topics. docs/security.md, "What a client may do".
+
+    [groups]
+    operators = ["anna", "ben"]
+
+    [[rule]]
+    groups = ["operators"]
+    allow = ["publish", "subscribe", "replay", "retain"]
+    topics = ["plant/#"]
+
+    [[rule]]                     # a rule without users, groups, client_ids and certificates speaks of everybody
+    allow = ["publish", "will"]
+    topics = ["device/%c/#"]     # %c is the client id, %u the user name
+
+Where a rule file is, nothing is allowed but what a rule allows, and what a rule denies is denied whatever another one
+allows: their order says nothing. Knows no session and no packet."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from rumq.auth.errors import SecretsError
+from rumq.auth.identity import Identity
+from rumq.auth.permit import ACTIONS, Action, Permit
+from rumq.mqtt.errors import TopicFilterInvalid
+from rumq.mqtt.topics import check_topic_filter
+
+PERMITS_MAX = 100_000  # interned; more of them are made anew
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """users, groups, client_ids, certificates: names, or patterns with * and ?; a client must fit each list that is
+    given. anonymous: speaks only of clients without a name. allow, deny: actions"""
+
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    client_ids: tuple[str, ...] = ()
+    certificates: tuple[str, ...] = ()
+    anonymous: bool = False
+    allow: tuple[Action, ...] = ()
+    deny: tuple[Action, ...] = ()
+    topics: tuple[str, ...]
+
+    def speaks_of(self, who: Identity, groups: frozenset[str], client_id: str) -> bool:
+        if self.anonymous and who.user is not None:
+            return False
+        if self.users and (who.user is None or not fits(self.users, (who.user,))):
+            return False
+        if self.groups and not fits(self.groups, groups):
+            return False
+        if self.client_ids and not fits(self.client_ids, (client_id,)):
+            return False
+        if self.certificates:
+            shown = who.certificate
+            return shown is not None and fits(
+                self.certificates, (shown.common_name, shown.subject, *shown.names)
+            )
+        return True
+
+
+class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """forbidden_subscriptions: "refuse", or "grant" and bring nothing, as mosquitto does"""
+
+    forbidden_subscriptions: Literal["refuse", "grant"] = "refuse"
+    groups: dict[str, tuple[str, ...]] = {}
+    rule: tuple[Rule, ...] = ()
+
+
+class Reason(NamedTuple):
+    """A rule that decides. number: in the file, from 1; effect: "allows" or "denies"; topic_filter: as written"""
+
+    number: int
+    effect: str
+    topic_filter: str
+
+
+class Rules:
+    """A file of rules, for as long as it holds."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._permits: dict[Any, Permit] = {}
+
+    def groups_of(self, who: Identity) -> frozenset[str]:
+        named = {name for name, users in self._file.groups.items() if who.user in users}
+        return who.groups | named
+
+    def permit(self, who: Identity, client_id: str) -> Permit:
+        """What a client may do; the same object for all who may do the same. Cost: a look at every rule"""
+        filters: dict[Action, tuple[list[str], list[str]]] = {action: ([], []) for action in ACTIONS}
+        groups = self.groups_of(who)
+        for rule in self._file.rule:
+            if rule.speaks_of(who, groups, client_id):
+                topics = [
+                    t for topic in rule.topics if (t := filled_in(topic, who.user, client_id)) is not None
+                ]
+                for action in rule.allow:
+                    filters[action][0].extend(topics)
+                for action in rule.deny:
+                    filters[action][1].extend(topics)
+        found = {action: (tuple(allowed), tuple(denied)) for action, (allowed, denied) in filters.items()}
+        key = tuple(found.values())
+        permit = self._permits.get(key)
+        if permit is None:
+            if len(self._permits) >= PERMITS_MAX:
+                self._permits.clear()
+            permit = Permit(found, quiet=self._file.forbidden_subscriptions == "grant")
+            self._permits[key] = permit
+        return permit
+
+    def explain(self, who: Identity, client_id: str, action: Action, topic: str) -> list[Reason]:
+        """Every rule that speaks of this client, this action and this topic or filter."""
+        from rumq.auth.filters import covers, overlap
+
+        groups, found = self.groups_of(who), []
+        for number, rule in enumerate(self._file.rule, start=1):
+            if not rule.speaks_of(who, groups, client_id):
+                continue
+            for written in rule.topics:
+                topic_filter = filled_in(written, who.user, client_id)
+                if topic_filter is None:
+                    continue
+                if action in rule.allow and overlap(topic_filter, topic):
+                    found.append(Reason(number, "allows", written))
+                if action in rule.deny and (covers(topic_filter, topic) or overlap(topic_filter, topic)):
+                    found.append(Reason(number, "denies", written))
+        return found
+
+
+def fits(patterns: Iterable[str], names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
+def filled_in(topic_filter: str, user: str | None, client_id: str) -> str | None:
+    """The filter for one client; None where its name has what would make the filter wider than was meant."""
+    for mark, value in (("%u", user), ("%c", client_id)):
+        if mark in topic_filter:
+            if not value or any(sign in value for sign in "+#/"):
+                return None
+            topic_filter = topic_filter.replace(mark, value)
+    return topic_filter
+
+
+def parse(text: str, path: str) -> Rules:
+    """raises: SecretsError"""
+    try:
+        tree = tomllib.loads(text)
+    except ValueError as fault:
+        raise SecretsError(path, 0, f"is not TOML: {fault}") from None
+    try:
+        file = msgspec.convert(tree, File)
+    except msgspec.ValidationError as fault:
+        raise SecretsError(path, 0, f"is no file of rules: {fault}") from None
+    for number, rule in enumerate(file.rule, start=1):
+        if not rule.allow and not rule.deny:
+            raise SecretsError(path, 0, f"rule {number}: neither allow nor deny, so it says nothing")
+        for name in rule.groups:
+            if name not in file.groups and "*" not in name and "?" not in name and file.groups:
+                raise SecretsError(
+                    path, 0, f"rule {number}: no group {name!r}; there are {', '.join(file.groups)}"
+                )
+        for topic_filter in rule.topics:
+            try:
+                check_topic_filter(topic_filter.replace("%u", "u").replace("%c", "c"))
+            except TopicFilterInvalid as fault:
+                raise SecretsError(path, 0, f"rule {number}: {fault.message}") from None
+    return Rules(file)

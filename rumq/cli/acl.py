@@ -1,0 +1,70 @@
+"""`rumqd acl test`: what the rules let one client do, and which of them says so. Asks no broker."""
+
+from __future__ import annotations
+
+import argparse
+
+from rumq.auth.errors import SecretsError
+from rumq.auth.files import read_rules
+from rumq.auth.identity import Identity
+from rumq.auth.permit import ACTIONS, Action
+from rumq.auth.rules import Rules, parse
+from rumq.errors import RumqError
+
+NAME, LINE = "acl", "explain what the rules let a client do"
+ABOUT = """\
+Say whether a client may do something with a topic or a filter, and which rules of the file decide it.
+USER "-" is a client without a name.
+"""
+EXAMPLES = """\
+examples:
+  rumqd acl test alice pump-7 publish plant/7 --rules rules.toml
+  rumqd acl test - sensor-1 subscribe 'plant/#' --rules rules.toml
+  rumqd acl test alice pump-7 publish plant/7 -c config.toml
+
+exit status: 0 it may, wholly or in part; 1 it may not; 2 the arguments or the file were refused
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("test",), metavar="test", help="the only thing to do")
+    parser.add_argument("user", metavar="USER", help='its user name, "-" for none')
+    parser.add_argument("client", metavar="CLIENT", help="its client id")
+    parser.add_argument("action", metavar="ACTION", choices=ACTIONS, help=", ".join(ACTIONS))
+    parser.add_argument("topic", metavar="TOPIC", help="a topic; for subscribe and replay a filter")
+    parser.add_argument(
+        "--group", action="append", default=[], help="a group of the user, beside those of the file"
+    )
+    parser.add_argument("--rules", metavar="FILE", help="a file of rules [auth.rules_file of the settings]")
+
+
+def run(args: argparse.Namespace, rules_file: str) -> int:
+    """rules_file: of the settings. Returns the exit status; raises: RumqError"""
+    path = args.rules or rules_file
+    if not path:
+        print("yes: no rules are set up, so everybody may do everything")
+        return 0
+    try:
+        rules = parse(read_rules(path), path)
+    except SecretsError as fault:
+        raise RumqError(str(fault)) from None
+    who = Identity(None if args.user == "-" else args.user, frozenset(args.group))
+    return explain(rules, who, args.client, args.action, args.topic)
+
+
+def explain(rules: Rules, who: Identity, client_id: str, action: Action, topic: str) -> int:
+    permit = rules.permit(who, client_id)
+    reasons = rules.explain(who, client_id, action, topic)
+    if action in ("subscribe", "replay"):
+        reach = permit.reach(action, topic)
+        words = {"all": "yes", "some": "in part: only what the rules allow is delivered", "none": "no"}[reach]
+        allowed = reach != "none"
+    else:
+        allowed = permit.may(action, topic)
+        words = "yes" if allowed else "no"
+    print(words)
+    for reason in reasons:
+        print(f"  rule {reason.number} {reason.effect} {action} {reason.topic_filter}")
+    if not reasons:
+        print("  no rule speaks of it, and nothing is allowed that no rule allows")
+    return 0 if allowed else 1

@@ -1,0 +1,157 @@
+"""What a client may do, held against what it does. docs/security.md, "What a client may do".
+
+Publishing costs nothing here for a topic that was allowed before: the client's kernel walks on by its own table of
+topics, in which only such ones are. Receiving is decided once for each new topic, by the router.
+
+Knows no rule: `rumq.auth.permit` decides."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from router import commands as c
+from router.subscription import Permit as Sight
+from rumq.auth.permit import Permit
+from rumq.mqtt import packets as p
+from rumq.mqtt.errors import TopicFilterInvalid
+from rumq.mqtt.kernels.topics import TopicTable
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.topics import parse_share
+from rumq.session.replay import split_replay
+
+if TYPE_CHECKING:
+    from rumq.session.link import Link
+
+SMALL_MAX = 64  # names of a dictionary; most devices publish to a few topics
+
+
+class Forbidden(Exception):
+    """One filter of a SUBSCRIBE is not permitted."""
+
+
+def find(link: Link, client_id: str) -> None:
+    """The client is known: find out what it may do."""
+    rules = link.entrance.rules
+    assert link.who is not None
+    link.permit = None if rules is None else rules.permit(link.who, client_id)
+    link.topics = link.house.topics if link.permit is None else topics_of(link.permit)
+    if link.wire is not None:
+        link.wire.forget_topics()
+
+
+def hold(link: Link) -> None:
+    """Hold what the session has asked for before to what the client may do."""
+    session = link.session
+    assert session is not None
+    if session.asked and (link.permit is not None or session.guarded):
+        look_again(link)
+    session.guarded = link.permit is not None
+
+
+def look_again(link: Link) -> None:
+    """Tell the router what each subscription may receive now."""
+    session = link.session
+    assert session is not None
+    sights: dict[str, Sight | None] = {}
+    for asked in list(session.asked):
+        try:
+            shared = parse_share(asked)
+        except TopicFilterInvalid:
+            continue
+        replay = split_replay(asked)
+        plain = shared[1] if shared else replay[1] if replay else asked
+        try:
+            sights[asked] = sight(
+                link.permit, plain, is_replay=replay is not None, is_shared=shared is not None, quiet=True
+            )
+        except Forbidden:  # of a shared subscription: its messages are for the others
+            session.asked.discard(asked)
+            link.house.journal.unsubscribed(session, asked)
+            link.house.commands.append(c.Unsubscribe(session.subscriber, asked))
+    link.house.commands.append(c.Permits(session.subscriber, sights))
+
+
+def sight(
+    permit: Permit | None, topic_filter: str, *, is_replay: bool, is_shared: bool, quiet: bool = False
+) -> Sight | None:
+    """What a subscription may bring; None: everything. quiet: even if that is nothing. raises: Forbidden"""
+    if permit is None:
+        return None
+    reach = permit.reach("replay" if is_replay else "subscribe", topic_filter)
+    if reach == "all":
+        return None
+    if is_shared or (reach == "none" and not quiet and not permit.quiet):
+        raise Forbidden
+    return permit.past if is_replay else permit.live
+
+
+# Publishing
+
+
+def topics_of(permit: Permit) -> Any:
+    if permit.topics is None:
+        permit.topics = {}
+    return permit.topics
+
+
+def meet_topic(link: Link, name: bytes, topic: str) -> bool:
+    """Whether messages to a topic may all be taken, now and from now on; if so the link's topics have it."""
+    permit, known = link.permit, link.house.topics
+    assert permit is not None
+    if not permit.may("publish", topic):
+        return False
+    if known.get(name) is None and not link.house.add_topic(name):
+        return False
+    if not permit.may("retain", topic):
+        return False
+    allowed = topics_of(permit)
+    if isinstance(allowed, dict) and len(allowed) >= SMALL_MAX:
+        table = permit.topics = TopicTable(int.from_bytes(os.urandom(8), "little"))
+        for key, value in allowed.items():
+            table[key] = value
+        allowed = table
+    allowed[name] = known[name]
+    link.topics = allowed
+    return True
+
+
+def may_publish(link: Link, packet: p.Publish, topic: str) -> bool:
+    permit = link.permit
+    return permit is None or (
+        permit.may("publish", topic) and not (packet.retain and not permit.may("retain", topic))
+    )
+
+
+def refuse_publish(link: Link, packet: p.Publish, topic: str) -> None:
+    """Answer a PUBLISH that is not permitted. MQTT 5.0, 3.3.4; a 3.1.1 client is answered as if it was (3.3.5-2)."""
+    tell(
+        link, "retain" if link.permit is not None and link.permit.may("publish", topic) else "publish", topic
+    )
+    if not packet.qos:
+        return
+    kind = p.Puback if packet.qos == 1 else p.Pubrec
+    assert packet.packet_id is not None and link.wire is not None
+    reason = Reason.NOT_AUTHORIZED if link.version == 5 else Reason.SUCCESS
+    link.wire.acks += link.explained(kind(packet.packet_id, reason), "this client may not publish here")
+
+
+def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
+    """The will, unless it may not be published."""
+    will, permit = connect.will, link.permit
+    if will is None or permit is None:
+        return will
+    if permit.may("will", will.topic) and (not will.retain or permit.may("retain", will.topic)):
+        return will
+    tell(link, "will", will.topic)
+    return None
+
+
+def tell(link: Link, action: str, topic: str) -> None:
+    """Tell the operator, the 1st, 2nd, 4th, 8th ... time that a connection tries what it may not."""
+    link.forbidden += 1
+    if link.forbidden & (link.forbidden - 1) == 0:
+        user = link.who.user if link.who is not None else None
+        link.house.event(
+            "permission.refused", link, user=user, action=action, topic=topic, refused=link.forbidden
+        )
