@@ -137,7 +137,11 @@ def fits(patterns: Iterable[str], names: Iterable[str]) -> bool:
 
 
 def filled_in(topic_filter: str, user: str | None, client_id: str) -> str | None:
-    """The filter for one client; None where its name has what would make the filter wider than was meant."""
+    """The filter for one client; None where its name has what would make the filter wider than was meant.
+
+    %%: a plain %"""
+    if "%%" in topic_filter:
+        return topic_filter.replace("%%", "%")
     for mark, value in (("%u", user), ("%c", client_id)):
         if mark in topic_filter:
             if not value or any(sign in value for sign in "+#/"):
@@ -156,6 +160,11 @@ def parse(text: str, path: str) -> Rules:
         file = msgspec.convert(tree, File)
     except msgspec.ValidationError as fault:
         raise SecretsError(path, 0, f"is no file of rules: {fault}") from None
+    return Rules(checked(file, path))
+
+
+def checked(file: File, path: str) -> File:
+    """The same. raises: SecretsError where it says what cannot be meant"""
     for number, rule in enumerate(file.rule, start=1):
         if not rule.allow and not rule.deny:
             raise SecretsError(path, 0, f"rule {number}: neither allow nor deny, so it says nothing")
@@ -169,4 +178,4 @@ def parse(text: str, path: str) -> Rules:
                 check_topic_filter(topic_filter.replace("%u", "u").replace("%c", "c"))
             except TopicFilterInvalid as fault:
                 raise SecretsError(path, 0, f"rule {number}: {fault.message}") from None
-    return Rules(file)
+    return file

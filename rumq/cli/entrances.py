@@ -9,7 +9,7 @@ import ipaddress
 
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import SecretsError
-from rumq.auth.files import read_rules, read_secrets
+from rumq.auth.files import exposed, read_rules, read_secrets
 from rumq.auth.gate import Gate
 from rumq.auth.identity import Method
 from rumq.auth.passwords import Passwords, parse
@@ -20,7 +20,10 @@ from rumq.cli.limits import limits
 from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
+from rumq.mosquitto.acl import parse_acl
+from rumq.mosquitto.errors import MosquittoFileError
 from rumq.session.entrance import Entrance
+from rumq.shards.telling import tell
 
 KNOWN = ("certificate", "password")
 
@@ -30,8 +33,10 @@ class Entrances:
 
     raises: ConfigError for a file that cannot be taken"""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, says_exposed: bool = True) -> None:
+        """says_exposed: tell of files of secrets that others can read, where that is no fault"""
         self._settings = settings
+        self._says_exposed = says_exposed
         self._remembered: Remembered[bool] = Remembered(settings.auth.remember_seconds_max)
         self._passwords: dict[str, Passwords] = {}
         self._rules: dict[str, Rules] = {}
@@ -50,6 +55,7 @@ class Entrances:
             certificate_as_user=listener.certificate_as_user,
             user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
             assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
+            exact_refusals=self._settings.auth.exact_refusals,
         )  # fmt: skip
 
     def _maybe_rules(self, number: int, listener: Listener) -> Rules | None:
@@ -57,8 +63,8 @@ class Entrances:
         path = listener.rules_file or self._settings.auth.rules_file
         if path and path not in self._rules:
             try:
-                self._rules[path] = parse_rules(read_rules(path), path)
-            except SecretsError as fault:
+                self._rules[path] = rules_in(path)
+            except (SecretsError, MosquittoFileError) as fault:
                 raise ConfigError(Fault("", key, "", str(fault))) from None
         return self._rules[path] if path else None
 
@@ -92,14 +98,26 @@ class Entrances:
             raise ConfigError(Fault("", "auth.password_file", "", 'is missing, and methods has "password"'))
         return None
 
+    def _secrets(self, path: str) -> str:
+        strict = self._settings.auth.exposed_files == "refuse"
+        if self._says_exposed and not strict and (problem := exposed(path)):
+            tell("secrets.exposed", path=path, why=problem)
+        return read_secrets(path, strict=strict)
+
     def _password_file(self, key: str, path: str) -> Passwords:
         if path not in self._passwords:
             try:
-                users = parse(read_secrets(path), path)
+                users = parse(self._secrets(path), path)
             except SecretsError as fault:
                 raise ConfigError(Fault("", key, "", str(fault))) from None
             self._passwords[path] = Passwords(users, self._remembered)
         return self._passwords[path]
+
+
+def rules_in(path: str) -> Rules:
+    """A file of rules, ours (.toml) or mosquitto's. raises: SecretsError, MosquittoFileError"""
+    text = read_rules(path)
+    return parse_rules(text, path) if path.endswith(".toml") else parse_acl(text, path)
 
 
 def key_of(number: int) -> str:

@@ -25,5 +25,6 @@ def limits(settings: Settings) -> Limits:
         client_id_bytes_max=m.client_id_bytes_max,
         connect_seconds_max=settings.listener.connect_seconds_max,
         outbox_bytes_max=m.outbox_bytes_max,
-        durability=tuple((s.name, s.durability) for s in settings.stream),
+        reason_strings=m.reason_strings,
+        durability=tuple((s.name, s.durability) for s in settings.stream) if m.tells_durability else (),
     )

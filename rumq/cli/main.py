@@ -8,8 +8,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from rumq.cli import acl, ask, backup, certs, doctor, log, passwd, pub, sub
+from rumq.cli import acl, ask, backup, certs, doctor, from_mosquitto, log, passwd, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -145,6 +146,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     run = command("run", "serve MQTT (also without any command)", RUN_ABOUT, RUN_EXAMPLES)
     add_setting_flags(run)
+    run.add_argument("--mosquitto-conf", metavar="FILE", type=Path, help="run from a mosquitto.conf as it is")
     run.add_argument("--check", action="store_true", help="check the settings and leave")
     run.set_defaults(run=run_broker)
 
@@ -172,6 +174,12 @@ def build_parser() -> argparse.ArgumentParser:
     passwd.add_arguments(users)
     users.set_defaults(run=passwd.run)
 
+    imported = command(
+        from_mosquitto.NAME, from_mosquitto.LINE, from_mosquitto.ABOUT, from_mosquitto.EXAMPLES
+    )
+    from_mosquitto.add_arguments(imported)
+    imported.set_defaults(run=from_mosquitto.run)
+
     rules = command(acl.NAME, acl.LINE, acl.ABOUT, acl.EXAMPLES)
     acl.add_arguments(rules)
     add_setting_flags(rules)
@@ -198,7 +206,7 @@ def run_broker(args: argparse.Namespace) -> int:
         from rumq.cli.entrances import Entrances
         from rumq.cli.transports import transports_of
 
-        Entrances(settings)
+        Entrances(settings, says_exposed=False)
         transports_of(settings)
         print("rumqd: the settings are good")
         return OK

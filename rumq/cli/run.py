@@ -47,7 +47,7 @@ def run(settings: Settings, read: Callable[[], Settings]) -> int:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
     specs = streams(settings, data)
     # What is wrong with files of users, rules and certificates is said before anything is opened.
-    Entrances(settings)
+    Entrances(settings, says_exposed=False)
     transports_of(settings)
     doorways = open_doorways(settings)
     try:

@@ -66,4 +66,9 @@ def loaded_settings(args: argparse.Namespace) -> "Loaded":
     """The settings from --config, the environment and the flags; raises ConfigError."""
     from rumq.settings.load import Flag, load_settings
 
-    return load_settings(args.config, os.environ, [Flag(*setting) for setting in args.settings])
+    flags = [Flag(*setting) for setting in args.settings]
+    if getattr(args, "mosquitto_conf", None) is not None:
+        from rumq.cli.from_mosquitto import tree_of
+
+        return load_settings(None, os.environ, flags, tree=tree_of(args))
+    return load_settings(args.config, os.environ, flags)

@@ -25,14 +25,15 @@ PROOFS: dict[str, Any] = {"no": "none", "optional": "optional", "required": "req
 
 def transports_of(settings: Settings) -> list[Transports]:
     """Each listener's, in their order. raises: ConfigError for files that cannot be taken"""
-    return [one(number, listener) for number, listener in enumerate(settings.listeners)]
+    strict = settings.auth.exposed_files == "refuse"
+    return [one(number, listener, strict) for number, listener in enumerate(settings.listeners)]
 
 
-def one(number: int, listener: Listener) -> Transports:
+def one(number: int, listener: Listener, strict: bool) -> Transports:
     if not listener.tls_certificate:
         return PLAIN
     try:
-        return Transports(tls=TlsServer(tls_options(number, listener)))
+        return Transports(tls=TlsServer(tls_options(number, listener, strict)))
     except TlsSettingsError as fault:
         raise refused(number, listener, fault) from None
 
@@ -42,12 +43,13 @@ def reload(settings: Settings, transports: list[Transports]) -> None:
     transports_of(settings)  # so that all or none of them change
     for number, (listener, each) in enumerate(zip(settings.listeners, transports, strict=False)):
         if each.tls is not None and listener.tls_certificate:
-            each.tls.reload(tls_options(number, listener))
+            each.tls.reload(tls_options(number, listener, False))
 
 
-def tls_options(number: int, listener: Listener) -> TlsOptions:
+def tls_options(number: int, listener: Listener, strict: bool) -> TlsOptions:
+    """strict: refuse a key that others can read"""
     key_file = listener.tls_key or listener.tls_certificate
-    if problem := exposed(key_file):
+    if strict and (problem := exposed(key_file)):
         raise ConfigError(Fault("", f"{key_of(number)}.tls_key", "", str(SecretsError(key_file, 0, problem))))
     return TlsOptions(
         certfile=listener.tls_certificate, keyfile=listener.tls_key, cafile=listener.tls_authority,

@@ -171,6 +171,8 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     client_id_bytes_max: Annotated[
         int, number("longest client identifier, as UTF-8", "bytes", 23, 65_535)
     ] = 65_535
+    reason_strings: Annotated[bool, choice("whether refusals say why in words (MQTT 5)")] = True
+    tells_durability: Annotated[bool, choice("whether CONNACK says what an acknowledgement promises")] = True
     outbox_bytes_max: Annotated[
         int,
         number("bytes waiting for one client's socket before it reads on from the log", "bytes", 4096, GIB),

@@ -20,7 +20,11 @@ class Listener(Struct, frozen=True, kw_only=True):
     """
 
     host: Annotated[
-        str, text('address to listen on; "0.0.0.0" and "::" are every address of this machine', 255)
+        str,
+        text(
+            'address to listen on; "*" is every address of this machine, "0.0.0.0" and "::" those of one kind',
+            255,
+        ),
     ] = "localhost"
     port: Annotated[int, number("TCP port; 0 takes any free one, named in listener.bound", "", 0, 65_535)] = (
         1883
@@ -114,6 +118,12 @@ class Auth(Struct, frozen=True, kw_only=True):
     methods: Annotated[tuple[str, ...], METHODS] = ()
     password_file: Annotated[str, maybe_text("users and hashes, made by rumqd passwd; empty: none")] = ""
     rules_file: Annotated[str, maybe_text("what clients may do; empty: everything; rumqd acl tests it")] = ""
+    exact_refusals: Annotated[
+        bool, choice("tell a wrong password from what is not allowed; false: all is called not authorized")
+    ] = True
+    exposed_files: Annotated[
+        Literal["refuse", "warn"], choice("what to do about files of secrets that others can read")
+    ] = "refuse"
     remember_seconds_max: Annotated[
         float,
         number("a password that was right is not hashed again for so long; 0 always", "seconds", 0, 86_400),

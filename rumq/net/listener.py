@@ -31,7 +31,7 @@ def open_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     faults: list[OSError] = []
     for family, kind, protocol, _, address in socket.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        None if host == "*" else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
         sock = socket.socket(family, kind, protocol)
         try:

@@ -16,6 +16,8 @@ from rumq.session.entering import Entering
 from rumq.session.limits import EXPIRES_NEVER, Limits
 from rumq.session.session import Shape
 
+PACKET_BYTES_MAX = 268_435_460  # of MQTT: no limit that anybody would have to be told
+
 if TYPE_CHECKING:
     from rumq.session.link import Link
 
@@ -58,13 +60,15 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     link.keep_alive = float(connect.keep_alive)
     properties = told
     if connect.version == 5:
-        properties = conditions(limits, {**told, **told_of_method})
+        if limits.topic_alias_maximum:
+            properties["topic_alias_maximum"] = limits.topic_alias_maximum
         if not link.claimed:
             properties["assigned_client_identifier"] = client_id
         bound = limits.keep_alive_seconds_max
         if bound < 65535 and (not connect.keep_alive or connect.keep_alive > bound):
             properties["server_keep_alive"] = bound
             link.keep_alive = float(bound)
+        properties = conditions(limits, {**properties, **told_of_method})
     window = min(limits.inflight_max, given.get("receive_maximum", 65535))
     permission.find(link, client_id)
     session.will = permission.permitted_will(link, connect)
@@ -129,25 +133,25 @@ def expiry_of(connect: p.Connect, limits: Limits) -> tuple[int, Properties]:
 def conditions(limits: Limits, told: Properties) -> Properties:
     """What this broker allows, where it differs from what the standard assumes. MQTT 5.0, 3.2.2.3."""
     properties: Properties = {**told}
+    if not limits.retain_available:
+        properties["retain_available"] = False
+    if limits.packet_bytes_max < PACKET_BYTES_MAX:
+        properties["maximum_packet_size"] = limits.packet_bytes_max
     if limits.receive_maximum < 65535:
         properties["receive_maximum"] = limits.receive_maximum
     if limits.maximum_qos < 2:
         properties["maximum_qos"] = limits.maximum_qos
-    if not limits.retain_available:
-        properties["retain_available"] = False
-    properties["maximum_packet_size"] = limits.packet_bytes_max
-    if limits.topic_alias_maximum:
-        properties["topic_alias_maximum"] = limits.topic_alias_maximum
     if not limits.wildcard_available:
         properties["wildcard_subscription_available"] = False
     if not limits.subscription_identifiers_available:
         properties["subscription_identifier_available"] = False
     if not limits.shared_available:
         properties["shared_subscription_available"] = False
-    properties["user_properties"] = [
-        ("rumq-durability" if name == "main" else f"rumq-durability/{name}", durability)
-        for name, durability in limits.durability
-    ]
+    if limits.durability:
+        properties["user_properties"] = [
+            ("rumq-durability" if name == "main" else f"rumq-durability/{name}", durability)
+            for name, durability in limits.durability
+        ]
     return properties
 
 

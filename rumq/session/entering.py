@@ -101,7 +101,10 @@ class Entering:
 
     def _denied(self, denied: Denied) -> None:
         link = self._link
-        fault = MqttFault(denied.why, Reason(denied.reason))
+        reason = Reason(denied.reason)
+        if reason == Reason.BAD_USER_NAME_OR_PASSWORD and not link.entrance.exact_refusals:
+            reason = Reason.NOT_AUTHORIZED
+        fault = MqttFault(denied.why, reason)
         answer = partial(link.refuse, fault, private=True)
         if denied.guess:
             link.transport.hold()

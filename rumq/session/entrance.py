@@ -20,11 +20,12 @@ class Entrance:
     user_as_client_id: the client id is the user name, whatever CONNECT says
     client_id_prefixes: one of them begins each client id; empty: any
     assigned_prefix: begins the client ids that the broker gives; empty_client_id: whether it gives any
+    exact_refusals: whether a client is told that its password was wrong
     """
 
     __slots__ = (
-        "assigned_prefix", "certificate_as_user", "client_id_prefixes", "empty_client_id", "gate", "index", "limits",
-        "rules", "user_as_client_id",
+        "assigned_prefix", "certificate_as_user", "client_id_prefixes", "empty_client_id", "exact_refusals", "gate",
+        "index", "limits", "rules", "user_as_client_id",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +40,7 @@ class Entrance:
         client_id_prefixes: tuple[str, ...] = (),
         assigned_prefix: str = "rumq-",
         empty_client_id: bool = True,
+        exact_refusals: bool = True,
     ) -> None:
         self.index = index
         self.gate = gate
@@ -49,6 +51,7 @@ class Entrance:
         self.client_id_prefixes = client_id_prefixes
         self.assigned_prefix = assigned_prefix
         self.empty_client_id = empty_client_id
+        self.exact_refusals = exact_refusals
 
     def become(self, other: Entrance) -> None:
         """Take over everything of another, for those who come from now on."""

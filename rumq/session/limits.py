@@ -27,6 +27,7 @@ class Limits:
     client_id_bytes_max: int = 65535
     connect_seconds_max: float = 10.0
     outbox_bytes_max: int = 256 * 2**10
+    reason_strings: bool = True
     durability: tuple[tuple[str, str], ...] = ()  # (stream, class), the catch-all last
 
 

@@ -377,7 +377,7 @@ class Link:
 
     def explained(self, packet: Any, why: str | None) -> bytes:
         """A packet with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
-        if why and self.version == 5 and self.wants_problem_information:
+        if why and self.version == 5 and self.wants_problem_information and self.limits.reason_strings:
             full = encode(
                 type(packet)(
                     **{**as_fields(packet), "properties": {**packet.properties, "reason_string": why}}

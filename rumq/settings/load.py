@@ -7,7 +7,7 @@ once: who starts a broker should need one try, not one a mistake. Refuses to kno
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from rumq.config import Settings, Stream
 from rumq.config.access import Listener
@@ -37,6 +37,9 @@ class Flag(NamedTuple):
     source: str
 
 
+Tree: TypeAlias = tuple[str, dict[str, Any]]
+
+
 class Loaded(NamedTuple):
     """The settings in force, and where each came from: dotted key (stream keys by name) -> source."""
 
@@ -45,16 +48,23 @@ class Loaded(NamedTuple):
 
 
 def load_settings(
-    path: Path | None = None, environ: Mapping[str, str] | None = None, flags: Iterable[Flag] = ()
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[Flag] = (),
+    *,
+    tree: Tree | None = None,
 ) -> Loaded:
     """Merge the sources and check the result.
 
-    path: a TOML file; environ: names as RUMQ_LOG_DURABILITY, others are left alone
+    path: a TOML file; tree: (name, content) of another kind of file, as if it were one
+    environ: names as RUMQ_LOG_DURABILITY, others are left alone
     raises: ConfigError with every fault found
     """
     draft = Draft()
     if path is not None:
         draft.take_file(path)
+    if tree is not None:
+        draft.take_tree(*tree)
     draft.take_environment(environ or {})
     draft.take_flags(flags)
     if draft.faults:
@@ -90,6 +100,9 @@ class Draft:
             return self.refuse(source, "", f"is not UTF-8 at byte {fault.start}")
         except ValueError as fault:
             return self.refuse(source, "", f"is not TOML: {fault}")
+        self.take_tree(source, tree)
+
+    def take_tree(self, source: str, tree: dict[str, Any]) -> None:
         for section, content in tree.items():
             if section == STREAM:
                 self.take_streams(source, content)

@@ -15,6 +15,8 @@ LEVELS = {
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
+    "secrets.exposed": "warning",
+    "mosquitto.left_out": "warning",
     "permission.refused": "warning",
     "connection.refused": "warning",
     "listener.accept_failed": "warning",

@@ -1,0 +1,131 @@
+"""Read mosquitto.conf(5) into what it says: global options, listeners, bridges. Knows no setting of rumq's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from rumq.mosquitto.errors import MosquittoFileError
+
+# Options that belong to the listener named last, or to the default one.
+OF_A_LISTENER = frozenset(
+    {
+        "bind_address", "bind_interface", "http_dir", "max_connections", "max_qos", "max_topic_alias",
+        "max_topic_alias_broker", "mount_point", "port", "protocol", "socket_domain",
+        "use_username_as_clientid", "cafile", "capath", "certfile", "ciphers", "ciphers_tls1.3", "crlfile",
+        "dhparamfile", "keyfile", "require_certificate", "tls_engine", "tls_engine_kpass_sha1", "tls_keyform",
+        "tls_version", "use_identity_as_username", "use_subject_as_username", "psk_hint",
+        "websockets_headers_size", "websockets_log_level", "websockets_origin", "enable_proxy_protocol",
+        "proxy_protocol_v2_require_tls", "disable_client_cert_date_checks", "accept_protocol_versions",
+        "listener_allow_anonymous", "listener_auto_id_prefix",
+    }
+)  # fmt: skip
+# ... and these, too, where per_listener_settings says so.
+PER_LISTENER = frozenset(
+    {
+        "acl_file", "allow_anonymous", "allow_zero_length_clientid", "auth_plugin",
+        "auth_plugin_deny_special_chars", "auto_id_prefix", "password_file", "plugin", "psk_file",
+    }
+)  # fmt: skip
+INCLUDES_MAX = 1000
+
+
+class Line(NamedTuple):
+    """One option. value: what stands behind its name"""
+
+    path: str
+    number: int
+    key: str
+    value: str
+
+    def refused(self, problem: str) -> MosquittoFileError:
+        return MosquittoFileError(
+            self.path, self.number, f"{self.key} {self.value}".rstrip() + f": {problem}"
+        )
+
+    @property
+    def flag(self) -> bool:
+        """raises: MosquittoFileError"""
+        if self.value.lower() not in ("true", "false"):
+            raise self.refused("expected true or false")
+        return self.value.lower() == "true"
+
+    @property
+    def whole(self) -> int:
+        """raises: MosquittoFileError"""
+        try:
+            return int(self.value)
+        except ValueError:
+            raise self.refused("expected a whole number") from None
+
+
+@dataclass(slots=True)
+class ListenerPart:
+    """line: its `listener`, None for the default one; options: the last one of each name counts"""
+
+    line: Line | None
+    options: dict[str, Line] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Conf:
+    """What a file says. bridges: every line of them; repeated: all lines of options that add up (plugin)"""
+
+    path: str
+    options: dict[str, Line] = field(default_factory=dict)
+    default: ListenerPart = field(default_factory=lambda: ListenerPart(None))
+    listeners: list[ListenerPart] = field(default_factory=list)
+    bridges: list[Line] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+
+
+def read_conf(path: str) -> Conf:
+    """raises: MosquittoFileError"""
+    conf = Conf(path)
+    lines = list(lines_of(path, INCLUDES_MAX))
+    per_listener = any(line.key == "per_listener_settings" and line.flag for line in lines)
+    part, in_bridge = conf.default, False
+    for line in lines:
+        conf.lines.append(line)
+        if line.key == "connection":
+            in_bridge = True
+        elif line.key == "listener":
+            in_bridge = False
+            part = ListenerPart(line)
+            conf.listeners.append(part)
+            continue
+        if in_bridge and (line.key not in OF_A_LISTENER or line.key.startswith("bridge_")):
+            conf.bridges.append(line)
+        elif line.key in OF_A_LISTENER or (per_listener and line.key in PER_LISTENER):
+            part.options[line.key] = line
+        else:
+            conf.options[line.key] = line
+    return conf
+
+
+def lines_of(path: str, includes_left: int) -> list[Line]:
+    """The options of a file, and in their place those of the directories that it includes."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise MosquittoFileError(path, 0, f"cannot be read: {fault}") from None
+    found: list[Line] = []
+    for number, raw in enumerate(text.splitlines(), start=1):
+        stripped = raw.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        key, _, value = stripped.partition(" ")
+        line = Line(path, number, key.strip(), value.strip())
+        if line.key != "include_dir":
+            found.append(line)
+            continue
+        if includes_left <= 0:
+            raise line.refused("includes go too deep")
+        try:
+            names = sorted(each for each in Path(line.value).iterdir() if each.suffix == ".conf")
+        except OSError as fault:
+            raise line.refused(f"cannot be read: {fault.strerror}") from None
+        for name in names:
+            found += lines_of(str(name), includes_left - 1)
+    return found

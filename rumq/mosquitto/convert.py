@@ -1,0 +1,254 @@
+"""mosquitto.conf as settings of rumq: what each option becomes, and what is left out and why. Knows no broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rumq.mosquitto.conf import Conf, Line, ListenerPart
+from rumq.mosquitto.errors import MosquittoFileError
+
+Tree = dict[str, Any]
+PACKET_MAX = 268_435_460
+SECONDS = {"h": 3600, "d": 86_400, "w": 604_800, "m": 2_592_000, "y": 31_536_000}
+EVENTS = "events say it: docs/events.md"
+HERE = "rumq does this by itself"
+# Options that have no setting, and why nothing is missing without them.
+IDLE = {
+    "autosave_interval": "the log is always saved",
+    "autosave_on_changes": "the log is always saved",
+    "allow_duplicate_messages": "a subscriber with overlapping subscriptions gets a message once",
+    "check_retain_source": "a retained message stays when its publisher's rules change",
+    "connection_messages": EVENTS, "log_dest": EVENTS, "log_facility": EVENTS, "log_timestamp": EVENTS,
+    "log_timestamp_format": EVENTS, "log_type": EVENTS, "websockets_log_level": EVENTS,
+    "max_inflight_bytes": "a client's socket and its receive maximum bound what is on its way",
+    "max_queued_bytes": "nothing is queued: subscribers read from the log",
+    "max_queued_messages": "nothing is queued: subscribers read from the log",
+    "memory_limit": "see log.hot_bytes_max and log.pending_bytes_max",
+    "per_listener_settings": "each listener has keys of its own",
+    "pid_file": "the process id is in broker.starting",
+    "queue_qos0_messages": "a lasting session finds QoS 0 messages in the log",
+    "set_tcp_nodelay": "always on",
+    "socket_domain": HERE,
+    "user": "start rumqd as the user it is to be",
+    "dhparamfile": "OpenSSL chooses the parameters",
+    "websockets_headers_size": "8 KiB",
+    "tls_keyform": "a key is a PEM file",
+    "bind_address": HERE, "port": HERE, "persistence": HERE, "persistence_location": HERE, "persistence_file": HERE,
+    "sys_interval": HERE,
+}  # fmt: skip
+# Options without which the broker would let in, or through, what it should not.
+GRAVE = frozenset(
+    {"plugin", "auth_plugin", "psk_file", "psk_hint", "mount_point", "accept_protocol_versions"}
+)
+
+
+@dataclass(slots=True)
+class Converted:
+    """tree: as config.toml would be read; left_out: (line, why); temporary: nothing is to outlive the broker"""
+
+    tree: Tree
+    left_out: list[tuple[Line, str]] = field(default_factory=list)
+    temporary: bool = True
+
+
+def converted(conf: Conf) -> Converted:
+    """raises: MosquittoFileError for values that mosquitto would not take either"""
+    out = Converted({"listener": [], "auth": {}, "mqtt": {}, "data": {}, "log": {}})
+    options = conf.options
+    general(conf, out)
+    parts = list(conf.listeners)
+    if not parts or {"port", "bind_address"} & conf.default.options.keys():
+        parts.insert(0, conf.default)
+    elif conf.default.options:
+        out.left_out += [(line, "stands before the first listener") for line in conf.default.options.values()]
+    is_local = not conf.listeners and not {"port", "bind_address"} & conf.default.options.keys()
+    out.tree["listener"] = [
+        made for part in parts if (made := listener(part, options, out, is_local=is_local)) is not None
+    ]
+    out.left_out += [(line, "rumq bridges to no other broker") for line in conf.bridges]
+    return out
+
+
+def general(conf: Conf, out: Converted) -> None:
+    """What holds for all listeners."""
+    tree = out.tree
+    auth, mqtt, data, log = tree["auth"], tree["mqtt"], tree["data"], tree["log"]
+    # mosquitto answers so: clients and their tests have got used to it.
+    auth.update(exact_refusals=False, exposed_files="warn", guess_seconds_max=1.0)
+    mqtt.update(
+        reason_strings=False, tells_durability=False, inflight_max=20, receive_maximum=20, topic_alias_maximum=10,
+        packet_bytes_max=PACKET_MAX,
+    )  # fmt: skip
+    known: dict[str, Callable[[Line], object]] = {
+        "password_file": lambda line: auth.update(password_file=line.value),
+        "acl_file": lambda line: auth.update(rules_file=line.value),
+        "allow_anonymous": lambda line: auth.update(anonymous="yes" if line.flag else "no"),
+        "max_inflight_messages": lambda line: mqtt.update(
+            inflight_max=bounded(line, 0, 65_535) or 65_535, receive_maximum=line.whole or 65_535
+        ),
+        "max_keepalive": lambda line: mqtt.update(keep_alive_seconds_max=bounded(line, 1, 65_535)),
+        "max_packet_size": lambda line: mqtt.update(packet_bytes_max=max(128, bounded(line, 20, PACKET_MAX))),
+        "message_size_limit": lambda line: (
+            mqtt.update(packet_bytes_max=min(mqtt["packet_bytes_max"], line.whole + 65_536))
+            if line.whole
+            else None
+        ),
+        "persistent_client_expiration": lambda line: mqtt.update(session_expiry_seconds_max=duration(line)),
+        "retain_available": lambda line: mqtt.update(retain_available=line.flag),
+        "allow_zero_length_clientid": lambda line: None,
+        "auto_id_prefix": lambda line: None,
+        "clientid_prefixes": lambda line: None,
+        "persistence": lambda line: setattr(out, "temporary", not line.flag),
+        "persistence_location": lambda line: data.update(dir=f"{line.value.rstrip('/')}/rumq-data"),
+    }
+    for name, line in conf.options.items():
+        if name in known:
+            known[name](line)
+        elif name not in IDLE:
+            out.left_out.append((line, grave(name)))
+    if out.temporary:
+        data.pop("dir", None)
+        log["durability"] = "process"
+    log["pending_bytes_max"] = max(64 << 20, mqtt["packet_bytes_max"])
+
+
+def grave(name: str) -> str:
+    if name in GRAVE:
+        return "rumq has nothing like it: who relied on it must find another way"
+    return "rumq has nothing like it"
+
+
+def listener(part: ListenerPart, options: dict[str, Line], out: Converted, *, is_local: bool) -> Tree | None:
+    """One listener; None where it cannot be had, and opening it in another way would be less safe."""
+    made: Tree = {}
+    own = part.options
+    place(part, made, is_local=is_local)
+    if "psk_hint" in own or ("psk_file" in own and "certfile" not in own):
+        out.left_out.append((own.get("psk_hint") or own["psk_file"], "no TLS with a shared key: not opened"))
+        return None
+    both = {**{name: line for name, line in options.items() if name in ADMISSION}, **own}
+    if not is_local:
+        made["anonymous"] = "no"
+    if {"plugin", "auth_plugin"} & (own.keys() | options.keys()):
+        made["anonymous"] = "no"
+    for name, line in both.items():
+        if name in LISTENER_OPTIONS:
+            LISTENER_OPTIONS[name](made, line)
+        elif name not in IDLE and name in own:
+            out.left_out.append((line, grave(name)))
+    made.setdefault("assigned_prefix", "auto-")
+    made.setdefault("topic_alias_maximum", 10)
+    certificate = made.get("certificate_as_user")
+    if certificate is None:
+        made["certificate_as_user"] = "no"
+    if "tls_authority" in made and "tls_certificate" not in made:
+        del made["tls_authority"]
+    return made
+
+
+def place(part: ListenerPart, made: Tree, *, is_local: bool) -> None:
+    """Where it listens."""
+    made["host"] = "localhost" if is_local else "*"
+    if part.line is not None:
+        port, _, address = part.line.value.partition(" ")
+        address = address.strip()
+        if not port.isdigit() or int(port) > 65_535:
+            raise part.line.refused("expected a port, 0 to 65535")
+        if address.startswith("/"):
+            made["path"] = address
+            return
+        made["port"] = int(port)
+        if address:
+            made["host"] = address
+    elif "port" in part.options:
+        made["port"] = bounded(part.options["port"], 0, 65_535)
+    if "bind_address" in part.options:
+        made["host"] = part.options["bind_address"].value
+    domain = part.options.get("socket_domain")
+    if domain is not None and made["host"] == "*":
+        made["host"] = {"ipv4": "0.0.0.0", "ipv6": "::"}.get(domain.value, "*")
+
+
+def keep(key: str) -> Callable[[Tree, Line], None]:
+    return lambda made, line: made.update({key: line.value})
+
+
+def protocol(made: Tree, line: Line) -> None:
+    if line.value not in ("mqtt", "websockets"):
+        raise line.refused("expected mqtt or websockets")
+    made["protocol"] = "websocket" if line.value == "websockets" else "mqtt"
+
+
+def connections(made: Tree, line: Line) -> None:
+    if line.whole > 0:
+        made["connections_max"] = line.whole
+
+
+def aliases(made: Tree, line: Line) -> None:
+    made["topic_alias_maximum"] = bounded(line, 0, 65_535)
+
+
+def version(made: Tree, line: Line) -> None:
+    made["tls_version_min"] = "1.3" if line.value == "tlsv1.3" else "1.2"
+
+
+def proof(made: Tree, line: Line) -> None:
+    made["tls_client_certificate"] = "required" if line.flag else "no"
+
+
+def user_of(part: str) -> Callable[[Tree, Line], None]:
+    def take(made: Tree, line: Line) -> None:
+        if line.flag:
+            made["certificate_as_user"] = part
+
+    return take
+
+
+LISTENER_OPTIONS: dict[str, Callable[[Tree, Line], None]] = {
+    "acl_file": keep("rules_file"),
+    "password_file": keep("password_file"),
+    "allow_anonymous": lambda made, line: made.update(anonymous="yes" if line.flag else "no"),
+    "allow_zero_length_clientid": lambda made, line: made.update(empty_client_id=line.flag),
+    "auto_id_prefix": keep("assigned_prefix"),
+    "clientid_prefixes": lambda made, line: made.update(client_id_prefixes=[line.value]),
+    "max_connections": connections,
+    "max_qos": lambda made, line: made.update(maximum_qos=bounded(line, 0, 2)),
+    "max_topic_alias": aliases,
+    "protocol": protocol,
+    "use_username_as_clientid": lambda made, line: made.update(user_as_client_id=line.flag),
+    "cafile": keep("tls_authority"),
+    "capath": keep("tls_authority_dir"),
+    "certfile": keep("tls_certificate"),
+    "keyfile": keep("tls_key"),
+    "ciphers": keep("tls_ciphers"),
+    "ciphers_tls1.3": keep("tls_ciphersuites"),
+    "crlfile": keep("tls_revoked"),
+    "tls_version": version,
+    "require_certificate": proof,
+    "use_identity_as_username": user_of("common name"),
+    "use_subject_as_username": user_of("subject"),
+    "websockets_origin": lambda made, line: made.setdefault("websocket_origins", []).append(line.value),
+}  # fmt: skip
+# Options of all listeners that are keys of each one here.
+ADMISSION = frozenset(
+    {"allow_anonymous", "allow_zero_length_clientid", "auto_id_prefix", "clientid_prefixes"}
+)
+
+
+def bounded(line: Line, least: int, most: int) -> int:
+    if not least <= line.whole <= most:
+        raise line.refused(f"expected {least} to {most}")
+    return line.whole
+
+
+def duration(line: Line) -> int:
+    """`14d` in seconds."""
+    unit = SECONDS.get(line.value[-1:])
+    if unit is None or not line.value[:-1].isdigit():
+        raise line.refused("expected a number and one of h, d, w, m, y")
+    return min(int(line.value[:-1]) * unit, 2**32 - 2)
+
+
+__all__ = ["Converted", "MosquittoFileError", "converted"]
