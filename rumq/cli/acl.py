@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from rumq.auth.errors import SecretsError
-from rumq.auth.files import read_rules
-from rumq.auth.identity import Identity
-from rumq.auth.permit import ACTIONS, Action
-from rumq.auth.rules import Rules, parse
-from rumq.errors import RumqError
+from rumq.errors import ConfigError, Fault
+
+if TYPE_CHECKING:
+    from rumq.auth.identity import Identity
+    from rumq.auth.permit import Action
+    from rumq.auth.rules import Rules
+
+ACTIONS = ("publish", "subscribe", "replay", "retain", "will")
 
 NAME, LINE = "acl", "explain what the rules let a client do"
 ABOUT = """\
@@ -38,16 +41,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", metavar="FILE", help="a file of rules [auth.rules_file of the settings]")
 
 
-def run(args: argparse.Namespace, rules_file: str) -> int:
-    """rules_file: of the settings. Returns the exit status; raises: RumqError"""
-    path = args.rules or rules_file
+def run(args: argparse.Namespace) -> int:
+    """Returns the exit status; raises: ConfigError"""
+    from rumq.auth.errors import SecretsError
+    from rumq.auth.identity import Identity
+    from rumq.cli.entrances import rules_in
+    from rumq.cli.setting_flags import loaded_settings
+    from rumq.mosquitto.errors import MosquittoFileError
+
+    path = args.rules or loaded_settings(args).settings.auth.rules_file
     if not path:
         print("yes: no rules are set up, so everybody may do everything")
         return 0
     try:
-        rules = parse(read_rules(path), path)
-    except SecretsError as fault:
-        raise RumqError(str(fault)) from None
+        rules = rules_in(path)
+    except (SecretsError, MosquittoFileError) as fault:
+        raise ConfigError(Fault("", "auth.rules_file", "", str(fault))) from None
     who = Identity(None if args.user == "-" else args.user, frozenset(args.group))
     return explain(rules, who, args.client, args.action, args.topic)
 

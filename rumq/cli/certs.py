@@ -5,7 +5,6 @@ Refuses to know how a listener uses them. trustme makes them: it is for developm
 import argparse
 import os
 import shlex
-import socket
 from typing import TYPE_CHECKING
 
 from rumq.errors import RumqError
@@ -79,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
 
 def server(authority: "trustme.CA", more: list[str]) -> "trustme.LeafCert":
     """A certificate for all names of this machine that can be in one."""
+    import socket
+
     try:
         return authority.issue_cert(*HERE, *more, socket.gethostname(), common_name="rumq")
     except ValueError:

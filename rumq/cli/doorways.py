@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import stat
 from typing import NamedTuple
 
 from rumq.cli.entrances import anonymous_allowed, is_loopback
@@ -12,6 +10,7 @@ from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import RumqError
 from rumq.net.listener import open_sockets
+from rumq.net.unix import open_unix_socket
 from rumq.shards.telling import tell
 
 
@@ -51,26 +50,13 @@ def address_sockets(listener: Listener) -> list[socket.socket]:
 
 
 def unix_socket(listener: Listener) -> socket.socket:
-    """A socket at a path; one that a broker which is gone left there is replaced."""
-    path = listener.path
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        if os.path.exists(path) and stat.S_ISSOCK(os.stat(path).st_mode) and not answers(path):
-            os.unlink(path)
-        sock.bind(path)
-        sock.listen(listener.backlog)
-        sock.setblocking(False)
+        return open_unix_socket(listener.path, int(listener.path_mode, 8), listener.backlog)
     except OSError as fault:
-        sock.close()
         raise RumqError(
-            f"cannot listen on {path}: {fault.strerror or fault}; give another listener.path, or stop what uses it"
+            f"cannot listen on {listener.path}: {fault.strerror or fault}; give another listener.path, "
+            "or stop what uses it"
         ) from fault
-    return sock
-
-
-def answers(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        return probe.connect_ex(path) == 0
 
 
 def tell_of(settings: Settings, listener: Listener, doorway: Doorway) -> None:

@@ -22,20 +22,6 @@ from rumq.mosquitto.convert import Converted, converted
 from rumq.settings.keys import as_toml
 from rumq.shards.telling import tell
 
-NAME, LINE = "import-mosquitto", "print a mosquitto.conf as config.toml"
-ABOUT = """\
-Print the settings of a mosquitto.conf as config.toml, with a comment for each line that could not be carried over.
-ACL files become files of rules, printed behind it or written beside with --write. Password files stay as they are.
-"""
-EXAMPLES = """\
-examples:
-  rumqd import-mosquitto /etc/mosquitto/mosquitto.conf > config.toml
-  rumqd import-mosquitto mosquitto.conf --write DIR     config.toml and the files of rules into DIR
-  rumqd run --mosquitto-conf mosquitto.conf             run from it as it is
-
-exit status: 0 everything was carried over; 1 something was left out, see the comments; 2 the file was refused
-"""
-
 
 def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """(name, content) of the file, as if it were a config.toml. raises: RumqError
@@ -55,12 +41,8 @@ def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return path, found.tree
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a mosquitto.conf")
-    parser.add_argument("--write", metavar="DIR", help="write config.toml and files of rules there")
-
-
-def run(args: argparse.Namespace) -> int:
+def print_converted(args: argparse.Namespace) -> int:
+    """`rumqd import-mosquitto`; returns the exit status."""
     found = converted(read_conf(args.file))
     rules = list(rule_files(found, args.write))
     config = "\n".join(config_lines(found, args.file)) + "\n"

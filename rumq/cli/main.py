@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rumq.cli import acl, ask, backup, certs, doctor, from_mosquitto, log, passwd, pub, sub
+from rumq.cli import acl, ask, backup, certs, doctor, import_mosquitto, log, passwd, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -175,15 +175,15 @@ def build_parser() -> argparse.ArgumentParser:
     users.set_defaults(run=passwd.run)
 
     imported = command(
-        from_mosquitto.NAME, from_mosquitto.LINE, from_mosquitto.ABOUT, from_mosquitto.EXAMPLES
+        import_mosquitto.NAME, import_mosquitto.LINE, import_mosquitto.ABOUT, import_mosquitto.EXAMPLES
     )
-    from_mosquitto.add_arguments(imported)
-    imported.set_defaults(run=from_mosquitto.run)
+    import_mosquitto.add_arguments(imported)
+    imported.set_defaults(run=import_mosquitto.run)
 
     rules = command(acl.NAME, acl.LINE, acl.ABOUT, acl.EXAMPLES)
     acl.add_arguments(rules)
     add_setting_flags(rules)
-    rules.set_defaults(run=lambda args: acl.run(args, loaded_settings(args).settings.auth.rules_file))
+    rules.set_defaults(run=acl.run)
 
     examined = command("doctor", doctor.LINE, doctor.ABOUT, doctor.EXAMPLES)
     doctor.add_arguments(examined)

@@ -11,9 +11,6 @@ import os
 import secrets
 import sys
 
-from rumq.auth import files, hashes
-from rumq.auth.errors import SecretsError
-from rumq.auth.passwords import PASSWORD_BYTES_MAX, parse, user_problem, written
 from rumq.errors import RumqError
 
 NAME, LINE = "passwd", "add, change or delete users of a password file"
@@ -33,11 +30,7 @@ examples:
 
 exit status: 0 done; 2 the arguments or the file were refused; 1 otherwise
 """
-HASHES = {
-    "argon2id": hashes.argon2id,
-    "scram": hashes.scram,
-    "sha512-pbkdf2": hashes.pbkdf2_sha512,
-}
+HASHES = ("argon2id", "scram", "sha512-pbkdf2")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,12 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-D", "--delete", action="store_true", help="delete the user")
     parser.add_argument("-U", "--upgrade", action="store_true", help="hash the plain passwords of a file")
     parser.add_argument(
-        "-H", "--hash", choices=tuple(HASHES), default="argon2id",
+        "-H", "--hash", choices=HASHES, default="argon2id",
         help="argon2id; scram also serves SCRAM-SHA-256; sha512-pbkdf2 is what mosquitto reads [argon2id]",
     )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
+    from rumq.auth.errors import SecretsError
+
     try:
         return change(args)
     except SecretsError as fault:
@@ -71,7 +66,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def change(args: argparse.Namespace) -> int:
-    """Do what is asked; returns the exit status."""
+    """Do what is asked; returns the exit status. raises: SecretsError, OSError"""
+    from rumq.auth import files
+    from rumq.auth.passwords import PASSWORD_BYTES_MAX, parse, user_problem, written
+
     if args.upgrade:
         if args.user or args.create or args.delete:
             return refused("-U takes the file alone")
@@ -99,6 +97,10 @@ def change(args: argparse.Namespace) -> int:
 
 
 def upgrade(path: str, kind: str) -> int:
+    from rumq.auth import files, hashes
+    from rumq.auth.errors import SecretsError
+    from rumq.auth.passwords import user_problem, written
+
     users: dict[str, str] = {}
     for number, line in enumerate(files.read_secrets(path, strict=False).splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
@@ -112,7 +114,10 @@ def upgrade(path: str, kind: str) -> int:
 
 
 def hashed(password: bytes, kind: str) -> str:
-    return HASHES[kind](password, secrets.token_bytes(hashes.SALT_BYTES))
+    from rumq.auth import hashes
+
+    makers = dict(zip(HASHES, (hashes.argon2id, hashes.scram, hashes.pbkdf2_sha512), strict=True))
+    return makers[kind](password, secrets.token_bytes(hashes.SALT_BYTES))
 
 
 def asked_for() -> bytes:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import trio
@@ -31,6 +32,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.descriptors import raise_limit, room_for_connections
+from rumq.net.handed import CLIENT, KNOWN, take_in
 from rumq.net.listener import Listener
 from rumq.net.opening import Openings
 from rumq.net.pump import Pump
@@ -191,18 +193,19 @@ def freeze() -> None:
 def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outbox_bytes_max: int) -> None:
     """Take connections that other shards hand over, with what they have read of them."""
 
-    early: list[tuple[socket.socket, str, bytes, int]] = []  # they wait until their sessions are there
+    early: list[tuple[str, socket.socket, str, bytes, int]] = []  # they wait until their sessions are there
 
-    def take(sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
+    def take(kind: str, sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
         if not driver.is_restored:
             if not early:
                 driver.later(EARLY_SECONDS, take_early)
-            early.append((sock, peer, data, listener))
+            early.append((kind, sock, peer, data, listener))
             return
-        connection = Connection(pump, sock, peer, outbox_bytes_max)
-        connection.link = welcome(driver, connection, entrances[listener])
-        pump.add(connection)
-        pump.feed(connection, data)
+        entrance = entrances[listener]
+        take_in(
+            pump, kind, sock, peer, data, outbox_bytes_max,
+            lambda connection: welcome(driver, connection, entrance),
+        )  # fmt: skip
 
     def take_early() -> None:
         waiting = early[:]
@@ -211,7 +214,8 @@ def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outb
             take(*each)
 
     assert driver.doors is not None
-    driver.doors.takers["client"] = take
+    for kind in (CLIENT, KNOWN):
+        driver.doors.takers[kind] = partial(take, kind)
 
 
 def welcome(driver: Driver, connection: Connection, entrance: Entrance) -> Link:

@@ -10,9 +10,12 @@ from rumq.cli.entrances import key_of
 from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
+from rumq.net.proxy import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError
-from rumq.net.transports import PLAIN, Transports
+from rumq.net.transports import Transports
+from rumq.net.upgrade import WebSocketOptions
+from rumq.settings.keys import as_toml
 
 # TlsOptions' names -> the keys of [listener]
 KEYS = {
@@ -30,12 +33,24 @@ def transports_of(settings: Settings) -> list[Transports]:
 
 
 def one(number: int, listener: Listener, strict: bool) -> Transports:
-    if not listener.tls_certificate:
-        return PLAIN
-    try:
-        return Transports(tls=TlsServer(tls_options(number, listener, strict)))
-    except TlsSettingsError as fault:
-        raise refused(number, listener, fault) from None
+    tls = websocket = proxy = None
+    if listener.tls_certificate:
+        try:
+            tls = TlsServer(tls_options(number, listener, strict))
+        except TlsSettingsError as fault:
+            raise refused(number, listener, fault) from None
+    if listener.protocol == "websocket":
+        websocket = WebSocketOptions(path=listener.websocket_path, origins=listener.websocket_origins)
+    if listener.proxies:
+        try:
+            proxy = ProxyOptions(networks=listener.proxies)
+        except ValueError as fault:
+            raise ConfigError(
+                Fault(
+                    "", f"{key_of(number)}.proxies", as_toml(listener.proxies), f"expected networks: {fault}"
+                )
+            ) from None
+    return Transports(tls, websocket, proxy)
 
 
 def reload(settings: Settings, transports: list[Transports]) -> None:

@@ -30,6 +30,9 @@ class Listener(Struct, frozen=True, kw_only=True):
         1883
     )
     path: Annotated[str, maybe_text("listen on this Unix socket instead of an address and a port")] = ""
+    path_mode: Annotated[
+        Literal["600", "660", "666"], choice("who may use the Unix socket: owner, group too, everybody")
+    ] = "660"
     protocol: Annotated[Literal["mqtt", "websocket"], choice("what is spoken here")] = "mqtt"
     backlog: Annotated[
         int, number("connections the kernel may hold before they are accepted", "connections", 1, 65_535)
@@ -57,7 +60,7 @@ class Listener(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
 
-    websocket_path: Annotated[str, text('the path of the page; "*" is any', 1024)] = "*"
+    websocket_path: Annotated[str, maybe_text("where MQTT is, such as /mqtt; empty: anywhere")] = ""
     websocket_origins: Annotated[
         tuple[str, ...],
         listed(

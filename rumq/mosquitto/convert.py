@@ -157,7 +157,7 @@ def place(part: ListenerPart, made: Tree, *, is_local: bool) -> None:
         if not port.isdigit() or int(port) > 65_535:
             raise part.line.refused("expected a port, 0 to 65535")
         if address.startswith("/"):
-            made["path"] = address
+            made.update(path=address, path_mode="666")
             return
         made["port"] = int(port)
         if address:

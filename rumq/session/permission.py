@@ -7,7 +7,7 @@ Knows no rule: `rumq.auth.permit` decides."""
 
 from __future__ import annotations
 
-import os
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from router import commands as c
@@ -107,7 +107,7 @@ def meet_topic(link: Link, name: bytes, topic: str) -> bool:
         return False
     allowed = topics_of(permit)
     if isinstance(allowed, dict) and len(allowed) >= SMALL_MAX:
-        table = permit.topics = TopicTable(int.from_bytes(os.urandom(8), "little"))
+        table = permit.topics = TopicTable(secrets.randbits(64))
         for key, value in allowed.items():
             table[key] = value
         allowed = table

@@ -43,14 +43,14 @@ class Shards:
 
         class Handing(Echo):
             def receive(self, data: Any, pos: int, end: int) -> int:
-                assert shards.homes.hand_over(connection, shards.stranger, bytes(data[pos:end]))
+                assert shards.homes.hand_over(connection, 0, shards.stranger, bytes(data[pos:end]))
                 shards.doors[0].flush()
                 return end
 
         return Handing(connection)
 
     def taker(self, kind: str) -> Any:
-        def take(sock: socket.socket, peer: str, data: bytes) -> None:
+        def take(sock: socket.socket, peer: str, data: bytes, _: int) -> None:
             take_in(self.second.pump, kind, sock, peer, data, 1 << 20, self.second.welcome)
 
         return take

@@ -1,0 +1,183 @@
+"""mosquitto.conf read and turned into settings, line by line; and ACL files into rules."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rumq.auth.identity import Identity
+from rumq.mosquitto.acl import parse_acl
+from rumq.mosquitto.conf import read_conf
+from rumq.mosquitto.convert import Converted, converted
+from rumq.mosquitto.errors import MosquittoFileError
+from rumq.settings.load import load_settings
+
+
+def convert(tmp_path: Path, text: str) -> Converted:
+    path = tmp_path / "mosquitto.conf"
+    path.write_text(text)
+    found = converted(read_conf(str(path)))
+    load_settings(tree=(str(path), found.tree))  # whatever comes out must be good settings
+    return found
+
+
+LISTENERS = [
+    ("", [{"host": "localhost"}]),
+    ("port 1884", [{"host": "*", "port": 1884, "anonymous": "no"}]),
+    ("bind_address 127.0.0.1\nport 5", [{"host": "127.0.0.1", "port": 5}]),
+    ("listener 1\nlistener 2 10.0.0.1", [{"port": 1, "host": "*"}, {"port": 2, "host": "10.0.0.1"}]),
+    ("port 7\nlistener 8", [{"port": 7}, {"port": 8}]),
+    ("listener 0 /run/m.sock", [{"path": "/run/m.sock"}]),
+    ("listener 1\nsocket_domain ipv4", [{"host": "0.0.0.0"}]),
+    ("listener 1\nallow_anonymous true", [{"anonymous": "yes"}]),
+    ("allow_anonymous true\nlistener 1\nlistener 2", [{"anonymous": "yes"}, {"anonymous": "yes"}]),
+    (
+        "per_listener_settings true\nlistener 1\nallow_anonymous true\nlistener 2\npassword_file p",
+        [{"anonymous": "yes"}, {"anonymous": "no", "password_file": "p"}],
+    ),
+    ("listener 1\nprotocol websockets", [{"protocol": "websocket"}]),
+    ("listener 1\nmax_connections -1", [{}]),
+    ("listener 1\nmax_connections 10\nmax_qos 1", [{"connections_max": 10, "maximum_qos": 1}]),
+    (
+        "listener 1\ncafile a\ncertfile b\nkeyfile c\nrequire_certificate true\nuse_identity_as_username true",
+        [
+            {
+                "tls_authority": "a", "tls_certificate": "b", "tls_key": "c", "tls_client_certificate": "required",
+                "certificate_as_user": "common name",
+            }
+        ],
+    ),
+    ("listener 1\nuse_subject_as_username true", [{"certificate_as_user": "subject"}]),
+    ("listener 1\nuse_username_as_clientid true", [{"user_as_client_id": True}]),
+    ("listener 1\npsk_hint x", []),
+    ("auto_id_prefix a-\nlistener 1", [{"assigned_prefix": "a-"}]),
+    ("allow_zero_length_clientid false\nlistener 1", [{"empty_client_id": False}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "wanted"), LISTENERS)
+def test_listeners(tmp_path: Path, text: str, wanted: list[dict[str, Any]]) -> None:
+    if wanted:
+        made = convert(tmp_path, text).tree["listener"]
+    else:
+        (tmp_path / "m").write_text(text)
+        made = converted(read_conf(str(tmp_path / "m"))).tree["listener"]
+    assert len(made) == len(wanted)
+    for one, some in zip(made, wanted, strict=True):
+        assert some.items() <= one.items()
+
+
+@pytest.mark.parametrize(
+    ("line", "section", "key", "value"),
+    [
+        ("password_file /p", "auth", "password_file", "/p"),
+        ("acl_file /a", "auth", "rules_file", "/a"),
+        ("max_packet_size 1000", "mqtt", "packet_bytes_max", 1000),
+        ("max_keepalive 60", "mqtt", "keep_alive_seconds_max", 60),
+        ("max_inflight_messages 5", "mqtt", "inflight_max", 5),
+        ("max_inflight_messages 0", "mqtt", "receive_maximum", 65535),
+        ("retain_available false", "mqtt", "retain_available", False),
+        ("persistent_client_expiration 2d", "mqtt", "session_expiry_seconds_max", 172_800),
+    ],
+)
+def test_options(tmp_path: Path, line: str, section: str, key: str, value: object) -> None:
+    assert convert(tmp_path, line).tree[section][key] == value
+
+
+def test_nothing_is_kept_without_persistence(tmp_path: Path) -> None:
+    found = convert(tmp_path, "persistence_location /var/lib/mosquitto/\n")
+    assert found.temporary
+    assert found.tree["log"]["durability"] == "process"
+    found = convert(tmp_path, "persistence true\npersistence_location /var/lib/mosquitto/\n")
+    assert not found.temporary
+    assert found.tree["data"]["dir"] == "/var/lib/mosquitto/rumq-data"
+    assert "durability" not in found.tree["log"]
+
+
+@pytest.mark.parametrize("line", ["mount_point a/", "plugin x.so", "upgrade_outgoing_qos true", "made_up 1"])
+def test_what_cannot_be_carried_over_is_named(tmp_path: Path, line: str) -> None:
+    found = convert(tmp_path, f"listener 1\n{line}\n")
+    assert [(each.key, each.number) for each, _ in found.left_out] == [(line.split()[0], 2)]
+
+
+def test_bridges_are_left_out_line_by_line(tmp_path: Path) -> None:
+    found = convert(tmp_path, "listener 1\nconnection b\naddress 10.0.0.1\ntopic # out\ncleansession true\n")
+    assert [each.key for each, _ in found.left_out] == ["connection", "address", "topic", "cleansession"]
+
+
+def test_a_plugin_that_is_missing_lets_nobody_in(tmp_path: Path) -> None:
+    assert convert(tmp_path, "plugin x.so\n").tree["listener"][0]["anonymous"] == "no"
+
+
+@pytest.mark.parametrize(
+    "line", ["listener x", "max_qos 3", "allow_anonymous maybe", "protocol http", "max_keepalive x"]
+)
+def test_a_line_that_mosquitto_would_refuse_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
+    with pytest.raises(MosquittoFileError, match=r"mosquitto\.conf, line 2"):
+        convert(tmp_path, f"listener 1\n{line}\n")
+
+
+def test_included_files_stand_in_their_place(tmp_path: Path) -> None:
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "b.conf").write_text("listener 2\n")
+    (tmp_path / "conf.d" / "a.conf").write_text("listener 1\n")
+    (tmp_path / "conf.d" / "c.txt").write_text("nonsense\n")
+    made = convert(tmp_path, f"include_dir {tmp_path}/conf.d\n").tree["listener"]
+    assert [one["port"] for one in made] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "name", ["/usr/share/doc/mosquitto/examples/mosquitto.conf", "/etc/mosquitto/mosquitto.conf"]
+)
+def test_debian_s_examples(name: str) -> None:
+    if not Path(name).exists():
+        pytest.skip("Debian's package mosquitto is not here")
+    found = converted(read_conf(name))
+    load_settings(tree=(name, found.tree))
+    assert not found.left_out
+
+
+ACL = """
+# anonymous clients
+topic read public/#
+topic deny public/secret
+
+user roger
+topic foo/bar
+topic write only/write
+topic deny foo/bar/no
+
+pattern read device/%c/#
+pattern write user/%u/state
+"""
+
+
+@pytest.mark.parametrize(
+    ("user", "action", "topic", "allowed"),
+    [
+        (None, "subscribe", "public/x", True),
+        (None, "subscribe", "public/secret", False),
+        (None, "publish", "public/x", False),
+        ("roger", "subscribe", "public/x", False),
+        ("roger", "publish", "foo/bar", True),
+        ("roger", "subscribe", "foo/bar", True),
+        ("roger", "retain", "foo/bar", True),
+        ("roger", "will", "foo/bar", True),
+        ("roger", "subscribe", "only/write", False),
+        ("roger", "publish", "only/write", True),
+        ("roger", "subscribe", "device/c/1", True),
+        ("roger", "subscribe", "device/d/1", False),
+        ("roger", "publish", "user/roger/state", True),
+        (None, "publish", "user//state", False),
+        ("ro*", "publish", "foo/bar", False),
+    ],
+)
+def test_acl_files(user: str | None, action: str, topic: str, allowed: bool) -> None:
+    permit = parse_acl(ACL, "acl").permit(Identity(user), "c")
+    assert permit.may(action, topic) is allowed  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("line", ["tpic a", "topic", "user", "topic a#"])
+def test_an_acl_file_that_cannot_be_taken_says_where(line: str) -> None:
+    with pytest.raises(Exception, match="acl"):
+        parse_acl(line, "acl")
