@@ -45,7 +45,12 @@ class Delivery:
                 done = [(index, first, stop) for index, first, stop in member.before if first < stop]
                 share.recent.extend(done)
                 self.effects.append(ShareDone(share.key, done))
-        self._given = {member: None for member in self._given if member.next_step()}
+        given, self._given = self._given, {}
+        for member in given:
+            if member.next_step():
+                self._given[member] = None
+            elif member.reader.share is not None:
+                member.reader.share.left.pop(member.reader, None)
 
     @property
     def unsettled(self) -> bool:
@@ -218,7 +223,11 @@ class Delivery:
             # A part may span rows of other topics: the member's table leaves them out.
             numbers, places = feed.routes.routes_of(chunk.rows, part_first, part_stop)
             wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
-            table = None if whole else array("I", [1 if number else 0 for number in wanted])
+            table = None
+            if whole:
+                places = None  # every row is wanted, in the member's one form
+            else:
+                table = array("I", [1 if number else 0 for number in wanted])
             reader = member.reader
             self.effects.append(
                 Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, table, places)

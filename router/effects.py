@@ -81,6 +81,14 @@ class ShareWeight:
 
 
 @dataclass(slots=True, eq=False)
+class ShareBegun:
+    """A share whose home is here begins, for members in another shard. cursors: where, in each partition"""
+
+    key: str
+    cursors: list[int]
+
+
+@dataclass(slots=True, eq=False)
 class ShareBack:
     """Give ranges back to a share's home: no member here can take any for now."""
 
@@ -118,9 +126,12 @@ class Gone:
 
 @dataclass(slots=True, eq=False)
 class More:
-    """A reader has had its piece and is still behind: answer with `Ready` once the piece has left."""
+    """A reader has had its piece and is still behind: answer with `Ready` once the piece has left.
+
+    if_taken: only if what it was given in this step is taken"""
 
     reader: Reader
+    if_taken: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -141,5 +152,5 @@ class Placed:
 
 Effect = (
     Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | Gone | More | Merged | Placed | ShareWeight
-    | ShareBack | ShareReady | ShareDone
+    | ShareBegun | ShareBack | ShareReady | ShareDone
 )  # fmt: skip

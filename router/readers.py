@@ -113,7 +113,7 @@ class Reader:
     """
 
     __slots__ = (
-        "cursors", "gone", "group", "key", "number", "share", "sink", "start", "unsure", "waiting",
+        "cursors", "gone", "group", "key", "number", "refused", "share", "sink", "start", "unsure", "waiting",
     )  # fmt: skip
 
     def __init__(self, number: int, group: Group, cursors: list[int], key: str) -> None:
@@ -126,6 +126,7 @@ class Reader:
         self.start: tuple[str, int] | None = None
         self.unsure: list[int] | None = None
         self.waiting = 0  # bit p: a cold read of partition p is under way
+        self.refused = 0  # bit p: its sink has refused something of partition p, of which `Blocked` tells
         self.gone: dict[int, int] = {}  # partition -> records that retention took before they were read
 
     def is_live(self, partition: int) -> bool:

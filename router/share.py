@@ -69,6 +69,7 @@ class Share:
         "is_here",
         "is_parked",
         "key",
+        "left",
         "members",
         "reader",
         "recent",
@@ -85,6 +86,7 @@ class Share:
         self.topic_filter = topic_filter
         self.reader = reader
         self.members: dict[Subscriber, Member] = {}
+        self.left: dict[Reader, Member] = {}  # members no more, of whom something may still come back
         self.returned: deque[Range] = deque()
         self.turn = 0
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from router.delivery import Delivery
-from router.effects import ShareBack, ShareWeight
+from router.effects import ShareBack, ShareBegun, ShareWeight
 from router.feed import Feed
 from router.grouping import Grouping
 from router.readers import Reader, Wants
-from router.share import Member, Range, Share
+from router.share import Member, Range, Share, without
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
@@ -64,6 +64,8 @@ class Sharing:
     def leave(self, subscriber: Subscriber, share: Share, unacknowledged: list[tuple[int, int, int]]) -> None:
         """unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
         member = share.members.pop(subscriber)
+        if member.given or member.before:
+            share.left[member.reader] = member
         for number, index, lsn in unacknowledged:
             if number == member.reader.number:
                 share.returned.append((index, lsn, lsn + 1))
@@ -88,10 +90,15 @@ class Sharing:
         """A member took nothing from `lsn` on."""
         share = reader.share
         assert share is not None
-        member = next((m for m in share.members.values() if m.reader is reader), None)
-        if member is not None:
-            share.give_back(member, index, lsn)
+        member = next((m for m in share.members.values() if m.reader is reader), share.left.get(reader))
+        if member is None:
+            return
+        share.give_back(member, index, lsn)
+        if self.shares.get(share.key) is share:
             self._delivery.run_share(share)
+        elif not share.is_here and share.returned:  # it ended meanwhile
+            self._delivery.effects.append(ShareBack(share.key, list(share.returned)))
+            share.returned.clear()
 
     # As a share's home: other shards are members
 
@@ -99,7 +106,9 @@ class Sharing:
         """Another shard has so many members of a share whose home is here."""
         share = self.shares.get(key)
         if weight:
-            share = self._there(key, topic_filter)
+            if share is None:
+                share = self._there(key, topic_filter)
+                self._delivery.effects.append(ShareBegun(key, [feed.live_mark for feed in self._feeds]))
             everything = Subscription(topic_filter, qos=2)
             member = share.join(shard, everything, 0, len(self._feeds))
             member.weight = weight
@@ -156,10 +165,11 @@ class Sharing:
         if share is None:
             return
         member = share.members.get(shard)
-        if member is not None:
-            member.parked = True
-            member.finish(ranges)
-        share.returned.extend(ranges)
+        if member is None:
+            return  # what it had was returned when it left
+        member.parked = True
+        share.returned.extend(without(ranges, without(ranges, member.outstanding)))
+        member.finish(ranges)
         self._delivery.run_share(share)
 
     def member_of(self, shard: Subscriber, key: str) -> Member | None:

@@ -266,7 +266,7 @@ class Subscribing:
                 if reader in busy or main in busy:
                     # What it cannot take comes back to this reader: it must still be there.
                     if reader.caught_up():
-                        self.delivery.effects.append(More(reader))
+                        self.delivery.effects.append(More(reader, if_taken=True))
                 elif reader.caught_up():
                     (subscription,) = reader.group.subscriptions
                     del subscriber.late[asked]
@@ -280,6 +280,7 @@ class Subscribing:
     def blocked(self, reader: Reader, index: int, lsn: int) -> None:
         """A reader took nothing from `lsn` on."""
         share = reader.share
+        reader.refused &= ~(1 << index)
         if share is None:
             live = reader.group.live[index]
             if reader in live:

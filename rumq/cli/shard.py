@@ -41,11 +41,12 @@ from rumq.session.entrance import Entrance
 from rumq.session.link import Link
 from rumq.shards.asking import answer
 from rumq.shards.counter import serve
-from rumq.shards.doors import Door
+from rumq.shards.doors import Door, Doors
 from rumq.shards.driver import Driver
+from rumq.shards.joining import Joining
 from rumq.shards.loop import Loop
 from rumq.shards.remote import RemotePartition
-from rumq.shards.restoring import adapt_to_log, read_journal, restore, take_tags
+from rumq.shards.restoring import adapt_to_log, read_journal, restore
 from rumq.shards.scrubbing import Scrubbing
 from rumq.shards.telling import tell
 from rumq.shards.worker import Worker
@@ -88,7 +89,8 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         pending_bytes_max=settings.log.pending_bytes_max,
         backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=settings.log.free_bytes_min,
         retain_for_sessions_bytes_max=settings.log.retain_for_sessions_bytes_max,
-        index=place.index, count=place.count, doors=place.doors,
+        index=place.index, count=place.count,
+        doors=partial(Doors, place.doors, place.index) if place.doors is not None else None,
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump = pump
@@ -164,21 +166,9 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
 
 async def join(driver: Driver, images: Any, begin: Any) -> None:
     """Meet the other shards, take up what an earlier run left here and in their logs, and begin."""
-    while not driver.peers.all_known:
+    joining = Joining(driver, images)
+    while not joining.is_over():
         await trio.sleep(0.001)
-    adapt_to_log(driver, images)
-    if images.sessions:
-        left = set(driver.peers.others)
-
-        def found(index: int, tags: list[tuple[str, int]]) -> None:
-            take_tags(images, tags)
-            left.discard(index)
-
-        driver.peers.find_tags(images.tags_from, found)
-        while left:
-            await trio.sleep(0.001)
-    restore(driver, images)
-    driver.peers.begin()
     freeze()
     begin()
 

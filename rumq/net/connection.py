@@ -21,8 +21,8 @@ class Connection:
     certificate: Any = None  # what a client has shown: rumq.net.certificate.PeerCertificate
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "held", "link", "outbox_bytes_max",
-        "peer", "pump", "queue", "reading", "refused", "room", "sock", "tail",
+        "blocked", "bytes_in", "bytes_out", "closing", "deaf", "dirty", "ended", "fd", "held", "link",
+        "outbox_bytes_max", "peer", "pump", "queue", "reading", "refused", "room", "sock", "tail",
     )  # fmt: skip
 
     def __init__(self, pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
@@ -36,6 +36,7 @@ class Connection:
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
         self.blocked = False  # the socket is full; an edge of writability will come
+        self.deaf = ""  # why nothing can be sent any more; what it said before is still to be read
         self.refused = False  # somebody found no room and waits for it
         self.dirty = False
         self.ended = False  # nothing more is coming but what its socket holds
@@ -103,17 +104,18 @@ class Connection:
             except BlockingIOError:
                 sent = 0
             except OSError as fault:
-                self.pump.lost(self, fault.strerror or "connection lost")
-                return
-            self.bytes_out += sent
-            if sent == waiting:
-                queue.clear()
-                self.room = self.outbox_bytes_max
-                if self.refused:
-                    self.pump.drained(self)
-            else:
-                self.blocked = True
-                self._keep_unsent(sent)
+                self.pump.deafened(self, fault.strerror or "connection lost")
+                sent = -1
+            if sent >= 0:
+                self.bytes_out += sent
+                if sent == waiting:
+                    queue.clear()
+                    self.room = self.outbox_bytes_max
+                    if self.refused:
+                        self.pump.drained(self)
+                else:
+                    self.blocked = True
+                    self._keep_unsent(sent)
         if self.closing:
             self.pump.drop(self)
 

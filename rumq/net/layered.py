@@ -109,8 +109,7 @@ class Layered(Connection):
             try:
                 self._put_out()
             except OSError as fault:
-                self.pump.lost(self, fault.strerror or "connection lost")
-                return
+                self.pump.deafened(self, fault.strerror or "connection lost")
         if self.closing:
             self.pump.drop(self)
         elif self.room > 0 and isinstance(self.link, Outside):

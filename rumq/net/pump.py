@@ -38,7 +38,14 @@ class Turns(Protocol):
 class Pump:
     """One epoll set and everything in it."""
 
-    def __init__(self, turns: Turns, *, coalesce_seconds: float = 0.0, read_bytes: int = READ_BYTES) -> None:
+    def __init__(
+        self,
+        turns: Turns,
+        *,
+        coalesce_seconds: float = 0.0,
+        read_bytes: int = READ_BYTES,
+        epoll: Callable[[], select.epoll] = select.epoll,
+    ) -> None:
         """coalesce_seconds: how long to gather when many clients send a little each; 0 never
         read_bytes: how much of one connection at most in one turn"""
         self._turns = turns
@@ -46,7 +53,7 @@ class Pump:
         self._last_fds: list[int] = []
         self._crowd = False
         self._last_turn = 0.0
-        self._epoll = select.epoll()
+        self._epoll = epoll()
         self.connections: dict[int, Connection] = {}
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # had more to read than their piece
@@ -130,6 +137,14 @@ class Pump:
         """The network ended a connection."""
         connection.link.lost(why)
         self.drop(connection)
+
+    def deafened(self, connection: Connection, why: str) -> None:
+        """Nothing can be sent to it any more. What it said before that, a DISCONNECT perhaps, is taken first."""
+        connection.deaf = why
+        connection.queue.clear()
+        connection.room = connection.outbox_bytes_max
+        connection.blocked = connection.ended = connection.reading = True
+        self._again[connection] = None
 
     def drained(self, connection: Connection) -> None:
         connection.refused = False
@@ -215,6 +230,8 @@ class Pump:
         try:
             n = connection.sock.recv_into(self._view[at:] if at else self._buffer)
         except BlockingIOError:
+            if connection.deaf:
+                self.lost(connection, connection.deaf)
             return
         except OSError as fault:
             self.lost(connection, fault.strerror or "connection lost")

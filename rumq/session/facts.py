@@ -131,6 +131,13 @@ class Window(Fact, frozen=True, tag="window"):
     codes: bytes
 
 
+class Shared(Fact, frozen=True, tag="shared"):
+    """A shared subscription begins, with members in other shards so far. cursors: the next lsn of each partition"""
+
+    asked: str
+    cursors: list[int]
+
+
 class ShareTide(msgspec.Struct, frozen=True, array_like=True):
     """Where a shared subscription stands. returned: (partition, first lsn, next lsn) to be handed out again."""
 
@@ -178,7 +185,7 @@ class SnapshotEnded(Fact, frozen=True, tag="snapshot"):
 
 AnyFact = (
     Layout | Opened | Will | Left | Ended | Subscribed | Unsubscribed | Placed | Merged | Sent | Acknowledged | Open
-    | Window | Tide | Retained | SnapshotBegun | SnapshotEnded
+    | Window | Shared | Tide | Retained | SnapshotBegun | SnapshotEnded
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

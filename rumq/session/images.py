@@ -71,7 +71,8 @@ class Images:
         self._snapshot: dict[str, f.Retained] = {}
         self._apply: dict[type, Callable[[Any], None]] = {
             f.Layout: self._layout, f.Opened: self._opened, f.Ended: self._ended, f.Tide: self._tide,
-            f.Retained: self._retained, f.SnapshotBegun: self._begun, f.SnapshotEnded: self._snapshot_ended,
+            f.Shared: self._shared, f.Retained: self._retained, f.SnapshotBegun: self._begun,
+            f.SnapshotEnded: self._snapshot_ended,
         }  # fmt: skip
         self._of_session: dict[type, Callable[[SessionImage, Any], None]] = {
             f.Will: will, f.Left: left, f.Subscribed: self._subscribed, f.Unsubscribed: unsubscribed,
@@ -141,6 +142,9 @@ class Images:
                         image.cursors[number] = list(behind.get(number, marks))
         for asked, tide in fact.shares.items():
             self.shares[asked] = ShareImage(list(tide.cursors), list(tide.returned))
+
+    def _shared(self, fact: f.Shared) -> None:
+        self.shares[fact.asked] = ShareImage(list(fact.cursors))
 
     def _retained(self, fact: f.Retained) -> None:
         self._snapshot[fact.topic] = fact

@@ -90,6 +90,10 @@ class Journal:
         if session.durable:
             self.facts.append(f.Placed(session.number, reader, list(cursors)))
 
+    def shared(self, asked: str, cursors: list[int]) -> None:
+        """A shared subscription begins for another shard."""
+        self.facts.append(f.Shared(asked, list(cursors)))
+
     # Messages
 
     def sent(self, session: Session, code: int, first: int, states: bytes, lsns: bytes) -> None:

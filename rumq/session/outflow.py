@@ -78,10 +78,13 @@ class Outflow:
 
     def offer(self, effect: Deliver, reader: Reader, blob: fanout.Blob) -> None:
         """Take as much of a blob as fits, from row `effect.first` up to `effect.stop`."""
-        if not self.is_open:
-            return
         partition = effect.partition
         base = blob.base_lsn
+        if not self.is_open:  # its client went in this very step: the session still wants it
+            self._commands.append(Blocked(reader, partition, base + effect.first))
+            return
+        if reader.refused >> partition & 1 and reader.share is None:
+            return  # what came before it in this step was not taken: it comes again, behind that
         if self.waits or self.retained or self.outbox.room <= 0:
             if not self.waits:
                 self.outbox.refused = True
@@ -105,7 +108,12 @@ class Outflow:
             return
         taken = self.number(blob, first, count, reader.number << 6 | partition)
         if taken < count:
-            self._commands.append(Blocked(reader, partition, blob.lsn(taken)))
+            self._refuse(reader, partition, blob.lsn(taken))
+
+    def _refuse(self, reader: Reader, partition: int, lsn: int) -> None:
+        """Have everything from `lsn` on come again; nothing behind it, of QoS 0, may pass meanwhile."""
+        reader.refused |= 1 << partition
+        self._commands.append(Blocked(reader, partition, lsn))
 
     def _offer_again(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> None:
         """Take messages that the client may have had before a crash: QoS 0 at most once, all others with DUP."""
@@ -119,7 +127,7 @@ class Outflow:
                     self.delivered += 1
                 first += 1
             elif self.waits or self.number(blob, first, first + 1, code, unsure) == first:
-                self._commands.append(Blocked(reader, partition, lsn))
+                self._refuse(reader, partition, lsn)
                 return
             else:
                 first += 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from router import commands as c
-from router.effects import Deliver, DeliverRetained
+from router.effects import Deliver, DeliverRetained, More
 from router.readers import Reader
 from rumq.mqtt.kernels import fanout
 from rumq.session.outflow import Outflow
@@ -27,12 +27,15 @@ class Delivering:
         self._ledger = driver.ledger
         self._blobs = Blobs(driver.shard.feeds)
 
-    def more(self, reader: Reader) -> None:
+    def more(self, effect: More) -> None:
         """Go on with a reader that is behind as soon as its piece has left, others in between."""
+        reader = effect.reader
         share = reader.share
         readers = [reader] if share is None else [member.reader for member in share.members.values()]
         for each in readers:
             flow = each.sink
+            if effect.if_taken and flow is not None and flow.starved:  # type: ignore[attr-defined]
+                continue  # it goes on by itself once the client has acknowledged something
             if flow is not None and flow.is_open:  # type: ignore[attr-defined]
                 if flow.outbox.waits():  # type: ignore[attr-defined]
                     flow.outbox.refused = True  # type: ignore[attr-defined]
@@ -72,6 +75,13 @@ class Delivering:
             flow = reader.sink
             if flow is not None:
                 flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+            else:
+                self._gone(effect, reader)
+
+    def _gone(self, effect: Deliver, reader: Reader) -> None:
+        """The client went in the step that has something for it: its session, or another member, still wants it."""
+        lsn = effect.chunk.base_lsn + effect.first
+        self._commands.append(c.Blocked(reader, effect.partition, lsn))
 
     def _publisher(self, session: Session | None, index: int) -> int:
         """The number of a client as a publisher in a partition's rows; 0: it has published nothing there."""
@@ -85,6 +95,7 @@ class Delivering:
         """One client's own bytes: an alias, once told, must have arrived, so no more is built than it takes."""
         flow = reader.sink
         if not isinstance(flow, Outflow) or not flow.is_open:
+            self._gone(effect, reader)
             return
         if flow.aliases is None:
             flow.aliases = {}
@@ -94,12 +105,15 @@ class Delivering:
             forms = [forms[effect.form]]
         key = effect.group.wants.shape[1]  # type: ignore[index]
         publisher = self._publisher(self._sessions.get(key), effect.partition)
+        if reader.refused >> effect.partition & 1 and reader.share is None:
+            return  # as in `Outflow.offer`
         while first < effect.stop:
             credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
             if credit == 0:
                 flow.starved = True
             if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0:
                 flow.outbox.refused = not flow.waits
+                reader.refused |= 1 << effect.partition
                 self._commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
                 return
             blob, after = fanout.build(

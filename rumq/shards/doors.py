@@ -54,14 +54,13 @@ class Handed(msgspec.Struct, frozen=True, array_like=True):
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Handed])
 Taken = Callable[[socket.socket, str, bytes, int], None]
+Later = Callable[[float, Callable[[], None]], None]
 
 
 class Doors:
     """One shard's door, and the way to the others'."""
 
-    def __init__(
-        self, doors: list[Door], index: int, later: Callable[[float, Callable[[], None]], None]
-    ) -> None:
+    def __init__(self, doors: list[Door], index: int, later: Later) -> None:
         self._doors, self._index, self._later = doors, index, later
         self._waiting: list[list[tuple[Handed, int | None]]] = [[] for _ in doors]
         self._begun: dict[tuple[int, int], tuple[socket.socket, str, bytearray, int, int]] = {}
@@ -72,6 +71,13 @@ class Doors:
     @property
     def fd(self) -> int:
         return self._doors[self._index].inside.fileno()
+
+    @staticmethod
+    def pair() -> tuple[socket.socket, socket.socket]:
+        """Both ends of a stream, one of them to be given to another shard."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours.setblocking(False)
+        return ours, theirs
 
     # Giving
 

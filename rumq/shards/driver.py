@@ -43,7 +43,7 @@ from rumq.session.watch import Watch
 from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
 from rumq.shards.delivering import Delivering
-from rumq.shards.doors import Door, Doors
+from rumq.shards.doors import Doors, Later
 from rumq.shards.finding import Finding
 from rumq.shards.handing import Handing
 from rumq.shards.homes import Homes
@@ -78,15 +78,17 @@ class Driver:
         retain_for_sessions_bytes_max: int = 0,
         index: int = 0,
         count: int = 1,
-        doors: list[Door] | None = None,
+        doors: Callable[[Later], Doors] | None = None,
         clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
+        worker: Callable[[str], Worker] = Worker,
+        random: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """index, count: of the shards, which one this is; doors: the way to the others
+        """index, count: of the shards, which one this is; doors: makes the way to the others
 
-        clock: (µs since 1970, monotonic seconds)"""
+        clock: (µs since 1970, monotonic seconds); worker: makes what waits for disks"""
         self.store = store
         self.index = index
-        self.incarnation = int.from_bytes(os.urandom(7), "little") | 1
+        self.incarnation = int.from_bytes(random(7), "little") | 1
         self.is_restored = False
         self.limits = limits
         self._clock = clock
@@ -107,8 +109,8 @@ class Driver:
         self.numbering = Topics(store, event)
         self.topics = self.numbering.known
         self.refusing = Refusing([*store.partitions, store.internal], self.batches, event, free_bytes_min)
-        self.writer = Worker("rumq-write")
-        self.reader = Worker("rumq-read")
+        self.writer = worker("rumq-write")
+        self.reader = worker("rumq-read")
         self.retention_clock = RetentionClock(store, self.writer, event, self.now_us, self.monotonic)
         self.writing = Writing(
             [p.outgoing if p.is_mirrored else p for p in [*store.partitions, store.internal]], len(store.partitions),
@@ -120,7 +122,7 @@ class Driver:
         self.repeat = Repeat(self)
         self.finding = Finding(store, self.shard.retained, self.reader, self.commands, event)
         self.delivering = Delivering(self)
-        self.doors = Doors(doors, index, self.later) if doors is not None else None
+        self.doors = doors(self.later) if doors is not None else None
         self.homes = Homes(self.doors, index, count)
         self.peers = Peers(self, self.doors, count)
         self.shares = Shares(self)
@@ -407,7 +409,7 @@ class Driver:
         elif kind is DeliverRetained:
             self.delivering.deliver_retained(effect)
         elif kind is More:
-            self.delivering.more(effect.reader)
+            self.delivering.more(effect)
         elif kind is ReadCold:
             self._read_cold(effect)
         elif kind is FindStart:

@@ -44,6 +44,8 @@ class Peer:
         self._sharer = Subscriber(f"shard {index} shares", None, is_shard=True)
         self.has_begun = False  # it knows what members of its shares are here
         self.was_begun = False  # it has said, at least once, what members of our shares it has
+        self._early: list[Callable[[], Any]] = []  # what it said of shares before they were restored here
+        self._early_wants: list[m.Want] = []
         self._incoming: dict[int, Incoming] = {}
         self._told: dict[int, tuple[int, int, int]] = {}
         self._told_needs: dict[int, int] = {}
@@ -85,6 +87,8 @@ class Peer:
             self._driver.commands.append(c.End(self._subscriber, []))
             self._subscriber = None
         self.has_begun = False
+        self._early.clear()
+        self._early_wants.clear()
         self._driver.commands.append(c.ShareAway(self._sharer))
         self._driver.shard.sharing.home_lost(lambda key: self._driver.home(key) == self.index)
         self._incoming.clear()
@@ -123,7 +127,9 @@ class Peer:
         driver.peers.known(self)
 
     def begin(self) -> None:
-        """Have it send what is wanted here, from where we stand."""
+        """Our sessions and shares are there: have it send what is wanted here, from where we stand."""
+        early, self._early = self._early, []
+        self._driver.commands += [make() for make in early]
         if self.link is not None:
             feeds = self._driver.shard.feeds
             cursors = {p.index: feeds[p.index].live_mark for p in self.partitions}
@@ -140,16 +146,16 @@ class Peer:
         sink = Forwarding(self.link, driver.shard.feeds, driver.commands)
         driver.commands.append(c.Attach(self._subscriber, sink))
         driver.commands.append(c.Interest(self._subscriber, message.filters, own, message.cursors))
+        early, self._early_wants = self._early_wants, []
+        for want in early:
+            self._want(want, _)
         self.was_begun = True
-        driver.commands.append(
-            c.ShareMembers(
-                self._sharer,
-                ShareSink(self.link),
-                message.shares,
-                message.handed,
-                driver.peers.all_were_begun,
+        sink_of_shares = ShareSink(self.link)
+        self._of_shares(
+            lambda: c.ShareMembers(
+                self._sharer, sink_of_shares, message.shares, message.handed, driver.peers.all_were_begun
             )
-        )
+        )  # fmt: skip
         for index, (full, why) in driver.refusing.reasons().items():
             self.link.say(m.Refusing(index, full, why))
 
@@ -214,9 +220,11 @@ class Peer:
     def _want(self, message: m.Want, _: memoryview) -> None:
         driver = self._driver
         self._wants_marks |= message.marks
-        if self._subscriber is not None and self.link is not None:
-            driver.commands.append(c.Interest(self._subscriber, message.filters, []))
-            driver.after_step(self._confirm(self.link, message.request))
+        if self._subscriber is None or self.link is None:
+            self._early_wants.append(message)  # asked again before `Begin`, of a run before
+            return
+        driver.commands.append(c.Interest(self._subscriber, message.filters, []))
+        driver.after_step(self._confirm(self.link, message.request))
 
     def _confirm(self, link: BusLink, request: int) -> Callable[[], None]:
         def confirm() -> None:
@@ -239,6 +247,13 @@ class Peer:
 
     # Shares
 
+    def _of_shares(self, make: Callable[[], Any]) -> None:
+        """A command about shares whose home is here: it waits until they have been restored."""
+        if self._driver.is_restored:
+            self._driver.commands.append(make())
+        else:
+            self._early.append(make)
+
     def _share_join(self, message: m.ShareJoin, _: memoryview) -> None:
         """Another shard's client joins a share whose home is here."""
         driver, link = self._driver, self.link
@@ -251,23 +266,25 @@ class Peer:
             driver.commands.append(
                 c.ShareNews(self._sharer, "weight", message.key, message.topic_filter, weight, [])
             )
-            driver.after_step(lambda: link.say(m.Wanted(message.request)))
+            # Its client may rely on the share from SUBACK on, whether or not this shard dies.
+            wanted = partial(link.say, m.Wanted(message.request))
+            driver.after_step(lambda: driver.shares.when_written(wanted))
 
         if driver.peers.confirm([message.topic_filter], begin):
             begin()
 
     def _share_weight(self, message: m.ShareWeight, _: memoryview) -> None:
         news = c.ShareNews(self._sharer, "weight", message.key, message.topic_filter, message.weight, [])
-        self._driver.commands.append(news)
+        self._of_shares(lambda: news)
 
     def _share_back(self, message: m.ShareBack, _: memoryview) -> None:
-        self._driver.commands.append(c.ShareNews(self._sharer, "back", message.key, "", 0, message.ranges))
+        self._of_shares(lambda: c.ShareNews(self._sharer, "back", message.key, "", 0, message.ranges))
 
     def _share_ready(self, message: m.ShareReady, _: memoryview) -> None:
-        self._driver.commands.append(c.ShareNews(self._sharer, "ready", message.key, "", 0, []))
+        self._of_shares(lambda: c.ShareNews(self._sharer, "ready", message.key, "", 0, []))
 
     def _share_done(self, message: m.ShareDone, _: memoryview) -> None:
-        self._driver.commands.append(c.ShareNews(self._sharer, "done", message.key, "", 0, message.ranges))
+        self._of_shares(lambda: c.ShareNews(self._sharer, "done", message.key, "", 0, message.ranges))
 
     def _share_parts(self, message: m.ShareParts, _: memoryview) -> None:
         self._driver.commands.append(c.SharePart(message.key, message.ranges))

@@ -52,8 +52,7 @@ class Peers:
 
     def _dial(self, index: int) -> None:
         assert self._doors is not None
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        ours.setblocking(False)
+        ours, theirs = self._doors.pair()
         self._doors.give(index, "bus", theirs.detach(), str(self._driver.index))
         self._attach(index, ours)
 

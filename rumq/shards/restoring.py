@@ -138,6 +138,11 @@ def restore_retained(driver: Driver, images: Images) -> None:
         for chunk in driver.store.chunks_with(partition, CHUNK_RETAIN, from_lsn):
             if hasattr(chunk, "rows"):
                 view.take(partition.index, chunk, partition.topic_names)
+        # What other shards have published since this one is there was seen already, and overwritten just now.
+        feed = driver.shard.feeds[partition.index]
+        for chunk in feed.pending:
+            if chunk.flags & CHUNK_RETAIN and chunk.next_lsn <= feed.live_mark:
+                view.take(partition.index, chunk, partition.topic_names)
     driver.keeping.retained_known(images.retained_from, as_snapshot=view.changes == changes)
 
 

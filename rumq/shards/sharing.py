@@ -5,9 +5,10 @@ The rules are the router's (`router.sharing`); this carries them. Knows no clien
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from router.effects import Deliver, ShareBack, ShareDone, ShareReady, ShareWeight
+from router.effects import Deliver, ShareBack, ShareBegun, ShareDone, ShareReady, ShareWeight
 from router.share import Range
 from rumq.session.outflow import RETAINED_CODE
 from rumq.shards import messages as m
@@ -43,12 +44,15 @@ class Shares:
         self._done: deque[tuple[int, str, list[Range]]] = (
             deque()
         )  # from which lsn of the journal on it is safe to say
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()  # likewise
 
     def carry_out(self, effect: Any) -> None:
         if type(effect) is ShareDone:
             # What members were given is noted in the journal of sessions, whose end this is.
             self._driver.keeping.flush(self._driver.now_us)
             self._done.append((self._driver.keeping.partition.next_lsn, effect.key, effect.ranges))
+        elif type(effect) is ShareBegun:
+            self._driver.journal.shared(effect.key, effect.cursors)
         elif type(effect) is ShareWeight:
             self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
         elif type(effect) is ShareBack:
@@ -56,9 +60,18 @@ class Shares:
         elif type(effect) is ShareReady:
             self._say(effect.key, m.ShareReady(effect.key))
 
+    def when_written(self, then: Callable[[], None]) -> None:
+        """Call back once the journal has all that is known now."""
+        keeping, writing = self._driver.keeping, self._driver.writing
+        keeping.flush(self._driver.now_us)
+        writing.urgent(keeping.partition.index)
+        self._waiting.append((keeping.partition.next_lsn, then))
+
     def end_turn(self) -> None:
         """Tell homes what our members have, as far as that is written down."""
         committed = self._driver.keeping.partition.committed_lsn
+        while self._waiting and self._waiting[0][0] <= committed:
+            self._waiting.popleft()[1]()
         while self._done and self._done[0][0] <= committed:
             _, key, ranges = self._done.popleft()
             self._say(key, m.ShareDone(key, ranges))

@@ -45,6 +45,23 @@ def test_a_pubrec_alone_gives_no_quota_back(join: Dial, topic: str) -> None:
     assert peer.message().payload == b"2"
 
 
+def test_what_stands_behind_a_message_without_quota_comes_once(join: Dial, topic: str, name: str) -> None:
+    """4.3.1, 4.6: QoS 0 behind a message of QoS 1 that the client cannot take yet neither passes it nor comes again."""
+    session = [(Prop.RECEIVE_MAXIMUM, 1), (Prop.SESSION_EXPIRY, 600)]
+    peer = join(name, properties=session)
+    peer.subscribe(topic, qos=1)
+    peer.leave()
+    other = join()
+    for number in range(4):
+        other.publish(topic, b"%d" % number, 1)
+        other.publish(topic, b"%d and a half" % number)
+    peer = join(name, clean=False, properties=session)
+    assert peer.payloads(8) == [
+        b"%d%s" % (number, half) for number in range(4) for half in (b"", b" and a half")
+    ]
+    peer.expect_silence()
+
+
 def test_without_quota_all_but_qos_1_and_2_goes_on(join: Dial, topic: str) -> None:
     """MQTT-3.3.4-10 and 4.9.0-3; QoS 0 needs no quota."""
     peer = join(properties=[(Prop.RECEIVE_MAXIMUM, 1)])

@@ -47,6 +47,16 @@ def test_every_member_is_given_something(join: Dial, topic: str) -> None:
     assert all(found), [len(one) for one in found]
 
 
+def test_topics_that_others_want_as_well_arrive_together(join: Dial, topic: str) -> None:
+    """One write with two topics, of which somebody else wants one."""
+    member, other = join(), join()
+    member.subscribe(f"$share/group/{topic}/#")
+    other.subscribe(f"{topic}/a")
+    join().send(wire.publish(f"{topic}/a", b"1"), wire.publish(f"{topic}/b", b"2"))
+    assert member.payloads(2) == [b"1", b"2"]
+    assert other.payloads(1) == [b"1"]
+
+
 def test_each_group_gets_its_own_copy(join: Dial, topic: str) -> None:
     peers = [join() for _ in range(3)]
     for peer, group in zip(peers, ("one", "two", "three"), strict=True):

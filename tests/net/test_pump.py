@@ -99,3 +99,19 @@ def test_others_are_served_while_one_floods(pump: Pump) -> None:
         assert len(link.pieces) == turn + 1
     far.close()
     quiet.close()
+
+
+def test_what_was_said_before_nothing_could_be_sent_is_taken(pump: Pump) -> None:
+    """A DISCONNECT that has arrived counts, though the client is gone when it is sent something."""
+    far, link = connected(pump)
+    far.send(b"goodbye")
+    far.close()
+    (connection,) = pump.connections.values()
+    connection.write(b"news")
+    connection.flush()
+    assert (link.pieces, link.lost_why) == ([], [])
+    pump.turn(0.0)
+    pump.turn(0.0)
+    assert link.pieces == [len(b"goodbye")]
+    assert len(link.lost_why) == 1
+    assert not pump.connections

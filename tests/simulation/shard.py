@@ -1,0 +1,139 @@
+"""One shard of a simulated broker, from its start to its death: the real driver, pump, sessions, router and store."""
+
+import select
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from commitlog import StreamSpec, open_store
+from commitlog.simulated import SimulatedFiles
+from rumq.cli.shard import take_connections
+from rumq.mqtt.topics import matches
+from rumq.net.connection import Connection
+from rumq.net.pump import Pump
+from rumq.session.entrance import OPEN
+from rumq.session.limits import Limits
+from rumq.shards.driver import Driver
+from rumq.shards.joining import Joining
+from rumq.shards.remote import RemotePartition
+from rumq.shards.restoring import read_journal
+from tests.commitlog.records import numbers
+from tests.simulation.network import Door, Doors, Network, Poller, Stream
+
+OUTBOX_BYTES = 1 << 18
+BUFFER_BYTES = 1 << 16
+GENERATION = 1
+
+
+class Killed(BaseException):
+    """kill -9, between two calls of the file system."""
+
+
+class Worker:
+    """In the place of `rumq.shards.worker.Worker`: its jobs run when the simulation says so."""
+
+    def __init__(self, fd: int, poller: Poller, name: str) -> None:
+        self.fd, self._poller, self.name = fd, poller, name
+        self.jobs: deque[tuple[Callable[[], Any], Any]] = deque()
+        self._finished: deque[tuple[Any, Any, BaseException | None]] = deque()
+        self.pending = 0
+
+    def submit(self, job: Callable[[], Any], done: Any) -> None:
+        self.pending += 1
+        self.jobs.append((job, done))
+
+    def run(self) -> None:
+        """One job, from its beginning to its end. raises: Killed"""
+        job, done = self.jobs.popleft()
+        result, fault = None, None
+        try:
+            result = job()
+        except Exception as raised:
+            fault = raised
+        self._finished.append((done, result, fault))
+        self._poller.tell(self.fd, select.EPOLLIN)
+
+    def finish(self) -> None:
+        while self._finished:
+            done, result, fault = self._finished.popleft()
+            self.pending -= 1
+            done(result, fault)
+
+
+class Shard:
+    """raises: Killed, from its constructor and from every call, if the files say so."""
+
+    def __init__(
+        self, index: int, count: int, streams: list[StreamSpec], state: StreamSpec, files: SimulatedFiles,
+        network: Network, doors: list[Door], poller: Poller, *, clock: Callable[[], tuple[int, float]], seed: int,
+        boot_id: bytes, linger_seconds: float, hot_bytes_max: int, event: Callable[..., None],
+    ) -> None:  # fmt: skip
+        self.index = index
+        self.files = files
+        self._network = network
+        self._doors = doors
+        self.poller = poller
+        self.workers: list[Worker] = []
+        self.is_ready = False
+        self.is_busy = True
+        self.due = 0.0
+        random = numbers(seed)
+
+        def elsewhere(spec: StreamSpec, where: int, number: int) -> RemotePartition | None:
+            owner = where % count
+            return None if owner == index else RemotePartition(spec, where, number, GENERATION, owner)
+
+        self.store = open_store(
+            files, "data", streams, matches=matches, now_us=clock()[0], lock=files.open("data/LOCK"), random=random,
+            hot_bytes_max=hot_bytes_max, direct_bytes_min=1 << 30, internal=state, internal_number=index,
+            elsewhere=elsewhere, boot_id=boot_id,
+        )  # fmt: skip
+        self.driver = Driver(
+            self.store, Limits(), event=event, linger_seconds=linger_seconds, index=index, count=count,
+            doors=self._make_doors, clock=clock, worker=self._make_worker, random=random,
+        )  # fmt: skip
+        self.pump = Pump(self.driver, epoll=lambda: self.poller, read_bytes=BUFFER_BYTES)
+        self.driver.pump = self.pump
+        for worker in self.workers:
+            self.pump.watch(worker.fd, worker.finish)
+        images = read_journal(self.driver)
+        take_connections(self.driver, self.pump, [OPEN], OUTBOX_BYTES)
+        door = doors[index]
+        door.poller = self.poller
+        if door.waiting:
+            self.poller.tell(door.fd, select.EPOLLIN)
+        self.pump.watch(door.fd, self.doors.hear)
+        self.driver.peers.dial()
+        self._joining = Joining(self.driver, images)
+
+    def _make_doors(self, _: Any) -> Doors:
+        self.doors = Doors(self._network, self._doors, self.index, self.poller)
+        return self.doors
+
+    def _make_worker(self, name: str) -> Worker:
+        worker = Worker(self._network.next_fd(), self.poller, name)
+        self.workers.append(worker)
+        return worker
+
+    def accept(self, stream: Stream, peer: str) -> None:
+        """As a listener does."""
+        connection = Connection(self.pump, stream, peer, OUTBOX_BYTES)
+        connection.link = self.driver.welcome(connection)
+        self.pump.add(connection)
+
+    def turn(self) -> None:
+        """One turn of the loop, and what stands beside it. raises: Killed"""
+        self.pump.turn(1.0)
+        if not self.is_ready:
+            self.is_ready = self._joining.is_over()
+        wait = self.driver.seconds_to_next_deadline()
+        self.is_busy = self.poller.had or wait == 0.0
+        self.due = self.driver.monotonic + wait
+
+
+def close_all(network: Network, door: Door, poller: Poller) -> None:
+    """A shard's memory is gone; the kernel closes what it had open."""
+    door.poller = None
+    for stream in network.of(poller):
+        stream.poller = None
+        stream.close()

@@ -1,0 +1,92 @@
+"""What schedules have found once: the same, with nothing by chance."""
+
+import pytest
+
+from tests.simulation.client import Client
+from tests.simulation.world import World
+
+TOPIC = "a"  # its partition belongs to shard 1
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def deliver(client: Client) -> None:
+    """What a client has said arrives."""
+    assert client.stream is not None
+    there = client.stream.other
+    there.arrive(len(there.coming))
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_a_message_committed_in_the_turn_in_which_its_client_leaves_stays_in_the_session(
+    world: World, home: int
+) -> None:
+    """MQTT 5.0, 4.4: a session keeps messages of QoS 1 and 2 that its client has not had."""
+    member = world.joined(home, clean=False)
+    member.subscribe(TOPIC, 1)
+    world.machine.settle()
+    publisher = world.joined(1)
+    publisher.publish(TOPIC, 1, retain=False)
+    deliver(publisher)
+    owner, here = world.machine.shards[1], world.machine.shards[home]
+    assert owner is not None and here is not None
+    owner.turn()
+    owner.workers[0].run()
+    stream = member.stream
+    assert stream is not None
+    member.disconnect()
+    if owner is not here:
+        owner.turn()  # what it sends to the other shard arrives there together with DISCONNECT
+        for coming in list(world.machine.network.moving):
+            coming.arrive(len(coming.coming))
+    else:
+        stream.other.arrive(len(stream.other.coming))
+    here.turn()
+    world.machine.settle()
+    world.connect(member)
+    world.machine.settle()
+    assert world.had(member) == [0]
+
+
+def test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_back(world: World) -> None:
+    client = world.joined(0)
+    world.machine.kill(1)
+    world.machine.run(20)
+    client.subscribe(TOPIC, 1)
+    deliver(client)
+    world.machine.settle()
+    assert [wish.granted is not None for wish in client.wishes()] == [True]
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_a_share_survives_its_home_from_suback_on(world: World, home: int) -> None:
+    """The home has none of its members, and dies before it has written down where everybody stands."""
+    key = next(
+        k for k in (f"$share/g{n}/#" for n in range(9)) if world.machine.shards[0].driver.home(k) == home
+    )  # type: ignore[union-attr]
+    member, publisher = world.joined(1 - home, clean=False), world.joined(1 - home)
+    member.lazy = True
+    member.subscribe(key, 1)
+    while member.wishes()[0].granted is None:
+        world.machine.run(1)
+    world.machine.kill(home)
+    world.machine.run(20)
+    publisher.publish(TOPIC, 1, retain=False)
+    world.machine.settle()
+    assert world.had(member) == [0]
+
+
+def test_a_client_that_acknowledges_nothing_keeps_no_shard_busy(world: World) -> None:
+    """Its second subscription waits for the first, which waits for the client."""
+    client, publisher = world.joined(0, clean=False, window=1, lazy=True), world.joined(1)
+    client.subscribe("+", 1)
+    world.machine.settle()
+    for _ in range(3):
+        publisher.publish(TOPIC, 1, retain=False)
+    world.machine.settle()
+    client.subscribe("#", 1)
+    world.machine.settle()
+    assert world.had(client)[0] == 0

@@ -1,0 +1,55 @@
+"""In whatever order shards, links, disks and clients go on, and whichever shard dies: every promise is kept."""
+
+import gc
+import time
+from collections import Counter
+
+import pytest
+
+from tests.simulation.schedule import run
+
+FIRST, SCHEDULES = 0, 500
+LONG = 20_000
+HAPPENS = (
+    "kills", "kills inside", "power losses", "cuts", "takeovers", "delays", "disconnects", "client.taken_over",
+    "shard.lost", "unsubscriptions",
+)  # fmt: skip
+
+
+def played(first: int, count: int) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    gc.disable()  # a schedule is one large cycle, which is collected once it is over
+    try:
+        for seed in range(first, first + count):
+            counts += run(seed)
+            if seed % 100 == 99:
+                gc.collect()
+    finally:
+        gc.enable()
+    return counts
+
+
+def test_schedules_of_fixed_seeds_keep_every_promise() -> None:
+    counts = played(FIRST, SCHEDULES)
+    missing = [name for name in HAPPENS if not counts[name]]
+    assert not missing, "all of that happens"
+
+
+def test_a_schedule_is_the_same_each_time() -> None:
+    traces: list[list[str]] = [[], []]
+    for trace in traces:
+        run(3, trace.append)
+    assert traces[0] == traces[1]
+    assert len(traces[0]) > 100
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_many_schedules_keep_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    begun = time.monotonic()
+    counts = played(SCHEDULES, LONG)
+    with capsys.disabled():
+        print(
+            f"\nseeds {SCHEDULES} to {SCHEDULES + LONG - 1}: {LONG / (time.monotonic() - begun):.0f} schedules/s; "
+            f"{dict(sorted(counts.items()))}"
+        )
