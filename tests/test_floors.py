@@ -23,7 +23,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "commitlog": ({"cython"}, WORLD - {"threading"}),
     "router": ({"commitlog", "cython"}, WORLD),
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
-    "rumq/auth": ({"argon2", "jwt", "msgspec", "rumq.mqtt.topics", "rumq.mqtt.errors"}, WORLD),
+    "rumq/auth": ({"argon2", "jwt", "cryptography", "msgspec", "rumq.mqtt.topics", "rumq.mqtt.errors"}, WORLD),
     "rumq/session": ({"msgspec", "rumq.auth", "rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
     "rumq/config": ({"msgspec"}, WORLD | {"os"}),
     "rumq/mosquitto": ({"rumq.auth", "rumq.config", "rumq.errors"}, WORLD),

@@ -82,4 +82,6 @@ def tell_of(settings: Settings, listener: Listener, doorway: Doorway) -> None:
 def has_users(settings: Settings, listener: Listener) -> bool:
     auth = settings.auth
     certificates = listener.tls_client_certificate != "no" and listener.certificate_as_user != "no"
-    return bool(listener.password_file or auth.password_file or certificates)
+    return bool(
+        listener.password_file or auth.password_file or auth.token_keys_file or auth.http_url or certificates
+    )

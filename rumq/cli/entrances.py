@@ -6,26 +6,31 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+from functools import partial
 
+from rumq.auth.callout import CallOut
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import SecretsError
 from rumq.auth.files import exposed, read_rules, read_secrets
 from rumq.auth.gate import Gate
-from rumq.auth.identity import Method
+from rumq.auth.identity import Identity, Method
 from rumq.auth.passwords import Passwords, parse
 from rumq.auth.remembered import Remembered
 from rumq.auth.rules import Rules
 from rumq.auth.rules import parse as parse_rules
+from rumq.auth.scram import Scram
+from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.cli.limits import limits
 from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
 from rumq.mosquitto.acl import parse_acl
 from rumq.mosquitto.errors import MosquittoFileError
+from rumq.net.posting import post
 from rumq.session.entrance import Entrance
 from rumq.shards.telling import tell
 
-KNOWN = ("certificate", "password")
+KNOWN = ("certificate", "token", "password", "http")
 
 
 class Entrances:
@@ -38,6 +43,7 @@ class Entrances:
         self._settings = settings
         self._says_exposed = says_exposed
         self._remembered: Remembered[bool] = Remembered(settings.auth.remember_seconds_max)
+        self._answers: Remembered[Identity] = Remembered(settings.auth.http_remember_seconds_max)
         self._passwords: dict[str, Passwords] = {}
         self._rules: dict[str, Rules] = {}
         self.made = [self._entrance(number, each) for number, each in enumerate(settings.listeners)]
@@ -74,7 +80,7 @@ class Entrances:
         names = listener.methods or auth.methods
         for name in names:
             if name not in KNOWN:
-                allowed = " and ".join(f'"{known}"' for known in KNOWN)
+                allowed = ", ".join(f'"{known}"' for known in KNOWN)
                 raise ConfigError(Fault("", f"{where}.methods", f'"{name}"', f"expected a list of {allowed}"))
         found = {
             name: method
@@ -82,7 +88,11 @@ class Entrances:
             if (method := self._maybe_method(name, number, listener, name in names))
         }
         methods = [found[name] for name in names or KNOWN if name in found]
-        return Gate(methods, anonymous=anonymous_allowed(self._settings, listener))
+        users = self._users(number, listener)
+        scram = Scram(users.users) if users is not None else None
+        return Gate(
+            methods, anonymous=anonymous_allowed(self._settings, listener), enhanced=[scram] if scram else []
+        )
 
     def _maybe_method(self, name: str, number: int, listener: Listener, wanted: bool) -> Method | None:
         auth = self._settings.auth
@@ -90,13 +100,38 @@ class Entrances:
             if listener.tls_client_certificate != "no" and listener.certificate_as_user != "no":
                 return Certificates(listener.certificate_as_user)
             return None
+        made: Method | None = None
+        if name == "password":
+            needs = "password_file"
+            made = self._users(number, listener)
+        elif name == "token":
+            needs = "token_keys_file"
+            if auth.token_keys_file:
+                made = self._tokens()
+        else:
+            needs = "http_url"
+            if auth.http_url:
+                made = CallOut(partial(post, auth.http_url, auth.http_seconds_max), self._answers)
+        if made is None and wanted:
+            raise ConfigError(Fault("", f"auth.{needs}", "", f'is missing, and methods has "{name}"'))
+        return made
+
+    def _users(self, number: int, listener: Listener) -> Passwords | None:
         key = f"{key_of(number)}.password_file" if listener.password_file else "auth.password_file"
-        path = listener.password_file or auth.password_file
-        if path:
-            return self._password_file(key, path)
-        if wanted:
-            raise ConfigError(Fault("", "auth.password_file", "", 'is missing, and methods has "password"'))
-        return None
+        path = listener.password_file or self._settings.auth.password_file
+        return self._password_file(key, path) if path else None
+
+    def _tokens(self) -> Tokens:
+        auth = self._settings.auth
+        path = auth.token_keys_file
+        claims = Claims(
+            auth.token_issuer, auth.token_audience, auth.token_user_claim, auth.token_groups_claim,
+            auth.token_client_id_claim,
+        )  # fmt: skip
+        try:
+            return Tokens(parse_keys(self._secrets(path), path), claims)
+        except SecretsError as fault:
+            raise ConfigError(Fault("", "auth.token_keys_file", "", str(fault))) from None
 
     def _secrets(self, path: str) -> str:
         strict = self._settings.auth.exposed_files == "refuse"

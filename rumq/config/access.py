@@ -8,8 +8,8 @@ from rumq.config.words import choice, listed, maybe_text, number, text
 
 METHODS = listed(
     "how clients show who they are, tried in this order; empty: all that are set up, in this order: certificate, "
-    "password, token, http",
-    '"certificate", "password", "token" and "http"',
+    "token, password, http",
+    '"certificate", "token", "password" and "http"',
 )
 Proof: TypeAlias = Literal["no", "optional", "required"]
 
@@ -121,6 +121,28 @@ class Auth(Struct, frozen=True, kw_only=True):
     methods: Annotated[tuple[str, ...], METHODS] = ()
     password_file: Annotated[str, maybe_text("users and hashes, made by rumqd passwd; empty: none")] = ""
     rules_file: Annotated[str, maybe_text("what clients may do; empty: everything; rumqd acl tests it")] = ""
+    token_keys_file: Annotated[
+        str,
+        maybe_text(
+            "keys of JSON Web Tokens: a JWK set, public keys as PEM, or a secret; clients send it as password"
+        ),
+    ] = ""
+    token_issuer: Annotated[str, maybe_text("what a token's iss must be; empty: anything")] = ""
+    token_audience: Annotated[str, maybe_text("what must be in a token's aud; empty: anything")] = ""
+    token_user_claim: Annotated[str, text("the claim that is the user name", 256)] = "sub"
+    token_groups_claim: Annotated[str, text("the claim that lists groups", 256)] = "groups"
+    token_client_id_claim: Annotated[
+        str, maybe_text("the claim that the client id must equal; empty: none")
+    ] = ""
+    http_url: Annotated[
+        str, maybe_text("a server that says who may come in, asked by POST; docs/security.md")
+    ] = ""
+    http_seconds_max: Annotated[
+        float, number("without an answer in this time nobody comes in", "seconds", 0.1, 60)
+    ] = 2.0
+    http_remember_seconds_max: Annotated[
+        float, number("its answer holds for so long, or less if it says so", "seconds", 0, 86_400)
+    ] = 60.0
     exact_refusals: Annotated[
         bool, choice("tell a wrong password from what is not allowed; false: all is called not authorized")
     ] = True

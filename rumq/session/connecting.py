@@ -39,6 +39,8 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     house, limits = link.house, link.limits
     given = connect.properties
     link.who = who
+    link.method = connect.properties.get("authentication_method")
+    link.note_expiry()
     client_id = link.claimed or house.assigned_client_id(link.entrance.assigned_prefix)
     if link.entrance.user_as_client_id and (who.user is None or client_id != who.user):
         raise MqttFault("the client id is the user name here, and it has none", Reason.NOT_AUTHORIZED)

@@ -32,9 +32,11 @@ from rumq.session.entrance import OPEN, Entrance
 from rumq.session.greeting import stranger
 from rumq.session.house import House
 from rumq.session.outflow import Outbox, Outflow
+from rumq.session.proving import Proving
 from rumq.session.resend import resend
 from rumq.session.session import Session
 
+EXPIRY_LOOK_SECONDS = 60.0  # a link that has ended is not kept for longer
 COLD_PACKETS_A_TURN = 256  # packets of one client that the kernel does not take by itself
 PINGRESP = encode(p.Pingresp(), 4)
 # What a CONNACK of 3.1.1 has a return code for; for anything else the connection is just closed.
@@ -67,9 +69,10 @@ class Link:
     is_bus = False
 
     __slots__ = (
-        "attaching", "barriers", "certificate", "claimed", "client_max_packet", "closed", "connected_at", "entering",
-        "entrance", "flow", "forbidden", "heard_at", "holds", "house", "keep_alive", "limits", "paused", "permit",
-        "raised", "session", "topics", "transport", "unsent", "version", "wants_problem_information", "who", "wire",
+        "attaching", "barriers", "certificate", "claimed", "client_max_packet", "closed", "connected_at",
+        "entering", "entrance", "expires_at", "flow", "forbidden", "heard_at", "holds", "house", "keep_alive",
+        "limits", "method", "paused", "permit", "proving", "raised", "session", "topics", "transport", "unsent",
+        "version", "wants_problem_information", "who", "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport, entrance: Entrance = OPEN) -> None:
@@ -80,6 +83,9 @@ class Link:
         self.limits = entrance.limits or house.limits
         self.topics = house.topics  # those that it may publish to without being asked
         self.certificate: Certificate | None = None  # that TLS has checked
+        self.method: str | None = None  # of enhanced authentication, if CONNECT named one
+        self.proving: Proving | None = None  # it shows once more who it is
+        self.expires_at: float | None = None  # monotonic seconds: who it is holds so long
         self.claimed = ""  # the client id, as far as CONNECT says it
         self.entering: Entering | None = None  # CONNECT is here, CONNACK is not out
         self.who: Identity | None = None
@@ -344,7 +350,9 @@ class Link:
         elif isinstance(packet, p.Connect):
             raise ProtocolViolation("a second CONNECT")
         elif isinstance(packet, p.Auth):
-            raise ProtocolViolation("AUTH on a connection that began without an authentication method")
+            if self.proving is None:
+                self.proving = Proving(self)
+            self.proving.take(packet)
         else:
             raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")
 
@@ -485,6 +493,8 @@ class Link:
         if self.entering is not None:
             self.entering.close()
             self.entering = None
+        if self.proving is not None:
+            self.proving.close()
         session, wire, flow = self.session, self.wire, self.flow
         if wire is not None:
             wire.acks.clear()
@@ -501,6 +511,15 @@ class Link:
             if session.link is self:
                 self.house.registry.leave(session, with_will=with_will, now=self.house.monotonic)
         self.transport.close()
+
+    def note_expiry(self) -> None:
+        """Have the connection end when what it was let in by does."""
+        who, house = self.who, self.house
+        assert who is not None
+        self.expires_at = None
+        if who.expires_us is not None:
+            self.expires_at = house.monotonic + (who.expires_us - house.now_us) / 1_000_000
+            house.watch.add(self, min(self.expires_at, house.monotonic + EXPIRY_LOOK_SECONDS))
 
     @property
     def address(self) -> str:

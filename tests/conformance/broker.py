@@ -36,7 +36,11 @@ def command(name: str, port: int, websocket_port: int, folder: Path) -> list[str
             f"listener {websocket_port} 127.0.0.1\nprotocol websockets\n"
         )
         return ["mosquitto", "-c", str(settings)]
-    return [sys.executable, "-m", "rumq", "run", "--port", str(port), "--data", str(folder / "data")]
+    config = folder / "config.toml"
+    config.write_text(
+        f'[[listener]]\nport = {port}\n[[listener]]\nport = {websocket_port}\nprotocol = "websocket"\n'
+    )
+    return [sys.executable, "-m", "rumq", "run", "--config", str(config), "--data", str(folder / "data")]
 
 
 @contextlib.contextmanager

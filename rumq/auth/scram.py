@@ -1,0 +1,118 @@
+"""SCRAM-SHA-256, the server's side. RFC 5802, RFC 7677; in MQTT 5.0, 4.12 (non-normative example).
+
+The password never travels, and what is kept of it is no good for logging in. Knows no packet and no file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Mapping
+
+from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, Denied
+from rumq.auth.hashes import SCRAM, SCRAM_ITERATIONS, ScramKeys, parse_scram
+from rumq.auth.identity import Challenge, Credentials, Identity, Steps
+
+NONCE_BYTES = 18
+MESSAGE_BYTES_MAX = 4096
+
+
+class Scram:
+    """users: of a password file, those with a SCRAM hash"""
+
+    name = SCRAM
+
+    def __init__(
+        self, users: Mapping[str, str], chance: Callable[[int], bytes] = secrets.token_bytes
+    ) -> None:
+        self._keys = {
+            user: parse_scram(hashed) for user, hashed in users.items() if hashed.startswith(SCRAM + "$")
+        }
+        self._chance = chance
+        # Who is not known gets a salt all the same, always the same one, so that names cannot be found out.
+        self._secret = chance(32)
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def check(self, shown: Credentials) -> Steps:
+        header, bare = first_of(shown.data)
+        user, client_nonce = name_and_nonce(bare)
+        keys = self._keys.get(user) or self._made_up(user)
+        nonce = client_nonce + base64.b64encode(self._chance(NONCE_BYTES)).decode()
+        offer = f"r={nonce},s={base64.b64encode(keys.salt).decode()},i={keys.iterations}"
+        answer = yield Challenge(offer.encode())
+        final, proof = final_of(answer, header, nonce)
+        signed = f"{bare},{offer},{final}".encode()
+        if user not in self._keys or not proves(keys, signed, proof):
+            raise Denied(BAD_USER_NAME_OR_PASSWORD, f"wrong proof for user {user!r}", guess=True)
+        signature = base64.b64encode(hmac.digest(keys.server, signed, "sha256")).decode()
+        return Identity(
+            user, method=self.name, certificate=shown.certificate, last_data=f"v={signature}".encode()
+        )
+
+    def _made_up(self, user: str) -> ScramKeys:
+        salt = hmac.digest(self._secret, user.encode(), "sha256")[:16]
+        return ScramKeys(SCRAM_ITERATIONS, salt, bytes(32), bytes(32))
+
+
+def malformed(why: str) -> Denied:
+    return Denied(NOT_AUTHORIZED, f"{SCRAM}: {why}")
+
+
+def text_of(data: object) -> str:
+    if not isinstance(data, bytes) or len(data) > MESSAGE_BYTES_MAX:
+        raise malformed("a message that is missing or too long")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise malformed("a message that is no UTF-8") from None
+
+
+def first_of(data: object) -> tuple[str, str]:
+    """(GS2 header, the rest) of the client's first message."""
+    text = text_of(data)
+    parts = text.split(",", 2)
+    if len(parts) != 3 or parts[0] not in ("n", "y"):
+        raise malformed(
+            "channel binding is not served here" if text.startswith("p=") else "a malformed beginning"
+        )
+    if parts[1] and not parts[1].startswith("a="):
+        raise malformed("a malformed beginning")
+    if parts[1]:
+        raise malformed("nobody acts for another here")
+    return f"{parts[0]},{parts[1]},", parts[2]
+
+
+def name_and_nonce(bare: str) -> tuple[str, str]:
+    parts = bare.split(",")
+    if len(parts) < 2 or not parts[0].startswith("n=") or not parts[1].startswith("r=") or len(parts[1]) < 3:
+        raise malformed("no name or no nonce")  # `m=`, an extension that must be understood, comes first
+    user = parts[0][2:].replace("=2C", ",").replace("=3D", "=")
+    return user, parts[1][2:]
+
+
+def final_of(data: object, header: str, nonce: str) -> tuple[str, bytes]:
+    """(the message without its proof, the proof)."""
+    final, mark, proof = text_of(data).rpartition(",p=")
+    parts = final.split(",")
+    if not mark or len(parts) < 2:
+        raise malformed("a last message without proof")
+    if parts[0] != f"c={base64.b64encode(header.encode()).decode()}":
+        raise malformed("another channel than at first")
+    if parts[1] != f"r={nonce}":
+        raise malformed("another nonce than at first")
+    try:
+        return final, base64.b64decode(proof, validate=True)
+    except binascii.Error:
+        raise malformed("a proof that is no base64") from None
+
+
+def proves(keys: ScramKeys, signed: bytes, proof: bytes) -> bool:
+    if len(proof) != 32:
+        return False
+    signature = hmac.digest(keys.stored, signed, "sha256")
+    client = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+    return hmac.compare_digest(hashlib.sha256(client).digest(), keys.stored)

@@ -1,0 +1,161 @@
+"""JSON Web Tokens as passwords. RFC 7519; which algorithms a key is good for is decided by the key, never by the token.
+
+Knows no file: keys come in as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jwt
+
+from rumq.auth.errors import NOT_AUTHORIZED, Denied, SecretsError
+from rumq.auth.identity import Credentials, Identity, Steps, Work
+
+RS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+ES = ("ES256", "ES384", "ES512")
+OF_A_KEY = {"oct": ("HS256", "HS384", "HS512"), "RSA": RS, "EC": ES, "OKP": ("EdDSA",)}
+HS_BYTES_MIN = {"HS256": 32, "HS384": 48, "HS512": 64}  # RFC 7518, 3.2
+LEEWAY_SECONDS = 5
+
+
+class Key(NamedTuple):
+    """identifier: "" where the set does not name it"""
+
+    identifier: str
+    key: Any
+    algorithms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a token must say, and what of it says who the client is. Empty: not asked for"""
+
+    issuer: str = ""
+    audience: str = ""
+    user: str = "sub"
+    groups: str = "groups"
+    client_id: str = ""
+
+
+def parse_keys(text: str, path: str) -> list[Key]:
+    """A set of keys (RFC 7517), public keys as PEM, or a secret of at least 32 bytes. raises: SecretsError"""
+    stripped = text.strip()
+    try:
+        if stripped.startswith("{"):
+            return [key_of(each, path) for each in json.loads(stripped).get("keys", [])] or none(path)
+        if "-----BEGIN" in stripped:
+            return [pem_key(each) for each in pems(stripped)]
+    except SecretsError:
+        raise
+    except Exception as fault:  # of several libraries, and of whatever stands in the file
+        raise SecretsError(path, 0, f"holds no keys that can be used: {type(fault).__name__}") from None
+    if len(stripped.encode()) < HS_BYTES_MIN["HS256"]:
+        raise SecretsError(path, 0, f"a secret for tokens has at least {HS_BYTES_MIN['HS256']} bytes")
+    good_for = tuple(name for name, least in HS_BYTES_MIN.items() if len(stripped.encode()) >= least)
+    return [Key("", stripped.encode(), good_for)]
+
+
+def none(path: str) -> list[Key]:
+    raise SecretsError(path, 0, "a set without keys")
+
+
+def key_of(found: dict[str, Any], path: str) -> Key:
+    kind = found.get("kty", "")
+    algorithms = OF_A_KEY.get(kind)
+    if algorithms is None:
+        raise SecretsError(path, 0, f"a key of a kind that is not known, {kind!r}")
+    wanted = found.get("alg")
+    if wanted is not None:
+        if wanted not in algorithms:
+            raise SecretsError(path, 0, f"the key {found.get('kid', '')!r} cannot be used with {wanted!r}")
+        algorithms = (wanted,)
+    made = jwt.PyJWK.from_dict(found, algorithms[0])
+    return Key(str(found.get("kid", "")), made.key, algorithms)
+
+
+def pems(text: str) -> list[str]:
+    """Each key of a file of several."""
+    return ["-----BEGIN" + part for part in text.split("-----BEGIN")[1:]]
+
+
+def pem_key(text: str) -> Key:
+    from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    if "CERTIFICATE" in text.split("\n", 1)[0]:
+        from cryptography.x509 import load_pem_x509_certificate
+
+        key: Any = load_pem_x509_certificate(text.encode()).public_key()
+    else:
+        key = load_pem_public_key(text.encode())
+    if isinstance(key, rsa.RSAPublicKey):
+        return Key("", key, RS)
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return Key("", key, ES)
+    assert isinstance(key, ed25519.Ed25519PublicKey | ed448.Ed448PublicKey)
+    return Key("", key, ("EdDSA",))
+
+
+class Tokens:
+    """A password that is a token; any other is left to the next method."""
+
+    name = "token"
+
+    def __init__(self, keys: list[Key], claims: Claims = Claims()) -> None:
+        self._keys, self._claims = keys, claims
+
+    def check(self, shown: Credentials) -> Steps:
+        token = shown.password
+        if token is None or token.count(b".") != 2 or not token.startswith(b"eyJ"):
+            return None
+        said = yield Work("hash", partial(self._verified, token))
+        if isinstance(said, str):
+            raise Denied(NOT_AUTHORIZED, f"a token that is not taken: {said}", guess=True)
+        return self._identity(said, shown)
+
+    def _verified(self, token: bytes) -> Mapping[str, Any] | str:
+        """Its claims, or why it is not taken."""
+        try:
+            head = jwt.get_unverified_header(token)
+        except jwt.PyJWTError:
+            return "malformed"
+        algorithm, wanted = head.get("alg"), head.get("kid")
+        why = "signed with a key that is not known"
+        for key in self._keys:
+            if algorithm not in key.algorithms or (wanted and key.identifier and wanted != key.identifier):
+                continue
+            try:
+                claims: dict[str, Any] = jwt.decode(
+                    token, key.key, algorithms=[algorithm], leeway=LEEWAY_SECONDS,
+                    audience=self._claims.audience or None, issuer=self._claims.issuer or None,
+                    options={"verify_aud": bool(self._claims.audience)},
+                )  # fmt: skip
+            except jwt.InvalidSignatureError:
+                continue
+            except jwt.ExpiredSignatureError:
+                return "expired"
+            except jwt.PyJWTError as fault:
+                return type(fault).__name__.removesuffix("Error")
+            return claims
+        return why
+
+    def _identity(self, said: Mapping[str, Any], shown: Credentials) -> Identity:
+        names = self._claims
+        user = said.get(names.user)
+        if not isinstance(user, str) or not user:
+            raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.user!r}")
+        groups = said.get(names.groups, ())
+        if isinstance(groups, str):
+            groups = groups.split()
+        client_id = said.get(names.client_id) if names.client_id else None
+        if names.client_id and not isinstance(client_id, str):
+            raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.client_id!r}")
+        expires = said.get("exp")
+        return Identity(
+            user, frozenset(str(each) for each in groups), self.name, shown.certificate,
+            None if expires is None else int(float(expires) * 1_000_000), client_id,
+        )  # fmt: skip
