@@ -13,6 +13,7 @@ import msgspec
 
 from bench import limit, report, targets
 from bench.connections import Address, BenchFault, allow_files
+from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
 from bench.scenarios import SCENARIOS, Scenario
@@ -31,6 +32,7 @@ examples:
   python -m bench --broker-address localhost:8883 --tls ca.pem
   python -m bench list                                    the scenarios and the peers
   python -m bench limit                                   what the generator itself can do
+  python -m bench isolation                               is anybody slowed by a neighbour? --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
 How to read a number: bench/README.md
@@ -38,7 +40,10 @@ How to read a number: bench/README.md
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = parser().parse_args(argv)
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] == ["isolation"]:
+        return isolation.main(arguments[1:])
+    args = parser().parse_args(arguments)
     if args.tls:
         os.environ[CAFILE] = str(args.tls)
     allow_files()
