@@ -54,6 +54,13 @@ class Grouping:
         """Take one member out."""
         self.match_again(self.groups.leave(group))
 
+    def let_go(self) -> None:
+        """Do a piece of what large groups that have gone leave to be done."""
+        if self.groups.let_go():
+            # Routes that lead to it do no harm, but hold it in memory.
+            for feed in self.feeds:
+                feed.routes.forget()
+
     def match_again(self, filters: Iterable[str]) -> None:
         """Have the topics that these filters match looked at anew when their next message comes."""
         for topic_filter in filters:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from router.subscription import Form, Subscription, merge
@@ -36,6 +37,7 @@ class Wants:
 
 
 FORMS_MAX = 1 << 14  # of one group: with more of them they are numbered anew
+FILTERS_AT_ONCE = 128  # of a group that goes: with more of them it goes in pieces
 
 
 class Group:
@@ -84,6 +86,10 @@ class Group:
         """Take a filter from a private group; KeyError when it is not here."""
         assert self.private
         del self._by_filter[topic_filter]
+
+    def some_filters(self, count: int) -> list[str]:
+        """The first `count` filters, or as many as there are."""
+        return list(islice(self._by_filter, count))
 
     def form_number(self, filters: list[str], topic: str) -> int:
         """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match; -1 where it
@@ -145,6 +151,7 @@ class Groups:
         self._by_filter: dict[str, dict[Group, None]] = {}
         self._private = 0
         self.filters = FilterTrie()
+        self.leaving: list[Group] = []  # have no member, and filters that are still to be taken out: `let_go`
         self.crowded: list[Group] = []  # have more forms than can be good for them
         self.here: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
         self.changed: dict[str, None] = {}  # filters that came into `here` or left it since `changes`
@@ -173,9 +180,15 @@ class Groups:
         return group
 
     def leave(self, group: Group) -> list[str]:
-        """Take one member out; returns the filters that nobody of this group waits for any more."""
+        """Take one member out; returns the filters that nobody of this group waits for any more.
+
+        Those of a large group are taken out later, by `let_go`: until then they lead to nobody."""
         group.count -= 1
         if group.count:
+            return []
+        if group.private and len(group) > FILTERS_AT_ONCE:
+            self._private -= 1
+            self.leaving.append(group)
             return []
         if group.private:
             self._private -= 1
@@ -185,6 +198,17 @@ class Groups:
         for topic_filter in gone:
             self._lead_no_more(topic_filter, group)
         return gone
+
+    def let_go(self) -> bool:
+        """Take a bounded number of filters of groups that have gone out; whether a group's last one was among them."""
+        group = self.leaving[0]
+        for topic_filter in group.some_filters(FILTERS_AT_ONCE):
+            group.take(topic_filter)
+            self._lead_no_more(topic_filter, group)
+        if len(group):
+            return False
+        del self.leaving[0]
+        return True
 
     def add(self, group: Group, subscription: Subscription) -> bool:
         """Add a subscription to a private group, or replace the one with its filter. Cost: the levels of the filter

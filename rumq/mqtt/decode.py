@@ -17,6 +17,8 @@ from rumq.mqtt.reasons import CONNACK_RETURN_CODES, REASONS_IN, SUBACK_RETURN_CO
 from rumq.mqtt.topics import SHARE_PREFIX, has_wildcard
 from rumq.mqtt.wire import Fields
 
+FILTERS_MAX: Final = 2**28  # more than fit into a packet
+
 
 def decode(first_byte: int, body: bytes, version: int) -> Packet:
     """The packet of one frame.
@@ -107,16 +109,49 @@ def _publish_answer(packet_type: PacketType, answer: _Answer) -> Callable[[Field
     return take
 
 
+class FilterList:
+    """A SUBSCRIBE or an UNSUBSCRIBE whose filters are taken piece by piece, for one packet may have a million.
+
+    raises: as `decode`, each fault when it is come to
+    """
+
+    def __init__(self, fields: Fields, packet_type: PacketType, version: int) -> None:
+        self.packet_type, self._fields, self._version = packet_type, fields, version
+        self.packet_id = _packet_id(fields, packet_type.name)
+        self.properties = _properties(fields, packet_type, version)
+        if not fields:
+            article = "a" if packet_type is PacketType.SUBSCRIBE else "an"
+            raise ProtocolViolation(f"{article} {packet_type.name} without a topic filter")
+
+    def __bool__(self) -> bool:
+        """Whether any filter is left."""
+        return bool(self._fields)
+
+    def subscriptions(self, count: int = FILTERS_MAX) -> tuple[packets.Subscription, ...]:
+        """The next filters of a SUBSCRIBE, `count` at most."""
+        fields = self._fields
+        taken: list[packets.Subscription] = []
+        while fields and len(taken) < count:
+            topic_filter = fields.string("topic filter")
+            taken.append(_subscription(topic_filter, fields.byte("subscription options"), self._version))
+        return tuple(taken)
+
+    def filters(self, count: int = FILTERS_MAX) -> tuple[str, ...]:
+        """The next filters of an UNSUBSCRIBE, `count` at most."""
+        taken: list[str] = []
+        while self._fields and len(taken) < count:
+            taken.append(self._fields.string("topic filter"))
+        return tuple(taken)
+
+
+def filter_list(first_byte: int, body: bytes, version: int) -> FilterList:
+    """A SUBSCRIBE or an UNSUBSCRIBE as `decode` takes it, but for its filters."""
+    return FilterList(Fields(body), _packet_type(first_byte, version), version)
+
+
 def _subscribe(fields: Fields, version: int) -> packets.Subscribe:
-    packet_id = _packet_id(fields, "SUBSCRIBE")
-    properties = _properties(fields, PacketType.SUBSCRIBE, version)
-    filters = []
-    while fields:
-        topic_filter = fields.string("topic filter")
-        filters.append(_subscription(topic_filter, fields.byte("subscription options"), version))
-    if not filters:
-        raise ProtocolViolation("a SUBSCRIBE without a topic filter")
-    return packets.Subscribe(packet_id, tuple(filters), properties)
+    asked = FilterList(fields, PacketType.SUBSCRIBE, version)
+    return packets.Subscribe(asked.packet_id, asked.subscriptions(), asked.properties)
 
 
 def _subscription(topic_filter: str, options: int, version: int) -> packets.Subscription:
@@ -152,14 +187,8 @@ def _suback(fields: Fields, version: int) -> packets.Suback:
 
 
 def _unsubscribe(fields: Fields, version: int) -> packets.Unsubscribe:
-    packet_id = _packet_id(fields, "UNSUBSCRIBE")
-    properties = _properties(fields, PacketType.UNSUBSCRIBE, version)
-    filters = []
-    while fields:
-        filters.append(fields.string("topic filter"))
-    if not filters:
-        raise ProtocolViolation("an UNSUBSCRIBE without a topic filter")
-    return packets.Unsubscribe(packet_id, tuple(filters), properties)
+    asked = FilterList(fields, PacketType.UNSUBSCRIBE, version)
+    return packets.Unsubscribe(asked.packet_id, asked.filters(), asked.properties)
 
 
 def _unsuback(fields: Fields, version: int) -> packets.Unsuback:

@@ -31,6 +31,7 @@ from rumq.session.entering import Entering
 from rumq.session.entrance import OPEN, Entrance
 from rumq.session.greeting import stranger
 from rumq.session.house import House
+from rumq.session.long_request import LISTS, SHORT_BYTES, LongRequest
 from rumq.session.outflow import Outbox, Outflow
 from rumq.session.proving import Proving
 from rumq.session.resend import resend
@@ -209,9 +210,8 @@ class Link:
                     break
                 found = frame_at(data, pos, end)
                 assert found is not None
-                self._packet(decode(data[pos], bytes(data[pos + found[0] : after]), self.version))
+                cold += self._cold_packet(data[pos], bytes(data[pos + found[0] : after]))
                 pos = after
-                cold += 1
                 if self.closed:
                     return end
                 if self.paused:
@@ -328,13 +328,24 @@ class Link:
                 wire.aliases = [None] * (wire.alias_max + 1)
             wire.aliases[alias] = name
 
+    def _cold_packet(self, first_byte: int, body: bytes) -> int:
+        """A packet that the kernel does not take by itself; returns how many it counts for."""
+        if len(body) > SHORT_BYTES and first_byte >> 4 in LISTS:
+            LongRequest(self, first_byte, body).begin()
+            return 1
+        packet = decode(first_byte, body, self.version)
+        self._packet(packet)
+        if isinstance(packet, p.Subscribe | p.Unsubscribe):
+            return 1 + COLD_PACKETS_A_TURN // requests.FILTERS_A_TURN * len(packet.filters)
+        return 1
+
     def _packet(self, packet: p.Packet) -> None:
         """One packet that is not on the hot path."""
         if isinstance(packet, p.Pingreq):
             self._answer_ping()
         elif isinstance(packet, p.Subscribe):
             subscribe = partial(requests.subscribe, self, packet)
-            if self.house.confirm(requests.wanted(packet), partial(self.go_on, subscribe)):
+            if self.house.confirm(requests.wanted(packet.filters), partial(self.go_on, subscribe)):
                 subscribe()
             else:
                 self.pause()

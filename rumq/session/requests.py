@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from router import commands as c
@@ -9,6 +10,7 @@ from router.subscription import Subscription
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_filter, parse_share
 from rumq.session import permission
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
 PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 
 
-def wanted(packet: p.Subscribe) -> list[tuple[str, str]]:
+FILTERS_A_TURN = 64  # of one client
+
+
+def wanted(filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
     """The filters of a SUBSCRIBE, as written and without what says how they are to be served; malformed as they are."""
     plain = []
-    for asked in packet.filters:
+    for asked in filters:
         written = asked.topic_filter
         replay = split_replay(written)
         try:
@@ -39,42 +44,71 @@ def wanted(packet: p.Subscribe) -> list[tuple[str, str]]:
     return plain
 
 
+class Granting:
+    """The filters of one SUBSCRIBE, granted or refused one after the other. commands: of those since `tell`"""
+
+    def __init__(self, link: Link, properties: Properties) -> None:
+        identifiers = properties.get("subscription_identifiers", [])
+        self._identifier = identifiers[0] if identifiers else 0
+        self._start = dict(properties.get("user_properties", [])).get("rumq-from")
+        if self._identifier and not link.limits.subscription_identifiers_available:
+            raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
+        self._link = link
+        self._commands: list[c.Command] = []
+        self._granted: list[str] = []
+        self.reasons: list[Reason] = []
+        self.why: str | None = None
+
+    def take(self, filters: Iterable[p.Subscription]) -> None:
+        link = self._link
+        assert link.session is not None
+        known = link.session.asked
+        for asked in filters:
+            try:
+                command = one(link, asked, self._identifier, self._start, known)
+            except BadStart as fault:
+                self.reasons.append(
+                    Reason.TOPIC_FILTER_INVALID if link.version == 5 else Reason.UNSPECIFIED_ERROR
+                )
+                self.why = str(fault)
+            except Forbidden:
+                self.reasons.append(
+                    Reason.NOT_AUTHORIZED if link.version == 5 else Reason.UNSPECIFIED_ERROR
+                )
+                permission.tell(link, "subscribe", asked.topic_filter)
+            except Denied as fault:
+                self.reasons.append(fault.reason if link.version == 5 else Reason.UNSPECIFIED_ERROR)
+                self.why = fault.why
+            else:
+                known.add(asked.topic_filter)
+                self._commands.append(command)
+                self._granted.append(asked.topic_filter)
+                self.reasons.append(Reason(min(asked.qos, link.limits.maximum_qos)))
+
+    def tell(self) -> None:
+        """Have the router and the journal know of what was granted."""
+        link = self._link
+        assert link.session is not None
+        link.house.settle()
+        link.house.commands.extend(self._commands)
+        for topic_filter in self._granted:
+            link.house.journal.subscribed(link.session, topic_filter)
+        self._commands, self._granted = [], []
+
+
 def subscribe(link: Link, packet: p.Subscribe) -> None:
     """Grant or refuse each filter; SUBACK goes out before anything that the subscriptions bring."""
-    assert link.session is not None
-    identifiers = packet.properties.get("subscription_identifiers", [])
-    identifier = identifiers[0] if identifiers else 0
-    start = dict(packet.properties.get("user_properties", [])).get("rumq-from")
-    if identifier and not link.limits.subscription_identifiers_available:
-        raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
-    commands: list[c.Command] = []
-    reasons: list[Reason] = []
-    why: str | None = None
-    known = link.session.asked
-    for asked in packet.filters:
-        try:
-            command = one(link, asked, identifier, start, known)
-        except BadStart as fault:
-            reasons.append(Reason.TOPIC_FILTER_INVALID if link.version == 5 else Reason.UNSPECIFIED_ERROR)
-            why = str(fault)
-        except Forbidden:
-            reasons.append(Reason.NOT_AUTHORIZED if link.version == 5 else Reason.UNSPECIFIED_ERROR)
-            permission.tell(link, "subscribe", asked.topic_filter)
-        except Denied as fault:
-            reasons.append(fault.reason if link.version == 5 else Reason.UNSPECIFIED_ERROR)
-            why = fault.why
-        else:
-            known.add(asked.topic_filter)
-            commands.append(command)
-            reasons.append(Reason(min(asked.qos, link.limits.maximum_qos)))
+    granting = Granting(link, packet.properties)
+    granting.take(packet.filters)
+    suback(link, packet.packet_id, granting)
+    granting.tell()
+
+
+def suback(link: Link, packet_id: int, granting: Granting) -> None:
+    reasons, why = granting.reasons, granting.why
     if why is not None:
         link.house.event("subscribe.refused", link, why=why)
-    link.promise(link.explained(p.Suback(packet.packet_id, tuple(reasons)), why), barrier=True)
-    link.house.settle()
-    link.house.commands.extend(commands)
-    for asked, reason in zip(packet.filters, reasons, strict=True):
-        if reason < Reason.UNSPECIFIED_ERROR:
-            link.house.journal.subscribed(link.session, asked.topic_filter)
+    link.promise(link.explained(p.Suback(packet_id, tuple(reasons)), why), barrier=True)
 
 
 class Denied(Exception):
@@ -132,18 +166,23 @@ def one(link: Link, asked: p.Subscription, identifier: int, start: str | None, k
 
 def unsubscribe(link: Link, packet: p.Unsubscribe) -> None:
     """Take subscriptions away; UNSUBACK says for each whether there was one."""
+    reasons = take_away(link, packet.filters)
+    link.promise(encode(p.Unsuback(packet.packet_id, tuple(reasons)), link.version), barrier=False)
+
+
+def take_away(link: Link, filters: Iterable[str]) -> list[Reason]:
     assert link.session is not None
     subscriber = link.session.subscriber
     reasons = []
     known = link.session.asked
     link.house.settle()
-    for asked in packet.filters:
+    for asked in filters:
         reasons.append(Reason.SUCCESS if asked in known else Reason.NO_SUBSCRIPTION_EXISTED)
         if asked in known:
             link.house.journal.unsubscribed(link.session, asked)
         known.discard(asked)
         link.house.commands.append(c.Unsubscribe(subscriber, asked))
-    link.promise(encode(p.Unsuback(packet.packet_id, tuple(reasons)), link.version), barrier=False)
+    return reasons
 
 
 def acknowledgement(link: Link, packet: p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp) -> None:

@@ -262,6 +262,9 @@ class Driver:
 
     def end_turn(self) -> None:
         self._run()
+        if self.shard.groups.leaving:
+            self.shard.subscribing.grouping.let_go()
+            self.peers.changes()
         if self.monotonic >= self.watch.next_look:
             self.watch.look(self)
         deadline = self.registry.next_deadline()
@@ -387,7 +390,7 @@ class Driver:
 
     def seconds_to_next_deadline(self) -> float:
         """How long the pump may wait; by the time of the turn that has just ended."""
-        if self._refresh or self.commands or self._later_turn or self._next_turn:
+        if self._refresh or self.commands or self._later_turn or self._next_turn or self.shard.groups.leaving:
             return 0.0
         deadline = self.watch.next_look
         for other in (

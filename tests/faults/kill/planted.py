@@ -26,8 +26,8 @@ PLANTED = [
     ),
     Planted(
         "SUBACK waits for nothing", "rumq/session/requests.py",
-        "link.promise(link.explained(p.Suback(packet.packet_id, tuple(reasons)), why), barrier=True)",
-        "link.send_explained(p.Suback(packet.packet_id, tuple(reasons)), why)",
+        "link.promise(link.explained(p.Suback(packet_id, tuple(reasons)), why), barrier=True)",
+        "link.send_explained(p.Suback(packet_id, tuple(reasons)), why)",
         f"{SESSIONS}::test_a_session_and_what_came_for_it_survive",
     ),
     Planted(
