@@ -54,6 +54,7 @@ from rumq.shards.worker import Worker
 STOP_SECONDS_MAX = 30.0
 EARLY_SECONDS = 0.005
 SWITCH_SECONDS = 0.0005
+YOUNG_OBJECTS_MAX, NEVER = 10_000, 2**31 - 1
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 STATE_STREAM = "_state"
 STATE_SEGMENT_BYTES = 16 << 20
@@ -174,10 +175,13 @@ async def join(driver: Driver, images: Any, begin: Any) -> None:
 
 
 def freeze() -> None:
-    """What is here now stays: the collector need not look at it again, and cycles are rare on the hot path."""
+    """What is here now stays: the collector need not look at it again, and cycles are rare on the hot path.
+
+    By itself it looks at young objects only, so that no turn waits long for it: at all others the driver has it look,
+    once so many connections have ended that their cycles may have added up."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(YOUNG_OBJECTS_MAX, NEVER, NEVER)
 
 
 def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outbox_bytes_max: int) -> None:

@@ -55,7 +55,7 @@ class House(Protocol):
         """Whether what these filters, (as written, plain), match will come from everywhere; else `then` is called
         when it does."""
 
-    def slow(self, link: Any) -> None:
+    def slow(self, link: Any, much: bool) -> None:
         """Read nothing from the link's client until the partitions it publishes to have caught up."""
 
     def hold(self, link: Any) -> None:

@@ -39,6 +39,7 @@ from rumq.session.session import Session
 
 EXPIRY_LOOK_SECONDS = 60.0  # a link that has ended is not kept for longer
 COLD_PACKETS_A_TURN = 256  # packets of one client that the kernel does not take by itself
+MUCH_BYTES = 1 << 14  # at once, of one client
 PINGRESP = encode(p.Pingresp(), 4)
 # What a CONNACK of 3.1.1 has a return code for; for anything else the connection is just closed.
 TOLD_BEFORE_5 = frozenset(
@@ -187,7 +188,7 @@ class Link:
 
     def _packets(self, wire: Wire, data: Any, pos: int, end: int) -> int:
         house = self.house
-        cold = 0
+        began, cold = pos, 0
         while True:
             if cold >= COLD_PACKETS_A_TURN and not self.paused:
                 # However many made-up topics or requests a client sends at once, others have their turn between them.
@@ -229,8 +230,9 @@ class Link:
                 self.transport.write(bytes(wire.acks))
                 wire.acks.clear()
         if wire.touched:
-            if wire.touched & house.slowing.behind:
-                house.slow(self)
+            slowing, much = house.slowing, pos - began >= MUCH_BYTES
+            if wire.touched & (slowing.crowded if much else slowing.behind):
+                house.slow(self, much)
             wire.touched = 0
         self._credit()
         return pos

@@ -31,7 +31,7 @@ class RetentionClock:
         for partition in self._partitions:
             note = partition.look_at_clock(now_us, jump)
             if note is not None:
-                self._writer.submit(note.run, noted)
+                self._writer.submit(note.run, noted, partition.index)
         if governor.held != self._told:
             self._told = governor.held
             self._event("retention.held" if self._told else "retention.resumed", why=self._told)

@@ -5,6 +5,7 @@ build, and no socket."""
 
 from __future__ import annotations
 
+import gc
 import heapq
 import os
 import time
@@ -59,6 +60,8 @@ from rumq.shards.writing import Hold, Writing
 
 COLD_READ_BYTES = 1 << 20
 TIDY_SECONDS = 1.0
+# What is left of one is a cycle of some KiB, if it lasted longer than the collector counts young.
+CONNECTIONS_A_COLLECTION = 20_000
 STEPS_A_TURN = 64  # what a step brings about is at most this many steps deep
 
 
@@ -132,6 +135,7 @@ class Driver:
         self.pump: Any = None
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
+        self._welcomed = 0  # connections since the collector looked at everything
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
         self._held_messages: list[Hold] = []
@@ -202,9 +206,9 @@ class Driver:
             return True
         return self.peers.confirm_all(asked, then)
 
-    def slow(self, link: Link) -> None:
+    def slow(self, link: Link, much: bool) -> None:
         """Read nothing more from a client until the partitions it publishes to have caught up."""
-        self.slowing.slow(link)
+        self.slowing.slow(link, much)
 
     def tell(self, name: str, **fields: object) -> None:
         self._event(name, **fields)
@@ -237,6 +241,7 @@ class Driver:
     def welcome(self, transport: Any, entrance: Entrance = OPEN) -> Link:
         link = Link(self, transport, entrance)
         self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
+        self._welcomed += 1
         return link
 
     def permit_again(self) -> None:
@@ -288,7 +293,10 @@ class Driver:
             self.doors.flush()
 
     def _tidy(self) -> None:
-        """Let segments go whose time has come, or that are too many."""
+        """Let segments go whose time has come, or that are too many; and connections that are gone."""
+        if self._welcomed > CONNECTIONS_A_COLLECTION:
+            self._welcomed = 0
+            gc.collect()
         now_us = self.retention_clock.look(self.now_us, self.monotonic)
         if self._retain_for_sessions_bytes_max and self.peers.others:
             self.peers.tell_needs(self.keeping.wanted_lsn)
@@ -305,10 +313,11 @@ class Driver:
                 extra,
             )
             if removal is not None:
-                self.writer.submit(removal.run, partial(self._tidied, partition, removal))
+                self.writer.submit(removal.run, partial(self._tidied, partition, removal), partition.index)
         removal = self.keeping.take_removal()
         if removal is not None:
-            self.writer.submit(removal.run, partial(self._tidied, self.store.internal, removal))
+            internal = self.store.internal
+            self.writer.submit(removal.run, partial(self._tidied, internal, removal), internal.index)
 
     def _tidied(self, partition: Any, removal: Any, _: Any, fault: BaseException | None) -> None:
         partition.segments.removed(removal)

@@ -1,5 +1,6 @@
-"""A thread that does what may wait for a disk, one job after another, and tells the loop when each is done.
+"""Threads that do what may wait for a disk, one job after another, and tell the loop when each is done.
 
+Jobs of one lane wait for each other, those of different lanes do not: one disk that is slow must not slow the rest.
 The loop thread is woken by a descriptor in its epoll set. Knows nothing of what the jobs are."""
 
 from __future__ import annotations
@@ -16,20 +17,30 @@ Done = Callable[[Any, BaseException | None], None]
 
 
 class Worker:
-    """One thread; `submit` from the loop, `finish` in the loop when `fd` is readable."""
+    """A thread for each lane, begun with its first job; `submit` from the loop, `finish` in the loop when `fd` is
+    readable."""
 
     def __init__(self, name: str) -> None:
-        self._jobs: SimpleQueue[tuple[Callable[[], Any], Done] | None] = SimpleQueue()
+        self._name = name
+        self._lanes: dict[int, SimpleQueue[tuple[Callable[[], Any], Done] | None]] = {}
+        self._threads: list[threading.Thread] = []
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs whose end `finish` has not told yet
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
 
-    def submit(self, job: Callable[[], T], done: Callable[[T, BaseException | None], None]) -> None:
-        """Run `job` on the thread; `done(result, fault)` is called by `finish`, on the loop."""
+    def submit(
+        self, job: Callable[[], T], done: Callable[[T, BaseException | None], None], lane: int = 0
+    ) -> None:
+        """Run `job` on the lane's thread; `done(result, fault)` is called by `finish`, on the loop."""
         self.pending += 1
-        self._jobs.put((job, done))
+        jobs = self._lanes.get(lane)
+        if jobs is None:
+            jobs = self._lanes[lane] = SimpleQueue()
+            self._threads.append(
+                threading.Thread(target=self._run, args=(jobs,), name=f"{self._name}-{lane}", daemon=True)
+            )
+            self._threads[-1].start()
+        jobs.put((job, done))
 
     def finish(self) -> None:
         """Call `done` of every job that has ended since."""
@@ -43,14 +54,16 @@ class Worker:
             done(result, fault)
 
     def stop(self) -> None:
-        """End the thread after the jobs that were submitted."""
-        self._jobs.put(None)
-        self._thread.join()
+        """End the threads after the jobs that were submitted."""
+        for jobs in self._lanes.values():
+            jobs.put(None)
+        for thread in self._threads:
+            thread.join()
         self.finish()
         os.close(self.fd)
 
-    def _run(self) -> None:
-        while (entry := self._jobs.get()) is not None:
+    def _run(self, jobs: SimpleQueue[tuple[Callable[[], Any], Done] | None]) -> None:
+        while (entry := jobs.get()) is not None:
             job, done = entry
             try:
                 result, fault = job(), None

@@ -37,7 +37,7 @@ class Hold:
 
 
 class Writing:
-    """The write side of every partition of a shard."""
+    """The write side of every partition of a shard; each is a lane of the worker."""
 
     def __init__(
         self, partitions: list[Any], routed: int, own: list[int], worker: Worker, indexer: Worker,
@@ -149,7 +149,7 @@ class Writing:
         self._due[index] = None
         self._unlooked_bytes += group.bytes
         self._in_flight[index] = True
-        self._worker.submit(group.run, lambda _, fault: self._written(index, group, fault))
+        self._worker.submit(group.run, lambda _, fault: self._written(index, group, fault), index)
 
     def _written(self, index: int, group: Any, fault: BaseException | None) -> None:
         partition = self._partitions[index]
