@@ -37,7 +37,7 @@ class Wants:
 
 
 FORMS_MAX = 1 << 14  # of one group: with more of them they are numbered anew
-FILTERS_AT_ONCE = 128  # of a group that goes: with more of them it goes in pieces
+FILTERS_AT_ONCE = 64  # of a group that goes: with more of them it goes in pieces
 
 
 class Group:

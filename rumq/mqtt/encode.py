@@ -25,7 +25,6 @@ from rumq.mqtt.reasons import REASONS_IN, Reason, maybe_connack_return_code
 from rumq.mqtt.topics import SHARE_PREFIX, has_wildcard
 from rumq.mqtt.wire import write_binary, write_integer, write_string, write_variable_integer
 
-
 _SUBACK_RETURN_CODES: Final = bytes(code if code < 0x80 else 0x80 for code in range(256))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 
 
-FILTERS_A_TURN = 64  # of one client
+FILTERS_A_TURN = 32  # of one client
 
 
 def wanted(filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:

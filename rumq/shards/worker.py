@@ -20,8 +20,9 @@ class Worker:
     """A thread for each lane, begun with its first job; `submit` from the loop, `finish` in the loop when `fd` is
     readable."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, *, one_lane: bool = False) -> None:
+        """one_lane: whatever is asked for: jobs are done in the order in which they were submitted"""
+        self._name, self._one_lane = name, one_lane
         self._lanes: dict[int, SimpleQueue[tuple[Callable[[], Any], Done] | None]] = {}
         self._threads: list[threading.Thread] = []
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
@@ -33,6 +34,8 @@ class Worker:
     ) -> None:
         """Run `job` on the lane's thread; `done(result, fault)` is called by `finish`, on the loop."""
         self.pending += 1
+        if self._one_lane:
+            lane = 0
         jobs = self._lanes.get(lane)
         if jobs is None:
             jobs = self._lanes[lane] = SimpleQueue()

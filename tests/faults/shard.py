@@ -1,6 +1,7 @@
 """One whole shard over a simulated disk: clients are byte strings, the clock is a number, threads are waited for."""
 
 import select
+from functools import partial
 from typing import Any
 
 from commitlog import StreamSpec, open_store
@@ -8,6 +9,7 @@ from commitlog.simulated import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.session.limits import Limits
 from rumq.shards.driver import Driver
+from rumq.shards.worker import Worker
 from rumq.shards.restoring import adapt_to_log, read_journal, restore
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance import wire
@@ -60,9 +62,10 @@ class Client:
 
 class Shard:
     def __init__(
-        self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW, **main: Any
-    ) -> None:
-        """main: of the stream that keeps most topics"""
+        self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW,
+        one_writer: bool = True, **main: Any,
+    ) -> None:  # fmt: skip
+        """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time"""
         self.files = files
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.now_us, self.monotonic = now_us, 1000.0
@@ -77,6 +80,7 @@ class Shard:
             event=lambda name, **fields: self.events.append((name, fields)),
             linger_seconds=0.0,
             free_bytes_min=free_bytes_min,
+            worker=partial(Worker, one_lane=one_writer),
             clock=lambda: (self.now_us, self.monotonic),
         )
         images = read_journal(self.driver)

@@ -22,7 +22,9 @@ class ByHand:
     def __init__(self) -> None:
         self.jobs: deque[tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]] = deque()
 
-    def submit(self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> None:
+    def submit(
+        self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0
+    ) -> None:
         self.jobs.append((job, done))
 
     def work(self) -> None:

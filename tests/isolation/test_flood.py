@@ -1,0 +1,69 @@
+"""Who floods a partition waits for it: what the others send is never behind more than a few ms of a disk."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rumq.session.link import MUCH_BYTES
+from rumq.shards.slowing import CROWDED_BYTES
+from tests.conformance import wire
+from tests.conformance.wire import Kind
+from tests.isolation.turns import Connection, Turned, turned
+
+PIECE = b"".join(wire.publish("flood/topic", bytes(1000)) for _ in range(250))
+
+
+@pytest.fixture
+def shard() -> Iterator[Turned]:
+    made = turned()
+    yield made
+    made.end()
+
+
+def pending(shard: Turned) -> int:
+    return sum(partition.pending_bytes for partition in shard.store.partitions)
+
+
+def crowd(shard: Turned, flooder: Connection) -> None:
+    """Publish until the partition is crowded, with the flooder's share of a turn in each turn."""
+    for _ in range(2 * CROWDED_BYTES // len(PIECE)):
+        flooder.send(PIECE)
+        shard.driver.begin_turn()
+        shard.driver.end_turn()  # no thread's end is told: nothing is written yet, as far as the loop knows
+    assert len(PIECE) > MUCH_BYTES
+
+
+def test_a_flooder_is_held_as_soon_as_its_partition_is_crowded(shard: Turned) -> None:
+    flooder = Connection(shard, "flooder")
+    crowd(shard, flooder)
+    assert flooder.is_held and flooder.has_unread
+    assert CROWDED_BYTES < pending(shard) < CROWDED_BYTES + 3 * len(PIECE), "however much it has to say"
+
+
+def test_who_sends_little_is_not_held_with_it(shard: Turned) -> None:
+    flooder, modest = Connection(shard, "flooder"), Connection(shard, "modest")
+    crowd(shard, flooder)
+    modest.send(wire.publish("flood/topic", b"little", 1, 5))
+    assert not modest.is_held
+    shard.settle()
+    assert [packet.kind for packet in modest.take()] == [Kind.PUBACK]
+
+
+def test_a_flooder_goes_on_when_its_partition_has_caught_up(shard: Turned) -> None:
+    flooder, reader = Connection(shard, "flooder"), Connection(shard, "reader")
+    crowd(shard, flooder)
+    for _ in range(100):
+        if not flooder.is_held:
+            break
+        shard.wait()
+        shard.turn()
+    shard.settle()
+    assert not flooder.is_held and not flooder.has_unread
+    reader.say(wire.subscribe(1, [("$log/earliest/flood/#", 0)]))
+    heard = 0
+    for _ in range(1000):
+        heard += sum(packet.kind == Kind.PUBLISH for packet in reader.take())
+        reader.room, reader.refused = 1 << 20, False
+        shard.driver.drained(reader)
+        shard.settle()
+    assert heard == 250 * (2 * CROWDED_BYTES // len(PIECE)), "nothing is lost on the way"
