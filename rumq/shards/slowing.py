@@ -1,7 +1,7 @@
 """Publishers wait when the partition they publish to is behind: their sockets are not read, and nobody else notices.
 
-Who sends much at once waits soon, for what the others send is written behind it, and acknowledged and shown only then;
-everybody else waits when memory must be saved. Knows no socket: a link is told to pause, and to go on."""
+Where somebody waits for acknowledgements, who sends much at once waits soon, for what the others send is written behind
+it, and acknowledged and shown only then; everybody else waits when memory must be saved. Knows no socket: a link is told to pause, and to go on."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Slowing:
         self, writing: Writing, store: Any, pending_bytes_max: int, event: Callable[..., None]
     ) -> None:
         self._writing, self.pending_bytes_max, self._event = writing, pending_bytes_max, event
-        self._parts = [(1 << p.index, p.outgoing if p.is_mirrored else p) for p in store.partitions]
+        self._parts = [(p.index, 1 << p.index, p.outgoing if p.is_mirrored else p) for p in store.partitions]
         self.behind = self.crowded = 0
         self._slowed: list[tuple[Any, int, bool]] = []
 
     def look(self) -> None:
         """At the end of a turn: which partitions are behind now; tell when that begins and ends."""
         behind = crowded = 0
-        for bit, partition in self._parts:
+        for index, bit, partition in self._parts:
             pending = partition.pending_bytes
-            if pending > CROWDED_BYTES:
+            if pending > CROWDED_BYTES and self._writing.is_awaited(index):
                 crowded |= bit
             if pending > self.pending_bytes_max:
                 behind |= bit

@@ -15,6 +15,7 @@ from rumq.shards.worker import Worker
 
 WRITE_BYTES = 1 << 18  # as much is written at once, whoever waits for it
 MARK_SECONDS = 0.05  # after the last group, what is durable is written down
+AWAITED_SECONDS = 10.0  # a partition that somebody waited for is one that is waited for, for so long
 RETRY_SECONDS = 1.0  # an offline partition tries again
 LOOK_SECONDS = (
     1.0  # how much is free on the disk: looked up so often, and when a quarter of the reserve may be gone
@@ -57,6 +58,7 @@ class Writing:
         self._event = event
         self._holds: list[deque[tuple[int, Hold]]] = [deque() for _ in partitions]
         self._urgent = [False] * len(partitions)
+        self._awaited = [-AWAITED_SECONDS] * len(partitions)  # when somebody last began to wait for one
         self._in_flight = [False] * len(partitions)
         self._due: list[float | None] = [None] * len(partitions)
         self._mark_due: list[float | None] = [None] * len(partitions)
@@ -83,6 +85,7 @@ class Writing:
                 partition = self._partitions[index]
                 self._holds[index].append((partition.next_lsn, held))
                 self._urgent[index] = True
+                self._awaited[index] = self._monotonic()
                 if partition.committed_lsn >= partition.next_lsn:
                     self._release(index)
             parts >>= 1
@@ -93,6 +96,10 @@ class Writing:
         """Keep what is held until everything appended to a partition so far is committed."""
         self._holds[index].append((self._partitions[index].next_lsn, held))
         self._urgent[index] = True
+
+    def is_awaited(self, index: int) -> bool:
+        """Whether clients wait for what is appended to a partition, now or a moment ago."""
+        return self._monotonic() - self._awaited[index] < AWAITED_SECONDS
 
     def urgent(self, index: int) -> None:
         """Somebody waits for what was appended to a partition."""
