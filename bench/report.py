@@ -26,6 +26,8 @@ LABELS: dict[str, tuple[str, float, str]] = {
     "latency_p50_us": ("latency p50 µs", 1, ",.0f"),
     "latency_p99_us": ("latency p99 µs", 1, ",.0f"),
     "start_s": ("seconds", 1, ".3f"),
+    "ratio_p99": ("p99 during/before", 1, ",.2f"),
+    "disconnected": ("others disconnected", 1, ",.0f"),
 }
 # What no broker should do: said under the table wherever it is not zero.
 FAULT_FIGURES = (

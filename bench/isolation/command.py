@@ -29,7 +29,7 @@ from bench.series import Series
 OK, FAILED, MISSED, INTERRUPTED = 0, 1, 4, 130
 # QoS 1 is among it, which is all that a peer's own settings ask.
 LOAD = Load(publishers=PUBLISHERS, subscribers=PUBLISHERS, spread="pairs", qos=1, rate=RATE, latency=True)
-FIGURES = ("ratio_p99", "before_p99_us", "during_p99_us", "after_p99_us", "lost")
+FIGURES = ("ratio_p99", "before_p99_us", "during_p99_us", "after_p99_us", "lost", "disconnected")
 MEASURED = ("rumq", "mosquitto")
 QUICK = Plan(before=1.0, during=1.5, after=1.0)
 

@@ -72,9 +72,7 @@ class Granting:
                 )
                 self.why = str(fault)
             except Forbidden:
-                self.reasons.append(
-                    Reason.NOT_AUTHORIZED if link.version == 5 else Reason.UNSPECIFIED_ERROR
-                )
+                self.reasons.append(Reason.NOT_AUTHORIZED if link.version == 5 else Reason.UNSPECIFIED_ERROR)
                 permission.tell(link, "subscribe", asked.topic_filter)
             except Denied as fault:
                 self.reasons.append(fault.reason if link.version == 5 else Reason.UNSPECIFIED_ERROR)

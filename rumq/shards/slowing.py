@@ -1,7 +1,8 @@
 """Publishers wait when the partition they publish to is behind: their sockets are not read, and nobody else notices.
 
 Where somebody waits for acknowledgements, who sends much at once waits soon, for what the others send is written behind
-it, and acknowledged and shown only then; everybody else waits when memory must be saved. Knows no socket: a link is told to pause, and to go on."""
+it, and acknowledged and shown only then; everybody else waits when memory must be saved.
+Knows no socket: a link is told to pause, and to go on."""
 
 from __future__ import annotations
 

@@ -5,11 +5,14 @@ import math
 import pytest
 
 from bench import targets
+from bench.isolation.command import scenario_of
+from bench.isolation.neighbours import NEIGHBOURS
 from bench.peers import PEERS
 from bench.report import LABELS
-from bench.scenarios import SCENARIOS
+from bench.scenarios import SCENARIOS as TRAFFIC
 from bench.targets import Target, judge
 
+SCENARIOS = TRAFFIC | {one.scenario: scenario_of(one) for one in NEIGHBOURS.values()}
 MEDIANS = {("s", "rumq", "f"): 30.0, ("s", "nats", "f"): 10.0}
 
 

@@ -28,7 +28,7 @@ class Connection(Client):
     """One that is read as the pump reads it: what is not taken waits, and nothing is read while it is held."""
 
     def __init__(self, shard: Turned, client_id: str, version: int = 5, **connect: Any) -> None:
-        self.is_held = False
+        self.is_held = self._is_reading = False
         self._unread = b""
         super().__init__(shard, client_id, version, **connect)
 
@@ -42,9 +42,13 @@ class Connection(Client):
         self._read()
 
     def _read(self) -> None:
-        if not self.is_held and not self.closed:
+        while self._unread and not self.is_held and not self.closed and not self._is_reading:
+            self._is_reading = True
             taken = self.link.receive(self._unread, 0, len(self._unread))
+            self._is_reading = False
             self._unread = self._unread[taken:]
+            if not taken:
+                break
 
     def hold(self) -> None:
         self.is_held = True
