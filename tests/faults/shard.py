@@ -9,8 +9,8 @@ from commitlog.simulated import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.session.limits import Limits
 from rumq.shards.driver import Driver
-from rumq.shards.worker import Worker
 from rumq.shards.restoring import adapt_to_log, read_journal, restore
+from rumq.shards.worker import Worker
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size

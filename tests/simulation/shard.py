@@ -38,7 +38,7 @@ class Worker:
         self._finished: deque[tuple[Any, Any, BaseException | None]] = deque()
         self.pending = 0
 
-    def submit(self, job: Callable[[], Any], done: Any) -> None:
+    def submit(self, job: Callable[[], Any], done: Any, lane: int = 0) -> None:
         self.pending += 1
         self.jobs.append((job, done))
 
