@@ -17,7 +17,7 @@ SECONDS_MAX = 0.02  # of a turn in which nothing happens
 
 
 class Echo:
-    """A link that sends back what comes."""
+    """A link that sends back what comes, unless it is silent."""
 
     is_bus = False
     session = flow = None
@@ -26,10 +26,12 @@ class Echo:
         self.transport = connection
         self.got = bytearray()
         self.lost_why: str | None = None
+        self.is_silent = False
 
     def receive(self, data: Any, pos: int, end: int) -> int:
         self.got += data[pos:end]
-        self.transport.write(bytes(data[pos:end]))
+        if not self.is_silent:
+            self.transport.write(bytes(data[pos:end]))
         return end
 
     def lost(self, why: str) -> None:

@@ -1,9 +1,12 @@
 """TLS through the pump: what is sent is what arrives, however it is cut. RFC 8446, RFC 5246."""
 
+import socket
 import ssl
+from pathlib import Path
 
 import pytest
 
+from rumq.net.listener import open_sockets
 from rumq.net.tls import TlsServer
 from rumq.net.tls_options import TlsSettingsError
 from rumq.net.transports import Transports
@@ -65,6 +68,43 @@ def test_small_records_by_the_thousand_come_back_in_order(
         except BlockingIOError:
             site.turn()
     assert client.read(len(numbers)) == numbers
+
+
+def test_small_records_are_all_taken_by_a_broker_that_answers_nothing(
+    site: Site, authorities: Authorities, trusting: Trusting
+) -> None:
+    """They are read a part in each turn, and no event of the socket comes for the rest."""
+
+    client = TlsClient(site, site.listen(Transports(tls=TlsServer(authorities.options()))), trusting())
+    client.shake_hands()
+    site.until(lambda: site.links)
+    site.links[0].is_silent = True
+    for _ in range(6000):
+        client.tls.write(b"x")
+    client.out()  # more than is read at once
+    site.until(lambda: len(site.links[0].got) == 6000)
+    client.close()
+
+
+def test_a_long_chain_reaches_a_client_with_small_buffers(
+    site: Site, authorities: Authorities, trusting: Trusting, tmp_path: Path
+) -> None:
+    """The handshake's bytes wait for the socket like any others."""
+    chain = tmp_path / "chain.pem"
+    chain.write_bytes(
+        Path(authorities.path("server")).read_bytes() + Path(authorities.path("ca")).read_bytes() * 100
+    )
+    (listening,) = open_sockets("127.0.0.1", 0, 10)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    transports = Transports(tls=TlsServer(authorities.options(certfile=str(chain))))
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect(site.listen(transports, listening))
+    client = TlsClient(site, sock, trusting())
+    client.shake_hands()
+    client.write(b"x")
+    assert client.read(1) == b"x"
+    client.close()
 
 
 def test_data_behind_the_handshake_in_one_segment_is_not_lost(

@@ -198,6 +198,24 @@ def test_a_handshake_has_its_time(
     assert len(site.pump.connections) == 1
 
 
+def test_each_handshake_has_its_own_time(site: Site, address: tuple[str, int]) -> None:
+    socks = []
+    for count in (1, 2):
+        socks.append(socket.create_connection(address))
+        site.until(lambda wanted=count: len(site.openings) == wanted)  # type: ignore[misc]
+        site.now += 0.5
+    site.now += 9.1
+    assert site.why() == "not open within 10 s"
+    assert len(site.openings) == 1
+    site.now += 0.3
+    site.turn(2)
+    assert len(site.openings) == 1
+    site.now += 0.2
+    assert site.why() == "not open within 10 s"
+    for sock in socks:
+        sock.close()
+
+
 def test_more_handshakes_than_allowed_wait_in_the_accept_queue(
     authorities: Authorities, trusting: Trusting
 ) -> None:

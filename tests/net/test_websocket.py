@@ -177,7 +177,8 @@ def test_a_client_that_stops_reading_gets_whole_frames_when_it_goes_on(site: Sit
     assert peer.content(1) == b"x"
     connection = site.links[0].transport
     for _ in range(8):
-        connection.write(BIG)
+        for at in range(0, len(BIG), 20_000):
+            connection.write(BIG[at : at + 20_000])  # several in a frame
         site.turn()
     assert connection.blocked
     for n in range(1000):
