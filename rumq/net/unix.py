@@ -28,7 +28,6 @@ def open_unix_socket(path: str, mode: int, backlog: int) -> socket.socket:
         raise
     finally:
         os.umask(before)
-    os.chmod(path, mode)
     sock.listen(backlog)
     sock.setblocking(False)
     return sock

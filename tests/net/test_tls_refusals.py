@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rumq.mqtt.reasons import Reason
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
 from tests.net.authorities import IDENTITIES, Authorities
@@ -214,6 +215,22 @@ def test_each_handshake_has_its_own_time(site: Site, address: tuple[str, int]) -
     assert site.why() == "not open within 10 s"
     for sock in socks:
         sock.close()
+
+
+def test_a_stop_ends_handshakes_and_says_nothing(
+    site: Site, address: tuple[str, int], trusting: Trusting
+) -> None:
+    client = TlsClient(site, address, trusting())
+    with pytest.raises(ssl.SSLWantReadError):
+        client.tls.do_handshake()
+    client.sock.sendall(client.outgoing.read()[:20])
+    site.until(lambda: len(site.openings))
+    site.turn(2)
+    for connection in list(site.pump.connections.values()):
+        connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
+    site.turn()
+    assert not site.pump.connections and not len(site.openings) and not site.events
+    client.close()
 
 
 def test_more_handshakes_than_allowed_wait_in_the_accept_queue(
