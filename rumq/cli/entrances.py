@@ -28,6 +28,7 @@ from rumq.mosquitto.acl import parse_acl
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.net.posting import post
 from rumq.session.entrance import Entrance
+from rumq.session.quota import Quotas, Rate
 from rumq.shards.telling import tell
 
 KNOWN = ("certificate", "token", "password", "http")
@@ -58,11 +59,21 @@ class Entrances:
         )
         return Entrance(
             number, self._gate(number, listener), own, rules=self._maybe_rules(number, listener),
+            quotas=self._quotas(listener),
             certificate_as_user=listener.certificate_as_user,
             user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
             assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
             exact_refusals=self._settings.auth.exact_refusals,
         )  # fmt: skip
+
+    def _quotas(self, listener: Listener) -> Quotas:
+        auth = self._settings.auth
+        return Quotas(
+            Rate(listener.client_messages_per_second_max, listener.client_bytes_per_second_max),
+            Rate(auth.user_messages_per_second_max, auth.user_bytes_per_second_max),
+            Rate(listener.messages_per_second_max, listener.bytes_per_second_max),
+            auth.user_connections_max,
+        )
 
     def _maybe_rules(self, number: int, listener: Listener) -> Rules | None:
         key = f"{key_of(number)}.rules_file" if listener.rules_file else "auth.rules_file"

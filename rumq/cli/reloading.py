@@ -27,8 +27,10 @@ OF_A_LISTENER = frozenset(
     for key in (
         "anonymous", "methods", "password_file", "rules_file", "certificate_as_user", "user_as_client_id",
         "client_id_prefixes", "assigned_prefix", "empty_client_id", "maximum_qos", "topic_alias_maximum",
-        "connect_seconds_max", "tls_certificate", "tls_key", "tls_authority", "tls_authority_dir", "tls_revoked",
-        "tls_client_certificate", "tls_version_min", "tls_ciphers", "tls_ciphersuites",
+        "connect_seconds_max", "client_messages_per_second_max", "client_bytes_per_second_max",
+        "messages_per_second_max", "bytes_per_second_max", "tls_certificate", "tls_key", "tls_authority",
+        "tls_authority_dir", "tls_revoked", "tls_client_certificate", "tls_version_min", "tls_ciphers",
+        "tls_ciphersuites",
     )
 )  # fmt: skip
 OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max")

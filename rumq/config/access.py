@@ -101,6 +101,14 @@ class Listener(Struct, frozen=True, kw_only=True):
     empty_client_id: Annotated[bool, choice("whether a client may leave its client id to the broker")] = True
 
     maximum_qos: Annotated[int, number("highest QoS to publish with here", "", 0, 2)] = 2
+    client_messages_per_second_max: Annotated[
+        int, number("of each client; who sends more is read later; 0: any", "messages/s", 0, 10**9)
+    ] = 0
+    client_bytes_per_second_max: Annotated[int, number("likewise", "bytes/s", 0, 10**12)] = 0
+    messages_per_second_max: Annotated[
+        int, number("of all clients of this listener together, in each shard; 0: any", "messages/s", 0, 10**9)
+    ] = 0
+    bytes_per_second_max: Annotated[int, number("likewise", "bytes/s", 0, 10**12)] = 0
     topic_alias_maximum: Annotated[
         int,
         number(
@@ -149,6 +157,13 @@ class Auth(Struct, frozen=True, kw_only=True):
     exposed_files: Annotated[
         Literal["refuse", "warn"], choice("what to do about files of secrets that others can read")
     ] = "refuse"
+    user_connections_max: Annotated[
+        int, number("of one user, in each shard; more are refused (0x97); 0: any", "connections", 0, 10**7)
+    ] = 0
+    user_messages_per_second_max: Annotated[
+        int, number("of all connections of a user together, in each shard; 0: any", "messages/s", 0, 10**9)
+    ] = 0
+    user_bytes_per_second_max: Annotated[int, number("likewise", "bytes/s", 0, 10**12)] = 0
     remember_seconds_max: Annotated[
         float,
         number("a password that was right is not hashed again for so long; 0 always", "seconds", 0, 86_400),

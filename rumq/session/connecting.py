@@ -51,6 +51,9 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     if old is not None and old.link is not None:
         house.event("client.taken_over", old.link, by=link.transport.peer)
         old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
+    if not link.entrance.quotas.enter(who.user):
+        raise MqttFault(f"user {who.user!r} has too many connections", Reason.QUOTA_EXCEEDED)
+    link.buckets = link.entrance.quotas.buckets(who.user, house.monotonic)
     alias_out = min(given.get("topic_alias_maximum", 0), limits.topic_alias_out_maximum)
     shape = Shape(5 if connect.version == 5 else 4, link.client_max_packet, alias_out)
     session, present = house.registry.open(

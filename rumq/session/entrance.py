@@ -11,6 +11,7 @@ from rumq.auth.identity import Certificate
 from rumq.auth.rules import Rules
 from rumq.mqtt.packets import Connect
 from rumq.session.limits import Limits
+from rumq.session.quota import Quotas
 
 
 class Entrance:
@@ -25,7 +26,7 @@ class Entrance:
 
     __slots__ = (
         "assigned_prefix", "certificate_as_user", "client_id_prefixes", "empty_client_id", "exact_refusals", "gate",
-        "index", "limits", "rules", "user_as_client_id",
+        "index", "limits", "quotas", "rules", "user_as_client_id",
     )  # fmt: skip
 
     def __init__(
@@ -35,6 +36,7 @@ class Entrance:
         limits: Limits | None = None,
         *,
         rules: Rules | None = None,
+        quotas: Quotas | None = None,
         certificate_as_user: str = "no",
         user_as_client_id: bool = False,
         client_id_prefixes: tuple[str, ...] = (),
@@ -46,6 +48,7 @@ class Entrance:
         self.gate = gate
         self.limits = limits
         self.rules = rules
+        self.quotas = quotas or Quotas()
         self.certificate_as_user = certificate_as_user
         self.user_as_client_id = user_as_client_id
         self.client_id_prefixes = client_id_prefixes
@@ -56,7 +59,9 @@ class Entrance:
     def become(self, other: Entrance) -> None:
         """Take over everything of another, for those who come from now on."""
         for name in self.__slots__:
-            setattr(self, name, getattr(other, name))
+            if name != "quotas":
+                setattr(self, name, getattr(other, name))
+        self.quotas.become(other.quotas)
 
     def client_id_of(self, connect: Connect, certificate: Certificate | None) -> str:
         """The client id of who sent CONNECT, as far as it says who it is; empty: the broker gives one."""

@@ -67,6 +67,9 @@ class House(Protocol):
     def refuse_publish(self, link: Any, packet: Any, partition: int) -> None:
         """Answer a PUBLISH whose partition takes none for now."""
 
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call back in a turn after so many seconds."""
+
     def next_turn(self, call: Callable[[], None]) -> None:
         """Call back when the next turn begins."""
 

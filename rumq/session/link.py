@@ -34,10 +34,12 @@ from rumq.session.house import House
 from rumq.session.long_request import LISTS, SHORT_BYTES, LongRequest
 from rumq.session.outflow import Outbox, Outflow
 from rumq.session.proving import Proving
+from rumq.session.quota import Bucket
 from rumq.session.resend import resend
 from rumq.session.session import Session
 
 EXPIRY_LOOK_SECONDS = 60.0  # a link that has ended is not kept for longer
+WAIT_SECONDS_MAX = 10.0  # a client that sends too fast is looked at again after so long
 COLD_PACKETS_A_TURN = 256  # packets of one client that the kernel does not take by itself
 MUCH_BYTES = 1 << 14  # at once, of one client
 PINGRESP = encode(p.Pingresp(), 4)
@@ -45,7 +47,7 @@ PINGRESP = encode(p.Pingresp(), 4)
 TOLD_BEFORE_5 = frozenset(
     {
         Reason.CLIENT_IDENTIFIER_NOT_VALID, Reason.NOT_AUTHORIZED, Reason.BAD_USER_NAME_OR_PASSWORD,
-        Reason.SERVER_UNAVAILABLE, Reason.SERVER_BUSY,
+        Reason.SERVER_UNAVAILABLE, Reason.SERVER_BUSY, Reason.QUOTA_EXCEEDED,
     }
 )  # fmt: skip
 
@@ -71,7 +73,7 @@ class Link:
     is_bus = False
 
     __slots__ = (
-        "attaching", "barriers", "certificate", "claimed", "client_max_packet", "closed", "connected_at",
+        "attaching", "barriers", "buckets", "certificate", "claimed", "client_max_packet", "closed", "connected_at",
         "entering", "entrance", "expires_at", "flow", "forbidden", "heard_at", "holds", "house", "keep_alive",
         "limits", "method", "paused", "permit", "proving", "raised", "session", "topics", "transport", "unsent",
         "version", "wants_problem_information", "who", "wire",
@@ -92,6 +94,7 @@ class Link:
         self.entering: Entering | None = None  # CONNECT is here, CONNACK is not out
         self.who: Identity | None = None
         self.permit: Permit | None = None  # None: everything
+        self.buckets: tuple[Bucket, ...] = ()  # what it sends is taken from these
         self.forbidden = 0  # how often it tried what it may not
         self.session: Session | None = None
         self.wire: Wire | None = None
@@ -125,10 +128,23 @@ class Link:
                 pos = self._first_packet(data, pos, end)
                 if self.wire is None:
                     return pos
+            if self.buckets:
+                return self._metered(self.wire, data, pos, end)
             return self._packets(self.wire, data, pos, end)
         except MqttFault as fault:
             self.refuse(fault)
             return end
+
+    def _metered(self, wire: Wire, data: Any, pos: int, end: int) -> int:
+        """Take packets, and read no more for as long as the client has sent too fast."""
+        before = wire.published
+        taken = self._packets(wire, data, pos, end)
+        now = self.house.monotonic
+        wait = max([bucket.spend(wire.published - before, taken - pos, now) for bucket in self.buckets])
+        if wait > 0 and not self.closed and not self.paused:
+            self.pause()
+            self.house.later(min(wait, WAIT_SECONDS_MAX), self.take_up)
+        return taken
 
     def _first_packet(self, data: Any, pos: int, end: int) -> int:
         if end - pos >= 1 and data[pos] != 0x10:
@@ -521,6 +537,7 @@ class Link:
             session.window = flow.window
             session.counts.published += wire.published
             session.counts.delivered += flow.delivered
+            self.entrance.quotas.leave(self.who.user if self.who is not None else None)
             if session.link is self:
                 self.house.registry.leave(session, with_will=with_will, now=self.house.monotonic)
         self.transport.close()
