@@ -24,6 +24,8 @@ class Opening:
     is_bus = False
     session = None
     flow = None
+    who = None
+    claimed = ""
 
     __slots__ = ("_openings", "closed", "heard", "transport", "transport_name")
 

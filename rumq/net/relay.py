@@ -34,6 +34,8 @@ class Outside:
     is_bus = False
     session = None
     flow = None
+    who = None
+    claimed = ""
 
     __slots__ = ("_is_held", "closed", "near", "transport")
 

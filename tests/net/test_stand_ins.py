@@ -1,0 +1,66 @@
+"""What stands in the place of a link is one to the shard's driver too, also in what should never happen."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from commitlog.simulated import SimulatedFiles
+from rumq.mqtt.reasons import Reason
+from rumq.net.layered import Layered
+from rumq.net.opening import Openings
+from rumq.net.pump import Pump
+from rumq.net.raw import RawStream
+from rumq.net.relay import relay
+from tests.faults.shard import Shard
+
+
+@pytest.fixture
+def shard() -> Iterator[Shard]:
+    made = Shard(SimulatedFiles())
+    made.driver.pump = Pump(made.driver)
+    yield made
+    made.end()
+    made.driver.pump.close()
+
+
+def connected(shard: Shard) -> tuple[Layered, socket.socket]:
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    pump = shard.driver.pump
+    connection = Layered(pump, near, "somebody", 1 << 16, shard.driver.welcome)
+    connection.through(RawStream(near))
+    openings = Openings(pump, later=shard.driver.later, event=shard.driver.tell)
+    openings.begin(connection, "tls")
+    pump.add(connection)
+    return connection, far
+
+
+@pytest.mark.parametrize("stage", ["opening", "relayed"])
+def test_a_bug_of_ours_ends_one_connection(shard: Shard, stage: str) -> None:
+    connection, far = connected(shard)
+    if stage == "relayed":
+        socket.close(relay(connection))
+    try:
+        raise ZeroDivisionError
+    except ZeroDivisionError:
+        shard.driver.crashed(connection)
+    for _ in range(3):
+        shard.driver.pump.turn(0.0)
+    (told,) = shard.told("client.crashed")
+    assert told["peer"] == "somebody" and told["client_id"] is None
+    assert far.recv(1) == b"" and not shard.driver.pump.connections
+    far.close()
+
+
+def test_an_end_of_a_relay_is_no_client(shard: Shard) -> None:
+    connection, far = connected(shard)
+    socket.close(relay(connection))
+    links = [each.link for each in shard.driver.pump.connections.values()]
+    assert sorted(link.is_bus for link in links) == [False, True]
+    connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
+    shard.driver.drained(connection)
+    for _ in range(3):
+        shard.driver.pump.turn(0.0)
+    assert far.recv(1) == b""  # the other shard's end is closed
+    far.close()
