@@ -112,6 +112,7 @@ class Sharing:
             everything = Subscription(topic_filter, qos=2)
             member = share.join(shard, everything, 0, len(self._feeds))
             member.weight = weight
+            member.parked = False  # what came to it before its client had joined, it gave back
             self._delivery.run_share(share)
         elif share is not None and shard in share.members:
             self._remove(share, shard)

@@ -43,8 +43,10 @@ class Stream:
 
     def send(self, data: Any) -> int:
         other = self.other
-        if other.closed or self.closed:
+        if self.ended or self.closed:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        if other.closed:  # what it said before is not all here yet, so that is not known here
+            return len(data)
         room = other.capacity - len(other.coming) - len(other.here)
         if room <= 0:
             other.sender_is_blocked = True

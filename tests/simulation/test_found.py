@@ -79,6 +79,23 @@ def test_a_share_survives_its_home_from_suback_on(world: World, home: int) -> No
     assert world.had(member) == [0]
 
 
+def test_a_share_whose_messages_come_before_its_first_member_has_joined_goes_on(world: World) -> None:
+    """Its home begins to hand out before SUBACK, to a shard that gives it back."""
+    shards = world.machine.shards
+    key = next(k for k in (f"$share/g{n}/#" for n in range(9)) if shards[0].driver.home(k) == 0)  # type: ignore[union-attr]
+    member, publisher = world.joined(1), world.joined(0)
+    member.subscribe(key, 1)
+    for _ in range(200):
+        publisher.publish(TOPIC, 1, retain=False)
+        world.machine.run(2)
+    world.machine.settle()
+    before = len(set(world.had(member)))
+    publisher.publish(TOPIC, 1, retain=False)
+    world.machine.settle()
+    assert 200 in world.had(member)
+    assert set(world.had(member)) == set(range(200 - before, 201))
+
+
 def test_a_client_that_acknowledges_nothing_keeps_no_shard_busy(world: World) -> None:
     """Its second subscription waits for the first, which waits for the client."""
     client, publisher = world.joined(0, clean=False, window=1, lazy=True), world.joined(1)
