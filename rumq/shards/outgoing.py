@@ -15,6 +15,7 @@ from commitlog.kernels import rows as kernel
 from rumq.shards.messages import Published
 
 PUBLISHER_WORD = 6
+CHUNK_QOS, CHUNK_RETAIN = 1, 8
 Say = Callable[..., None]
 
 
@@ -28,6 +29,7 @@ class Batch:
     count: int
     flags: int
     tags: bytes
+    handed: bool = False  # the owner, or the one before it, was sent them
 
     @property
     def bytes(self) -> int:
@@ -99,14 +101,31 @@ class Outgoing:
             self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows), len(batch.frames)
         )  # fmt: skip
         self._say(message, batch.rows, batch.frames, batch.tags)
+        batch.handed = True
 
     def attach(self, say: Say, sequence: int) -> None:
         """The owner is there, and has everything up to `sequence` in its log: hand over what follows."""
         self._say = say
         self._seen_topics, self._seen_publishers = bytearray(), bytearray()
         self.acknowledged(sequence, self.committed_there)
+        self._leave_out_shown()
         for batch in self._waiting:
             self._hand_over(batch)
+
+    def _leave_out_shown(self) -> None:
+        """Messages of QoS 0 may have been shown by the one before, which did not live to write them: they are not handed
+        over again, for they are to come at most once. What is retained is: it must not be missing."""
+        kept: deque[Batch] = deque()
+        for batch in self._waiting:
+            if not batch.handed or batch.flags & (CHUNK_QOS | CHUNK_RETAIN):
+                kept.append(batch)
+                continue
+            self.pending_bytes -= batch.bytes
+            if kept:
+                kept[-1].sequence = batch.sequence
+            else:
+                self.committed_lsn = batch.sequence
+        self._waiting = kept
 
     def detach(self) -> None:
         """The owner is gone; what it has not acknowledged is kept."""

@@ -53,6 +53,7 @@ class Machine:
         self.state = StreamSpec("_state", (), 1, build.durability, 1 << 16, 86_400)
         self.boots = 0
         self.frozen: dict[Any, int] = {}  # stream or shard -> the step in which it goes on
+        self.deaths: list[int] = []  # the steps in which a shard died
         self._starts = 0
         self.shards: list[Shard | None] = [None] * build.shards
         self._boot(SimulatedFiles())
@@ -93,6 +94,7 @@ class Machine:
                 hot_bytes_max=self.build.hot_bytes_max,
             )  # fmt: skip
         except Killed:
+            self.deaths.append(self.step)
             close_all(self.network, self.doors[index], poller)
 
     def kill(self, index: int) -> None:
@@ -101,6 +103,7 @@ class Machine:
         if shard is not None:
             self.tell(f"shard {index} is killed")
             self.counts["kills"] += 1
+            self.deaths.append(self.step)
             close_all(self.network, self.doors[index], shard.poller)
 
     def kill_inside(self, index: int, calls: int) -> None:

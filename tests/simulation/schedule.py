@@ -79,6 +79,7 @@ class Schedule:
         build, self.mood, self.events = drawn(random)
         self.machine = Machine(build, random, trace)
         self.history = History()
+        self.history.crashes = self.machine.deaths
         self.machine.tell(f"seed {seed}: {build}, {self.mood}, {self.events} events")
         self.clients = [self._client(number) for number in range(random.randrange(3, 7))]
         self._connections = 0
@@ -210,15 +211,12 @@ class Schedule:
         self.machine.pass_time(self.random.choice((0.01, 0.1, 2.0)))
 
     def _kill(self, client: Client) -> None:
-        self.history.crashes.append(self.history.step)
         self.machine.kill(self.random.randrange(len(self.machine.shards)))
 
     def _kill_inside(self, client: Client) -> None:
-        self.history.crashes.append(self.history.step)
         self.machine.kill_inside(self.random.randrange(len(self.machine.shards)), self.random.randrange(8))
 
     def _power(self, client: Client) -> None:
-        self.history.crashes.append(self.history.step)
         self.machine.lose_power()
 
     # The end
