@@ -133,7 +133,9 @@ class Peer:
         if self.link is not None:
             feeds = self._driver.shard.feeds
             cursors = {p.index: feeds[p.index].live_mark for p in self.partitions}
-            filters = list(self._driver.shard.groups.here)
+            here = self._driver.shard.groups.here
+            # Also what a client is about to have: its SUBSCRIBE waits for nothing more.
+            filters = [*here, *sorted(self._driver.peers.confirmed.difference(here))]
             shares = self._driver.shares
             self.link.say(m.Begin(filters, cursors, shares.weights(self.index), shares.handed(self.index)))
             self.has_begun = True

@@ -5,6 +5,7 @@ With one shard there are none, and nothing here costs anything. Knows no client.
 from __future__ import annotations
 
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ class Peers:
         self.others: dict[int, Peer] = {}
         self.has_begun = False  # what is wanted here is known: sessions have been restored
         self.confirmed: set[str] = set()  # filters whose records every other shard sends
+        self._asking: Counter[str] = Counter()  # filters that others have been asked to send, and have not answered
         for index in range(count):
             if index != driver.index:
                 partitions = [
@@ -159,13 +161,13 @@ class Peers:
         if not groups.changed or not self.has_begun:
             return
         fresh, gone = groups.changes()
-        fresh = [f for f in fresh if f not in self.confirmed]
+        # What is asked for just now is looked at again when that is answered.
+        gone = [f for f in gone if f not in self._asking]
         for peer in self.others.values():
-            if fresh:
-                peer.ask(lambda n: m.Want(n, fresh), lambda *_: self.confirmed.update(fresh))
             if gone and peer.link is not None:
                 peer.link.say(m.Unwant(gone))
         self.confirmed.difference_update(gone)
+        self.confirm([f for f in fresh if f not in self._asking], lambda: None)
 
     # Asking
 
@@ -175,10 +177,13 @@ class Peers:
         if not needed or not self.others:
             return True
         left = set(self.others)
+        self._asking.update(needed)
 
         def wanted(index: int) -> None:
             left.discard(index)
             if not left:
+                self._asking.subtract(needed)
+                self._asking = +self._asking
                 self.confirmed.update(needed)
                 # If it is not subscribed to after all, that is found out after the next step.
                 self._driver.shard.groups.changed.update(dict.fromkeys(needed))

@@ -110,7 +110,8 @@ def judge_session(history: History, session: Session, places: dict[str, dict[int
         message = history.messages[number]
         wanted = [s for s in (*plain, *shares) if matches(s.plain, message.topic)]
         most = len(wanted) * (1 + (message.repeats if message.qos == 1 else 0))
-        again = message.qos == 0 and message.retain and bool(history.crashes)  # what is retained must not be missing
+        again = message.qos == 0 and bool(history.crashes)  # what is retained must not be missing
+        again = again and (message.retain or any(s.share for s in wanted))  # nor is it noted what a share gave out
         require(message.is_will or again or fresh[number] <= most, f"{session.client_id} got {count} times: {message}")
         if message.qos == 2 and min(s.qos for s in wanted) == 2 and not message.is_will:
             require(count <= most, f"{session.client_id} got {count} times with QoS 2: {message}")

@@ -61,6 +61,35 @@ def test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_ba
     assert [wish.granted is not None for wish in client.wishes()] == [True]
 
 
+def test_what_one_client_does_not_want_any_more_another_is_still_granted(world: World) -> None:
+    """The first is gone before its filter is known everywhere, when the second has asked for the same."""
+    first, second, publisher = world.joined(0), world.joined(0), world.joined(1)
+    here, owner = world.machine.shards
+    assert here is not None and owner is not None
+
+    def arrive() -> None:
+        for stream in list(world.machine.network.moving):
+            stream.arrive(len(stream.coming))
+
+    first.subscribe(TOPIC, 1)
+    deliver(first)
+    here.turn()
+    first.cut()
+    arrive()
+    owner.turn()  # its answer is on its way
+    answers = [stream for stream in world.machine.network.moving if stream.name == "bus"]
+    second.subscribe(TOPIC, 1)
+    deliver(second)
+    here.turn()
+    for stream in answers:
+        stream.arrive(len(stream.coming))
+    here.turn()
+    world.machine.settle()
+    publisher.publish(TOPIC, 1, retain=False)
+    world.machine.settle()
+    assert world.had(second) == [0]
+
+
 @pytest.mark.parametrize("home", [0, 1])
 def test_a_share_survives_its_home_from_suback_on(world: World, home: int) -> None:
     """The home has none of its members, and dies before it has written down where everybody stands."""
