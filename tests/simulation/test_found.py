@@ -136,3 +136,24 @@ def test_a_client_that_acknowledges_nothing_keeps_no_shard_busy(world: World) ->
     client.subscribe("#", 1)
     world.machine.settle()
     assert world.had(client)[0] == 0
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_a_will_takes_no_packet_id_of_its_client(world: World, home: int) -> None:
+    """Looked for in the log after a crash, the will's would be taken for a message that waits for PUBREL."""
+    subscriber = world.joined(0, clean=False)
+    subscriber.subscribe(TOPIC, 2)
+    client = world.client(home, clean=False)
+    world.connect(client, world.history.message(client.client_id, 0, TOPIC, 2, retain=False, is_will=True))
+    world.machine.settle()
+    client.cut()
+    while not world.had(subscriber):
+        world.machine.run(1)  # and no longer: soon it is written down which ids wait
+    world.machine.lose_power()
+    world.machine.settle()
+    world.connect(client)
+    world.connect(subscriber)
+    world.machine.settle()
+    client.publish(TOPIC, 2, retain=False)
+    world.machine.settle()
+    assert world.had(subscriber) == [0, 1]

@@ -5,7 +5,7 @@ from typing import Any
 
 from rumq.shards.homes import home_of
 from tests.simulation.client import Client
-from tests.simulation.history import History
+from tests.simulation.history import History, Message
 from tests.simulation.machine import Build, Machine
 
 CALM = Build(2, 2, "disk", 0.0, 1 << 20, 1 << 18, 1 << 20)
@@ -32,11 +32,11 @@ class World:
         assert client.is_up
         return client
 
-    def connect(self, client: Client) -> None:
+    def connect(self, client: Client, will: Message | None = None) -> None:
         """To the shard that it lives in."""
         ours, theirs = self.machine.network.pair(client.client_id, "accepted")
         self._connections += 1
-        client.connect(ours, self._connections, clean_start=client.clean, will=None, delay=0.0)
+        client.connect(ours, self._connections, clean_start=client.clean, will=will, delay=0.0)
         shard = self.machine.shards[home_of(client.client_id, self.machine.build.shards)]
         assert shard is not None
         shard.accept(theirs, client.client_id)

@@ -708,7 +708,8 @@ def cut(
             else:
                 wire.qos2_open[pid >> 3] |= 1 << (pid & 7)
                 put_ack(wire.acks, 0x50, pid)
-                put_tag(batch.tags, batch.count, pid)
+                if not wire.own:  # a will has none of its client's packet ids
+                    put_tag(batch.tags, batch.count, pid)
             wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
         put_u32(rows, row_at, value & LOW)
         if verbatim and minimal and not head & 9:
