@@ -157,3 +157,20 @@ def test_a_will_takes_no_packet_id_of_its_client(world: World, home: int) -> Non
     client.publish(TOPIC, 2, retain=False)
     world.machine.settle()
     assert world.had(subscriber) == [0, 1]
+
+
+def test_a_retained_message_that_comes_while_its_shard_begins_is_the_last(world: World) -> None:
+    """Its owner is there for other shards before it has read what was retained when it died."""
+    witness, publisher = world.joined(1, clean=False), world.joined(0)
+    publisher.publish(TOPIC, 1, retain=True)
+    world.machine.settle()
+    assert witness.session is not None
+    world.machine.kill(1)
+    publisher.publish(TOPIC, 0, retain=True)
+    deliver(publisher)
+    world.machine.settle()
+    world.connect(witness)
+    world.machine.settle()
+    witness.subscribe(TOPIC, 0)
+    world.machine.settle()
+    assert world.had(witness) == [1]

@@ -1,0 +1,140 @@
+"""Faults of shards working together, as `tests.faults.planted` has those of the log: schedules of fixed seeds find most of
+them; for the few that are too rare for that, a test does by hand what a schedule did once."""
+
+from tests.faults.planted import Planted
+
+SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
+FOUND = "tests/simulation/test_found.py"
+
+PLANTED = [
+    # The bus
+    Planted(
+        "a message on the bus is lost", "rumq/shards/forwarding.py",
+        "        self._link.say(message, rows, frames)\n",
+        "        if message.base_lsn % 5 != 3:\n            self._link.say(message, rows, frames)\n",
+        SCHEDULES,
+    ),
+    Planted(
+        "two messages on a link change places", "rumq/shards/peer.py",
+        "self._driver.commands.append(c.Arrived(message.partition, chunk))",
+        "self._driver.commands.insert(0, c.Arrived(message.partition, chunk))",
+        SCHEDULES,
+    ),
+    Planted(
+        "a publisher in another shard is acknowledged before its message is durable", "rumq/shards/incoming.py",
+        "placed, lsn = self._placed, self._partition.committed_lsn",
+        "placed, lsn = self._placed, self._partition.next_lsn",
+        SCHEDULES,
+    ),
+    Planted(
+        "what a shard's log has already is handed over again", "rumq/shards/peer.py",
+        "max(message.sequence, outgoing.committed_lsn)",
+        "outgoing.committed_lsn",
+        SCHEDULES,
+    ),
+    Planted(
+        "messages of QoS 0 are handed over again", "rumq/shards/outgoing.py",
+        "        self._leave_out_shown()\n",
+        "",
+        SCHEDULES,
+    ),
+    Planted(
+        "what is not committed is not kept for the owner's successor", "rumq/shards/outgoing.py",
+        "            self._hand_over(batch)\n\n    def _leave",
+        "            pass\n\n    def _leave",
+        SCHEDULES,
+    ),
+    # Clients and sessions
+    Planted(
+        "a client stays where it was accepted, and nobody tells its home", "rumq/shards/homes.py",
+        "        return self._count == 1 or self.of(client_id) == self._index\n",
+        "        return True\n",
+        SCHEDULES,
+    ),
+    Planted(
+        "the ids of inbound messages are not asked for after a crash", "rumq/shards/joining.py",
+        "        take_tags(self._images, tags)\n",
+        "",
+        SCHEDULES,
+    ),
+    Planted(
+        "a message is lost when its client leaves in the same turn", "rumq/shards/delivering.py",
+        "        self._commands.append(c.Blocked(reader, effect.partition, lsn))\n",
+        "",
+        f"{FOUND}::test_a_message_committed_in_the_turn_in_which_its_client_leaves_stays_in_the_session",
+    ),
+    Planted(
+        "a DISCONNECT that has arrived is not read", "rumq/net/pump.py",
+        "        connection.deaf = why\n",
+        "        self.lost(connection, why)\n        return\n",
+        "tests/net/test_pump.py::test_what_was_said_before_nothing_could_be_sent_is_taken",
+    ),
+    Planted(
+        "a will takes a packet id of its client", "rumq/mqtt/kernels/ingest.py",
+        "if not wire.own:  # a will has none of its client's packet ids",
+        "if True:",
+        f"{FOUND}::test_a_will_takes_no_packet_id_of_its_client",
+    ),
+    # Subscriptions
+    Planted(
+        "retained messages of other shards do not come", "rumq/shards/peers.py",
+        "        if answer.retained:\n",
+        "        if False:\n",
+        SCHEDULES,
+    ),
+    Planted(
+        "a retained message that came while its shard began is forgotten", "rumq/shards/restoring.py",
+        "            if chunk.flags & CHUNK_RETAIN and chunk.next_lsn <= feed.live_mark:\n",
+        "            if False:\n",
+        f"{FOUND}::test_a_retained_message_that_comes_while_its_shard_begins_is_the_last",
+    ),
+    Planted(
+        "SUBACK waits for no other shard", "rumq/shards/driver.py",
+        "        return self.peers.confirm_all(asked, then)\n",
+        "        self.peers.confirm_all(asked, lambda: None)\n        return True\n",
+        SCHEDULES,
+    ),
+    Planted(
+        "what is asked of a shard before it has begun is forgotten", "rumq/shards/peer.py",
+        "            self._early_wants.append(message)  # asked again before `Begin`, of a run before\n",
+        "",
+        f"{FOUND}::test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_back",
+    ),
+    Planted(
+        "a filter that another client asks for is given up", "rumq/shards/peers.py",
+        "        gone = [f for f in gone if f not in self._asking]\n",
+        "",
+        f"{FOUND}::test_what_one_client_does_not_want_any_more_another_is_still_granted",
+    ),
+    Planted(
+        "QoS 0 passes a message that waits for a window", "rumq/session/outflow.py",
+        "        reader.refused |= 1 << partition\n",
+        "",
+        SCHEDULES,
+    ),
+    # Shared subscriptions
+    Planted(
+        "what a shard was handed of a share dies with it", "router/sharing.py",
+        "                share.returned.extend(member.outstanding)\n                member.outstanding.clear()\n",
+        "                member.outstanding.clear()\n",
+        SCHEDULES,
+    ),
+    Planted(
+        "the beginning of a share is not written down", "rumq/shards/sharing.py",
+        "            self._driver.journal.shared(effect.key, effect.cursors)\n",
+        "            pass\n",
+        f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
+    ),
+    Planted(
+        "a shard that gave back what came too early gets nothing more", "router/sharing.py",
+        "            member.parked = False  # what came to it before its client had joined, it gave back\n",
+        "",
+        f"{FOUND}::test_a_share_whose_messages_come_before_its_first_member_has_joined_goes_on",
+    ),
+    Planted(
+        "what a member could not take of a share goes to nobody", "router/share.py",
+        "                self.returned.append((where, lsn, stop))\n",
+        "",
+        SCHEDULES,
+    ),
+]  # fmt: skip
