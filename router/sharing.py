@@ -15,7 +15,7 @@ from router.effects import ShareBack, ShareBegun, ShareWeight
 from router.feed import Feed
 from router.grouping import Grouping
 from router.readers import Reader, Wants
-from router.share import Member, Range, Share, without
+from router.share import Member, Range, Share
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
@@ -70,8 +70,8 @@ class Sharing:
             if number == member.reader.number:
                 share.returned.append((index, lsn, lsn + 1))
         member.reader.sink = None
-        self._weigh(share)
         self._go_on_or_end(share)
+        self._weigh(share)  # behind what comes back
 
     def _go_on_or_end(self, share: Share) -> None:
         if share.members:
@@ -169,8 +169,8 @@ class Sharing:
         if member is None:
             return  # what it had was returned when it left
         member.parked = True
-        share.returned.extend(without(ranges, without(ranges, member.outstanding)))
         member.finish(ranges)
+        share.returned.extend(ranges)
         self._delivery.run_share(share)
 
     def member_of(self, shard: Subscriber, key: str) -> Member | None:

@@ -113,8 +113,8 @@ class Outgoing:
             self._hand_over(batch)
 
     def _leave_out_shown(self) -> None:
-        """Messages of QoS 0 may have been shown by the one before, which did not live to write them: they are not handed
-        over again, for they are to come at most once. What is retained is: it must not be missing."""
+        """Messages of QoS 0 may have been shown by the one before, which did not live to write them: they are not
+        handed over again, for they are to come at most once. What is retained is: it must not be missing."""
         kept: deque[Batch] = deque()
         for batch in self._waiting:
             if not batch.handed or batch.flags & (CHUNK_QOS | CHUNK_RETAIN):
@@ -133,7 +133,8 @@ class Outgoing:
 
     def acknowledged(self, sequence: int, committed_there: int) -> bool:
         """Everything up to `sequence` is committed; returns whether that is news."""
-        if committed_there > self.committed_there:
+        # Before the owner has said how much of ours its log has, that may be more than `sequence`.
+        if self._say is not None and committed_there > self.committed_there:
             self.committed_there = committed_there
         if sequence <= self.committed_lsn:
             return False

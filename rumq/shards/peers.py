@@ -35,7 +35,9 @@ class Peers:
         self.others: dict[int, Peer] = {}
         self.has_begun = False  # what is wanted here is known: sessions have been restored
         self.confirmed: set[str] = set()  # filters whose records every other shard sends
-        self._asking: Counter[str] = Counter()  # filters that others have been asked to send, and have not answered
+        self._asking: Counter[str] = (
+            Counter()
+        )  # filters that others have been asked to send, and have not answered
         for index in range(count):
             if index != driver.index:
                 partitions = [

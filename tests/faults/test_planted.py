@@ -11,9 +11,10 @@ import pytest
 from tests.faults import planted as log
 from tests.faults.kill import planted as sessions
 from tests.faults.planted import Planted
+from tests.simulation import planted as shards
 
 ROOT = Path(__file__).parents[2]
-PLANTED = [*log.PLANTED, *sessions.PLANTED]
+PLANTED = [*log.PLANTED, *sessions.PLANTED, *shards.PLANTED]
 SECONDS_MAX = 300
 
 

@@ -45,7 +45,9 @@ def judge_log(history: History, log: list[Delivery]) -> None:
             continue
         require(not (message.acked is not None and not count), f"acknowledged and lost: {message}")
         most = 1 + message.repeats if message.qos == 1 else 1
-        again = message.qos == 0 and message.retain and bool(history.crashes)  # what is retained must not be missing
+        again = (
+            message.qos == 0 and message.retain and bool(history.crashes)
+        )  # what is retained must not be missing
         require(count <= most or again, f"{count} times in the log: {message}")
     last: dict[tuple[str, str], int] = {}
     known: set[int] = set()
@@ -111,8 +113,13 @@ def judge_session(history: History, session: Session, places: dict[str, dict[int
         wanted = [s for s in (*plain, *shares) if matches(s.plain, message.topic)]
         most = len(wanted) * (1 + (message.repeats if message.qos == 1 else 0))
         again = message.qos == 0 and bool(history.crashes)  # what is retained must not be missing
-        again = again and (message.retain or any(s.share for s in wanted))  # nor is it noted what a share gave out
-        require(message.is_will or again or fresh[number] <= most, f"{session.client_id} got {count} times: {message}")
+        again = again and (
+            message.retain or any(s.share for s in wanted)
+        )  # nor is it noted what a share gave out
+        require(
+            message.is_will or again or fresh[number] <= most,
+            f"{session.client_id} got {count} times: {message}",
+        )
         if message.qos == 2 and min(s.qos for s in wanted) == 2 and not message.is_will:
             require(count <= most, f"{session.client_id} got {count} times with QoS 2: {message}")
     judge_musts(history, session, plain, {seen.message for seen in session.deliveries})

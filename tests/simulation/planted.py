@@ -1,5 +1,5 @@
-"""Faults of shards working together, as `tests.faults.planted` has those of the log: schedules of fixed seeds find most of
-them; for the few that are too rare for that, a test does by hand what a schedule did once."""
+"""Faults of shards working together, as `tests.faults.planted` has those of the log: schedules of fixed seeds find most
+of them; for those that are too rare for that, a test does by hand what a schedule did once."""
 
 from tests.faults.planted import Planted
 
@@ -36,7 +36,7 @@ PLANTED = [
         "messages of QoS 0 are handed over again", "rumq/shards/outgoing.py",
         "        self._leave_out_shown()\n",
         "",
-        SCHEDULES,
+        f"{FOUND}::test_a_message_of_qos_0_that_was_shown_and_not_written_does_not_come_again",
     ),
     Planted(
         "what is not committed is not kept for the owner's successor", "rumq/shards/outgoing.py",
@@ -117,7 +117,7 @@ PLANTED = [
         "what a shard was handed of a share dies with it", "router/sharing.py",
         "                share.returned.extend(member.outstanding)\n                member.outstanding.clear()\n",
         "                member.outstanding.clear()\n",
-        SCHEDULES,
+        f"{FOUND}::test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died",
     ),
     Planted(
         "the beginning of a share is not written down", "rumq/shards/sharing.py",
@@ -130,6 +130,18 @@ PLANTED = [
         "            member.parked = False  # what came to it before its client had joined, it gave back\n",
         "",
         f"{FOUND}::test_a_share_whose_messages_come_before_its_first_member_has_joined_goes_on",
+    ),
+    Planted(
+        "what comes back from a shard comes after it has left", "router/sharing.py",
+        "        self._go_on_or_end(share)\n        self._weigh(share)  # behind what comes back\n",
+        "        self._weigh(share)\n        self._go_on_or_end(share)\n",
+        f"{FOUND}::test_what_the_last_member_of_a_shard_has_not_acknowledged_goes_to_another",
+    ),
+    Planted(
+        "a mark counts before the owner has said what it has", "rumq/shards/outgoing.py",
+        "        if self._say is not None and committed_there > self.committed_there:\n",
+        "        if committed_there > self.committed_there:\n",
+        f"{FOUND}::test_a_message_is_taken_once_though_its_owner_dies_again_before_it_has_said_what_it_has",
     ),
     Planted(
         "what a member could not take of a share goes to nobody", "router/share.py",

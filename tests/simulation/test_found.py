@@ -2,15 +2,24 @@
 
 import pytest
 
+from rumq.shards.homes import home_of
 from tests.simulation.client import Client
 from tests.simulation.world import World
 
 TOPIC = "a"  # its partition belongs to shard 1
+HOME_TOPIC = "a/b"  # and this one's to shard 0
 
 
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+def share_at(world: World, home: int) -> str:
+    """A shared subscription whose home is that shard."""
+    return next(
+        key for n in range(99) if home_of(key := f"$share/g{n}/#", world.machine.build.shards) == home
+    )
 
 
 def deliver(client: Client) -> None:
@@ -110,8 +119,7 @@ def test_a_share_survives_its_home_from_suback_on(world: World, home: int) -> No
 
 def test_a_share_whose_messages_come_before_its_first_member_has_joined_goes_on(world: World) -> None:
     """Its home begins to hand out before SUBACK, to a shard that gives it back."""
-    shards = world.machine.shards
-    key = next(k for k in (f"$share/g{n}/#" for n in range(9)) if shards[0].driver.home(k) == 0)  # type: ignore[union-attr]
+    key = share_at(world, 0)
     member, publisher = world.joined(1), world.joined(0)
     member.subscribe(key, 1)
     for _ in range(200):
@@ -174,3 +182,84 @@ def test_a_retained_message_that_comes_while_its_shard_begins_is_the_last(world:
     witness.subscribe(TOPIC, 0)
     world.machine.settle()
     assert world.had(witness) == [1]
+
+
+def test_a_message_is_taken_once_though_its_owner_dies_again_before_it_has_said_what_it_has(
+    world: World,
+) -> None:
+    """It is in the log when the owner dies; the successor dies between telling how far the log goes and that."""
+    machine = world.machine
+    subscriber, publisher = world.joined(0), world.joined(0)
+    subscriber.subscribe(TOPIC, 2)
+    machine.settle()
+    publisher.publish(TOPIC, 2, retain=False)
+    deliver(publisher)
+    here, owner = machine.shards
+    assert here is not None and owner is not None
+    here.turn()
+    for stream in list(machine.network.moving):
+        stream.arrive(len(stream.coming))
+    owner.turn()
+    owner.workers[0].run()
+    machine.kill(1)
+    machine.run(20)
+    machine.start(1)
+    successor = machine.shards[1]
+    assert successor is not None
+    machine.frozen[successor.workers[1]] = 1 << 30  # its reader, who looks for that
+    machine.run(60)
+    machine.kill(1)
+    machine.settle()
+    assert world.had(subscriber) == [0]
+
+
+def test_what_the_last_member_of_a_shard_has_not_acknowledged_goes_to_another(world: World) -> None:
+    """MQTT 5.0, 4.8.2: its session has ended, and its shard has told the home that the member had it."""
+    key = share_at(world, 0)
+    first, publisher = world.joined(1, lazy=True), world.joined(0)
+    first.subscribe(key, 1)
+    world.machine.settle()
+    publisher.publish(TOPIC, 1, retain=False)
+    world.machine.settle()
+    second = world.joined(0)
+    second.subscribe(key, 1)
+    world.machine.settle()
+    first.cut()
+    world.machine.settle()
+    assert (world.had(first), world.had(second)) == ([0], [0])
+
+
+def test_a_message_of_qos_0_that_was_shown_and_not_written_does_not_come_again(world: World) -> None:
+    """MQTT 5.0, 4.3.1: at most once. Its owner dies with it, and its publisher's shard has it still."""
+    machine = world.machine
+    subscriber, publisher = world.joined(0), world.joined(0)
+    subscriber.subscribe(TOPIC, 0)
+    machine.settle()
+    publisher.publish(TOPIC, 0, retain=False)
+    owner = machine.shards[1]
+    assert owner is not None
+    machine.frozen[owner.workers[0]] = 1 << 30  # its writer
+    machine.run(60)
+    assert world.had(subscriber) == [0]
+    machine.kill(1)
+    machine.settle()
+    publisher.publish(TOPIC, 0, retain=False)
+    machine.settle()
+    assert world.had(subscriber) == [0, 1]
+
+
+def test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died(world: World) -> None:
+    machine = world.machine
+    member, publisher = world.joined(1, clean=False), world.joined(0)
+    member.subscribe(share_at(world, 0), 1)
+    machine.settle()
+    shard = machine.shards[1]
+    machine.frozen[shard] = 1 << 30
+    publisher.publish(HOME_TOPIC, 1, retain=False)
+    machine.run(60)
+    assert world.history.messages[0].acked is not None
+    machine.kill(1)
+    machine.settle()
+    world.connect(member)
+    machine.settle()
+    assert world.had(member) == [0]
