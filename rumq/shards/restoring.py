@@ -142,7 +142,7 @@ def restore_retained(driver: Driver, images: Images) -> None:
         feed = driver.shard.feeds[partition.index]
         for chunk in feed.pending:
             if chunk.flags & CHUNK_RETAIN and chunk.next_lsn <= feed.live_mark:
-                view.take(partition.index, chunk, partition.topic_names)
+                view.take(feed.index, chunk, feed.partition.topic_names)
     driver.keeping.retained_known(images.retained_from, as_snapshot=view.changes == changes)
 
 
