@@ -20,8 +20,8 @@ from rumq.session.session import Shape
 from rumq.shards.blobs import wire_form
 
 ROW_EXPIRY = 8
-LOOKS_A_TURN = 4096  # names that are looked at in a turn, for all clients together
-BUILDS_A_TURN = 512  # messages, likewise
+LOOKS_A_TURN = 2048  # names that are looked at in a turn, for all clients together
+BUILDS_A_TURN = 256  # messages, likewise
 LSNS_A_BLOB = 1 << 32
 
 

@@ -82,7 +82,7 @@ def handing(view: RetainedView) -> Handing:
 def test_a_turn_builds_so_many_messages_for_all_clients_together(
     view: RetainedView, handing: Handing
 ) -> None:
-    count = 3 * BUILDS_A_TURN
+    count = 6 * BUILDS_A_TURN
     for number in range(count):
         view.put(message(f"t/{number}", number))
     clients = [Client(handing), Client(handing)]
