@@ -107,7 +107,7 @@ def targets_table(judged: Sequence[Judged]) -> str:
     for one in judged:
         value = "" if one.value is None else f"{one.value:,.3g}"
         target = one.target
-        lines.append(f"{one.verdict:14}{target.scenario:24}{target.figure:24}{target.asks():20}{value:>10}")
+        lines.append(f"{one.verdict:14}{target.scenario:30}{target.figure:24}{target.asks():20}{value:>10}")
     return "\n".join(lines)
 
 
