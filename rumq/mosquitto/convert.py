@@ -223,7 +223,6 @@ LISTENER_OPTIONS: dict[str, Callable[[Tree, Line], None]] = {
     "certfile": keep("tls_certificate"),
     "keyfile": keep("tls_key"),
     "ciphers": keep("tls_ciphers"),
-    "ciphers_tls1.3": keep("tls_ciphersuites"),
     "crlfile": keep("tls_revoked"),
     "tls_version": version,
     "require_certificate": proof,

@@ -8,41 +8,35 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Protocol
 
 from router.commands import Attach
 from rumq.auth.identity import Certificate, Identity
 from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
-from rumq.mqtt.connect import version_of_connect
-from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
-from rumq.mqtt.errors import MqttFault, ProtocolViolation, UnsupportedVersion
+from rumq.mqtt.errors import MqttFault, UnsupportedVersion
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.reasons import Reason
-from rumq.mqtt.topics import check_topic_name
-from rumq.session import permission, requests
-from rumq.session.connecting import accept
+from rumq.session import cold_packets, permission
+from rumq.session.arriving import first_packet, while_entering
 from rumq.session.entering import Entering
 from rumq.session.entrance import OPEN, Entrance
-from rumq.session.greeting import stranger
+from rumq.session.explaining import explained
 from rumq.session.house import House
-from rumq.session.long_request import LISTS, SHORT_BYTES, LongRequest
 from rumq.session.outflow import Outbox, Outflow
 from rumq.session.proving import Proving
+from rumq.session.publishing import meet_topic, provide, take_or_refuse
 from rumq.session.quota import Bucket
 from rumq.session.resend import resend
 from rumq.session.session import Session
 
 EXPIRY_LOOK_SECONDS = 60.0  # a link that has ended is not kept for longer
 WAIT_SECONDS_MAX = 10.0  # a client that sends too fast is looked at again after so long
-COLD_PACKETS_A_TURN = 256  # packets of one client that the kernel does not take by itself
 MUCH_BYTES = 1 << 14  # at once, of one client
-PINGRESP = encode(p.Pingresp(), 4)
 # What a CONNACK of 3.1.1 has a return code for; for anything else the connection is just closed.
 TOLD_BEFORE_5 = frozenset(
     {
@@ -122,10 +116,10 @@ class Link:
         if self.paused:
             return pos
         if self.entering is not None:
-            return self._while_entering(data, pos, end)
+            return while_entering(self, data, pos, end)
         try:
             if self.wire is None:
-                pos = self._first_packet(data, pos, end)
+                pos = first_packet(self, data, pos, end)
                 if self.wire is None:
                     return pos
             if self.buckets:
@@ -146,67 +140,11 @@ class Link:
             self.house.later(min(wait, WAIT_SECONDS_MAX), self.take_up)
         return taken
 
-    def _first_packet(self, data: Any, pos: int, end: int) -> int:
-        if end - pos >= 1 and data[pos] != 0x10:
-            raise ProtocolViolation(stranger(bytes(data[pos : min(end, pos + 64)])))
-        content, stop = self._whole(data, pos, end, "CONNECT")
-        if content is None:
-            return pos
-        if data[pos] == 0x10:
-            self.version = self._spoken(content)
-        packet = decode(data[pos], content, self.version)
-        assert isinstance(packet, p.Connect)
-        self.claimed = self.entrance.client_id_of(packet, self.certificate)
-        if self.claimed and self.house.hand_over(self, self.claimed, data[pos:end]):
-            self.closed = True
-            return end
-        accept(self, packet)
-        return stop
-
-    def _whole(self, data: Any, pos: int, end: int, name: str) -> tuple[bytes | None, int]:
-        """What is in the packet at `pos`, and where it ends; None while it is not all here."""
-        found = frame_at(data, pos, end)
-        if found is None:
-            return None, pos
-        head, body = found
-        if head + body > self.limits.packet_bytes_max:
-            raise MqttFault(f"a {name} of {head + body} bytes", Reason.PACKET_TOO_LARGE)
-        stop = pos + head + body
-        return (bytes(data[pos + head : stop]), stop) if stop <= end else (None, pos)
-
-    def _while_entering(self, data: Any, pos: int, end: int) -> int:
-        """Take the AUTH packets that the client is asked for, and nothing else."""
-        try:
-            while self.entering is not None and self.entering.asked and not self.closed:
-                content, stop = self._whole(data, pos, end, "packet before CONNACK")
-                if content is None:
-                    return pos
-                packet = decode(data[pos], content, self.version)
-                pos = stop
-                self.entering.answered(packet)
-        except MqttFault as fault:
-            self.refuse(fault)
-        if self.closed:
-            return end
-        if self.entering is None and self.wire is not None:
-            return self.receive(data, pos, end)
-        return pos
-
-    @staticmethod
-    def _spoken(content: bytes) -> int:
-        try:
-            return version_of_connect(content)
-        except UnsupportedVersion as fault:
-            if content[2:6] == b"MQTT" and content[:2] == b"\x00\x04":
-                raise
-            # Another protocol's name: who speaks it would not understand a CONNACK. MQTT 3.1.1, 3.1.2.1.
-            raise ProtocolViolation(fault.message) from None
-
     def _packets(self, wire: Wire, data: Any, pos: int, end: int) -> int:
         house = self.house
         began, cold = pos, 0
         while True:
-            if cold >= COLD_PACKETS_A_TURN and not self.paused:
+            if cold >= cold_packets.PACKETS_A_TURN and not self.paused:
                 # However many made-up topics or requests a client sends at once, others have their turn between them.
                 self.pause()
                 house.next_turn(self.take_up)
@@ -217,17 +155,17 @@ class Link:
                 break
             if stop == ingest.TOPIC:
                 cold += 1
-                if not self._meet_topic(wire.topic):
-                    pos = self._refuse_topic(wire, data, pos, end)
+                if not meet_topic(self, wire.topic):
+                    pos = take_or_refuse(self, wire, data, pos, end)
             elif stop in (ingest.PUBLISHER, ingest.FULL, ingest.FAULT):
-                self._provide(wire)
+                provide(self, wire)
             else:
                 after = pos + wire.frame_bytes
                 if after > end:
                     break
                 found = frame_at(data, pos, end)
                 assert found is not None
-                cold += self._cold_packet(data[pos], bytes(data[pos + found[0] : after]))
+                cold += cold_packets.take(self, data[pos], bytes(data[pos + found[0] : after]))
                 pos = after
                 if self.closed:
                     return end
@@ -252,17 +190,6 @@ class Link:
             wire.touched = 0
         self._credit()
         return pos
-
-    def _provide(self, wire: Wire) -> None:
-        """Give the kernel what it stopped for. raises: MqttFault where that was a fault"""
-        stop, house, session = wire.stop, self.house, self.session
-        if stop == ingest.PUBLISHER:
-            assert session is not None and session.publishers is not None
-            session.publishers[wire.partition] = house.publisher_number(wire.partition, session.client_id)
-        elif stop == ingest.FULL:
-            house.batches[wire.partition].grow(wire.frame_bytes)
-        else:
-            raise MqttFault(wire.fault_text, Reason(wire.fault))
 
     def pause(self) -> None:
         """Take no packet until `go_on`."""
@@ -297,113 +224,6 @@ class Link:
                 flow.starved = False
                 self.house.refresh(self)
 
-    def _meet_topic(self, name: bytes) -> bool:
-        limits = self.limits
-        try:
-            text = name.decode()
-        except UnicodeDecodeError:
-            raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
-        check_topic_name(text, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
-        if self.permit is not None:
-            return permission.meet_topic(self, name, text)
-        return self.house.add_topic(name)
-
-    def _refuse_topic(self, wire: Wire, data: Any, pos: int, end: int) -> int:
-        """Take or pass over one PUBLISH to a topic that is not for all: not permitted, or there is no room for it.
-
-        returns: where it ends"""
-        name = wire.topic
-        found = frame_at(data, pos, end)
-        assert found is not None
-        head, body = found
-        packet = decode(data[pos], bytes(data[pos + head : pos + head + body]), self.version)
-        assert isinstance(packet, p.Publish)
-        if self.permit is not None:
-            text = name.decode()
-            if permission.may_publish(self, packet, text) and self.house.topics.get(name) is not None:
-                return self._take_one(wire, data, pos, pos + head + body)
-            if not permission.may_publish(self, packet, text):
-                self._keep_alias(wire, packet, name)
-                permission.refuse_publish(self, packet, text)
-                return pos + head + body
-        self._keep_alias(wire, packet, name)
-        self.house.refuse_topic(self, name, packet)
-        return pos + head + body
-
-    def _take_one(self, wire: Wire, data: Any, pos: int, stop: int) -> int:
-        """Take one PUBLISH to a topic that this client may not do everything with."""
-        house = self.house
-        while (taken := cut(wire, house.batches, data, pos, stop, house.topics)) < stop:
-            self._provide(wire)
-        wire.forget_topics()
-        return taken
-
-    @staticmethod
-    def _keep_alias(wire: Wire, packet: p.Publish, name: bytes) -> None:
-        alias = packet.properties.get("topic_alias")
-        if alias is not None:  # it stands for the name all the same
-            if wire.aliases is None:
-                wire.aliases = [None] * (wire.alias_max + 1)
-            wire.aliases[alias] = name
-
-    def _cold_packet(self, first_byte: int, body: bytes) -> int:
-        """A packet that the kernel does not take by itself; returns how many it counts for."""
-        if len(body) > SHORT_BYTES and first_byte >> 4 in LISTS:
-            LongRequest(self, first_byte, body).begin()
-            return 1
-        packet = decode(first_byte, body, self.version)
-        self._packet(packet)
-        if isinstance(packet, p.Subscribe | p.Unsubscribe):
-            return 1 + COLD_PACKETS_A_TURN // requests.FILTERS_A_TURN * len(packet.filters)
-        return 1
-
-    def _packet(self, packet: p.Packet) -> None:
-        """One packet that is not on the hot path."""
-        if isinstance(packet, p.Pingreq):
-            self._answer_ping()
-        elif isinstance(packet, p.Subscribe):
-            subscribe = partial(requests.subscribe, self, packet)
-            if self.house.confirm(requests.wanted(packet.filters), partial(self.go_on, subscribe)):
-                subscribe()
-            else:
-                self.pause()
-        elif isinstance(packet, p.Unsubscribe):
-            requests.unsubscribe(self, packet)
-        elif isinstance(packet, p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp):
-            requests.acknowledgement(self, packet)
-        elif isinstance(packet, p.Publish):
-            assert self.wire is not None
-            self.house.refuse_publish(self, packet, self.wire.partition)
-        elif isinstance(packet, p.Disconnect):
-            self._disconnect(packet)
-        elif isinstance(packet, p.Connect):
-            raise ProtocolViolation("a second CONNECT")
-        elif isinstance(packet, p.Auth):
-            if self.proving is None:
-                self.proving = Proving(self)
-            self.proving.take(packet)
-        else:
-            raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")
-
-    def _answer_ping(self) -> None:
-        """Answer behind the acknowledgements that are on their way, so that one says: all before is done."""
-        assert self.wire is not None
-        self.wire.acks += PINGRESP
-
-    def _disconnect(self, packet: p.Disconnect) -> None:
-        session = self.session
-        assert session is not None
-        if "server_reference" in packet.properties:
-            raise ProtocolViolation("a DISCONNECT from a client names another server")
-        interval = packet.properties.get("session_expiry_interval")
-        if interval is not None:
-            if session.expiry_seconds == 0 and interval:
-                raise ProtocolViolation("DISCONNECT sets a session expiry that CONNECT had left at 0")
-            session.expiry_seconds = min(interval, self.limits.session_expiry_seconds_max)
-        with_will = packet.reason != Reason.NORMAL_DISCONNECTION
-        self.house.event("client.disconnected", self, reason=int(packet.reason))
-        self.end(with_will=with_will)
-
     # What goes out
 
     def send(self, packet: p.Packet) -> None:
@@ -413,17 +233,7 @@ class Link:
         self.transport.write(self.explained(packet, why))
 
     def explained(self, packet: Any, why: str | None) -> bytes:
-        """A packet with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
-        if why and self.version == 5 and self.wants_problem_information and self.limits.reason_strings:
-            full = encode(
-                type(packet)(
-                    **{**as_fields(packet), "properties": {**packet.properties, "reason_string": why}}
-                ),
-                5,
-            )
-            if not self.client_max_packet or len(full) <= self.client_max_packet:
-                return full
-        return encode(packet, self.version)
+        return explained(self, packet, why)
 
     def promise(self, data: bytes, *, barrier: bool) -> None:
         """Send an answer that must stay true when the broker dies: of a durable session it waits for the journal.
@@ -599,9 +409,3 @@ class Link:
             self.house.send_again(self)  # attaches when that is done
         else:
             self.house.commands.append(Attach(self.session.subscriber, self.flow))
-
-
-def as_fields(packet: Any) -> dict[str, Any]:
-    return {
-        name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())
-    }

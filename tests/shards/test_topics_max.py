@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.simulated import SimulatedFiles
-from rumq.session.link import COLD_PACKETS_A_TURN
+from rumq.session.cold_packets import PACKETS_A_TURN
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop, Will
@@ -144,7 +144,7 @@ def test_made_up_topics_are_taken_a_bounded_number_a_turn(shard: Shard) -> None:
         before = shard.driver.numbering.refused["main"]
         at = client.link.receive(data, at, len(data))
         refused = shard.driver.numbering.refused["main"]
-        assert 0 < refused - before <= COLD_PACKETS_A_TURN
+        assert 0 < refused - before <= PACKETS_A_TURN
         assert client.link.paused is (at < len(data))
         shard.settle()
         turns += 1

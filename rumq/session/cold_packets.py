@@ -1,0 +1,86 @@
+"""Packets that are not on the hot path, one at a time: SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT, AUTH and the rest.
+
+MQTT 5.0, 3.8 to 3.15."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rumq.mqtt import packets as p
+from rumq.mqtt.decode import decode
+from rumq.mqtt.encode import encode
+from rumq.mqtt.errors import ProtocolViolation
+from rumq.mqtt.reasons import Reason
+from rumq.session import requests
+from rumq.session.long_request import LISTS, SHORT_BYTES, LongRequest
+from rumq.session.proving import Proving
+
+if TYPE_CHECKING:
+    from rumq.session.link import Link
+
+PACKETS_A_TURN = 256  # of one client
+PINGRESP = encode(p.Pingresp(), 4)
+
+
+def take(link: Link, first_byte: int, body: bytes) -> int:
+    """A packet that the kernel does not take by itself; returns how many it counts for."""
+    if len(body) > SHORT_BYTES and first_byte >> 4 in LISTS:
+        LongRequest(link, first_byte, body).begin()
+        return 1
+    packet = decode(first_byte, body, link.version)
+    serve(link, packet)
+    if isinstance(packet, p.Subscribe | p.Unsubscribe):
+        return 1 + PACKETS_A_TURN // requests.FILTERS_A_TURN * len(packet.filters)
+    return 1
+
+
+def serve(link: Link, packet: p.Packet) -> None:
+    """One packet that is not on the hot path."""
+    if isinstance(packet, p.Pingreq):
+        answer_ping(link)
+    elif isinstance(packet, p.Subscribe):
+        subscribe = partial(requests.subscribe, link, packet)
+        if link.house.confirm(requests.wanted(packet.filters), partial(link.go_on, subscribe)):
+            subscribe()
+        else:
+            link.pause()
+    elif isinstance(packet, p.Unsubscribe):
+        requests.unsubscribe(link, packet)
+    elif isinstance(packet, p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp):
+        requests.acknowledgement(link, packet)
+    elif isinstance(packet, p.Publish):
+        assert link.wire is not None
+        link.house.refuse_publish(link, packet, link.wire.partition)
+    elif isinstance(packet, p.Disconnect):
+        disconnect(link, packet)
+    elif isinstance(packet, p.Connect):
+        raise ProtocolViolation("a second CONNECT")
+    elif isinstance(packet, p.Auth):
+        if link.proving is None:
+            link.proving = Proving(link)
+        link.proving.take(packet)
+    else:
+        raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")
+
+
+def answer_ping(link: Link) -> None:
+    """Answer behind the acknowledgements that are on their way, so that one says: all before is done."""
+    assert link.wire is not None
+    link.wire.acks += PINGRESP
+
+
+def disconnect(link: Link, packet: p.Disconnect) -> None:
+    """The client leaves. MQTT 5.0, 3.14; raises: MqttFault"""
+    session = link.session
+    assert session is not None
+    if "server_reference" in packet.properties:
+        raise ProtocolViolation("a DISCONNECT from a client names another server")
+    interval = packet.properties.get("session_expiry_interval")
+    if interval is not None:
+        if session.expiry_seconds == 0 and interval:
+            raise ProtocolViolation("DISCONNECT sets a session expiry that CONNECT had left at 0")
+        session.expiry_seconds = min(interval, link.limits.session_expiry_seconds_max)
+    with_will = packet.reason != Reason.NORMAL_DISCONNECTION
+    link.house.event("client.disconnected", link, reason=int(packet.reason))
+    link.end(with_will=with_will)

@@ -1,0 +1,28 @@
+"""Answers with a sentence of why, where the client can take one. MQTT 5.0, 3.2.2.3.9 and likewise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rumq.mqtt.encode import encode
+
+if TYPE_CHECKING:
+    from rumq.session.link import Link
+
+
+def explained(link: Link, packet: Any, why: str | None) -> bytes:
+    """A packet with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
+    if why and link.version == 5 and link.wants_problem_information and link.limits.reason_strings:
+        full = encode(
+            type(packet)(**{**as_fields(packet), "properties": {**packet.properties, "reason_string": why}}),
+            5,
+        )
+        if not link.client_max_packet or len(full) <= link.client_max_packet:
+            return full
+    return encode(packet, link.version)
+
+
+def as_fields(packet: Any) -> dict[str, Any]:
+    return {
+        name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())
+    }

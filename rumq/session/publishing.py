@@ -1,0 +1,84 @@
+"""What of a PUBLISH the kernel leaves to Python: topics that are new, or not for this client; room in its tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rumq.mqtt import packets as p
+from rumq.mqtt.decode import decode
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.frames import frame_at
+from rumq.mqtt.kernels import ingest
+from rumq.mqtt.kernels.ingest import Wire, cut
+from rumq.mqtt.reasons import Reason
+from rumq.mqtt.topics import check_topic_name
+from rumq.session import permission
+
+if TYPE_CHECKING:
+    from rumq.session.link import Link
+
+
+def meet_topic(link: Link, name: bytes) -> bool:
+    """Whether messages to a topic that is new here may be taken; then its number is known. raises: MqttFault"""
+    limits = link.limits
+    try:
+        text = name.decode()
+    except UnicodeDecodeError:
+        raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
+    check_topic_name(text, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+    if link.permit is not None:
+        return permission.meet_topic(link, name, text)
+    return link.house.add_topic(name)
+
+
+def take_or_refuse(link: Link, wire: Wire, data: Any, pos: int, end: int) -> int:
+    """Take or pass over one PUBLISH to a topic that is not for all: not permitted, or there is no room for it.
+
+    returns: where it ends"""
+    name = wire.topic
+    found = frame_at(data, pos, end)
+    assert found is not None
+    head, body = found
+    packet = decode(data[pos], bytes(data[pos + head : pos + head + body]), link.version)
+    assert isinstance(packet, p.Publish)
+    if link.permit is not None:
+        text = name.decode()
+        if permission.may_publish(link, packet, text) and link.house.topics.get(name) is not None:
+            return take_one(link, wire, data, pos, pos + head + body)
+        if not permission.may_publish(link, packet, text):
+            keep_alias(wire, packet, name)
+            permission.refuse_publish(link, packet, text)
+            return pos + head + body
+    keep_alias(wire, packet, name)
+    link.house.refuse_topic(link, name, packet)
+    return pos + head + body
+
+
+def take_one(link: Link, wire: Wire, data: Any, pos: int, stop: int) -> int:
+    """Take one PUBLISH to a topic that this client may not do everything with."""
+    house = link.house
+    while (taken := cut(wire, house.batches, data, pos, stop, house.topics)) < stop:
+        provide(link, wire)
+    wire.forget_topics()
+    return taken
+
+
+def keep_alias(wire: Wire, packet: p.Publish, name: bytes) -> None:
+    """An alias that a refused PUBLISH defines stands for its topic all the same."""
+    alias = packet.properties.get("topic_alias")
+    if alias is not None:
+        if wire.aliases is None:
+            wire.aliases = [None] * (wire.alias_max + 1)
+        wire.aliases[alias] = name
+
+
+def provide(link: Link, wire: Wire) -> None:
+    """Give the kernel what it stopped for. raises: MqttFault where that was a fault"""
+    stop, house, session = wire.stop, link.house, link.session
+    if stop == ingest.PUBLISHER:
+        assert session is not None and session.publishers is not None
+        session.publishers[wire.partition] = house.publisher_number(wire.partition, session.client_id)
+    elif stop == ingest.FULL:
+        house.batches[wire.partition].grow(wire.frame_bytes)
+    else:
+        raise MqttFault(wire.fault_text, Reason(wire.fault))
