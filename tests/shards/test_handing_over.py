@@ -12,6 +12,7 @@ from rumq.shards.outgoing import Outgoing
 from tests.commitlog.records import everything, frame, opened, write
 
 SOURCE = 77
+CHUNK_QOS, CHUNK_RETAIN = 1, 8
 ROW = struct.Struct("<IIQIIIHH")
 
 
@@ -50,8 +51,9 @@ class Owner:
 
 
 def publish(
-    outgoing: Outgoing, topic: bytes, client_id: str, payloads: list[bytes], tags: bytes = b""
+    outgoing: Outgoing, topic: bytes, client_id: str, payloads: list[bytes], tags: bytes = b"", flags: int = 0
 ) -> None:
+    """flags: of the chunk, 0 where all is of QoS 0 and nothing retained"""
     known = outgoing.topic_ids.get(topic)
     number = outgoing.add_topic(topic) if known is None else known
     publisher = outgoing.add_publisher(client_id)
@@ -60,7 +62,7 @@ def publish(
         packet = frame(topic, payload)
         rows += ROW.pack(number, len(frames), 0, 0, len(packet) - len(payload), publisher, 0, 0)
         frames += packet
-    outgoing.append(rows, frames, len(payloads), 0, tags)
+    outgoing.append(rows, frames, len(payloads), flags, tags)
 
 
 def stored(owner: Owner) -> list[tuple[bytes, bytes, bytes]]:
@@ -100,7 +102,25 @@ def test_a_successor_gets_what_its_predecessor_had_not_written(written: int) -> 
     owner, outgoing = Owner(files), Outgoing(0)
     outgoing.attach(owner.hear, 1)
     for n in range(3):
-        publish(outgoing, b"t%d" % n, "p", [b"%d" % n])
+        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_QOS)
+        if n < written:
+            write(owner.partition)
+    outgoing.detach()
+    publish(outgoing, b"t0", "p", [b"while it was away"], flags=CHUNK_QOS)
+    successor = Owner(files.after_kill(), seed=9)
+    outgoing.attach(successor.hear, max(successor.in_log(), outgoing.committed_lsn))
+    write(successor.partition)
+    assert [payload for _, _, payload in stored(successor)] == [b"0", b"1", b"2", b"while it was away"]
+
+
+@pytest.mark.parametrize("written", [0, 1, 2, 3])
+def test_what_is_to_come_at_most_once_is_not_handed_over_twice(written: int) -> None:
+    """QoS 0: the one before may have shown it. What it never had, and what is retained, is handed over."""
+    files = SimulatedFiles()
+    owner, outgoing = Owner(files), Outgoing(0)
+    outgoing.attach(owner.hear, 1)
+    for n in range(3):
+        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_RETAIN if n == 1 else 0)
         if n < written:
             write(owner.partition)
     outgoing.detach()
@@ -108,7 +128,11 @@ def test_a_successor_gets_what_its_predecessor_had_not_written(written: int) -> 
     successor = Owner(files.after_kill(), seed=9)
     outgoing.attach(successor.hear, max(successor.in_log(), outgoing.committed_lsn))
     write(successor.partition)
-    assert [payload for _, _, payload in stored(successor)] == [b"0", b"1", b"2", b"while it was away"]
+    before = [b"0", b"1", b"2"][:written]
+    kept = before if b"1" in before else [*before, b"1"]
+    assert [payload for _, _, payload in stored(successor)] == [*kept, b"while it was away"]
+    assert outgoing.acknowledged(successor.incoming.committed(), successor.partition.committed_lsn)
+    assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
 
 
 def test_packet_ids_that_are_not_committed_are_known() -> None:
