@@ -43,8 +43,9 @@ class Delivery:
             share = member.reader.share
             if member.before and share is not None and not share.is_here:
                 done = [(index, first, stop) for index, first, stop in member.before if first < stop]
-                share.recent.extend(done)
-                self.effects.append(ShareDone(share.key, done))
+                if done:
+                    share.recent.extend(done)
+                    self.effects.append(ShareDone(share.key, done))
         given, self._given = self._given, {}
         for member in given:
             if member.next_step():
