@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import limit, report, targets
+from bench import doors, limit, report, targets
 from bench.connections import Address, BenchFault, allow_files
 from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
@@ -32,6 +32,7 @@ examples:
   python -m bench --broker-address localhost:8883 --tls ca.pem
   python -m bench list                                    the scenarios and the peers
   python -m bench limit                                   what the generator itself can do
+  python -m bench doors                                   what TLS handshakes and rules cost. --help
   python -m bench isolation                               is anybody slowed by a neighbour? --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
@@ -41,6 +42,8 @@ How to read a number: bench/README.md
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] == ["doors"]:
+        return doors.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     args = parser().parse_args(arguments)

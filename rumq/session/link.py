@@ -157,6 +157,9 @@ class Link:
                 cold += 1
                 if not meet_topic(self, wire.topic):
                     pos = take_or_refuse(self, wire, data, pos, end)
+            elif stop == ingest.RETAIN:
+                cold += 1
+                pos = take_or_refuse(self, wire, data, pos, end)
             elif stop in (ingest.PUBLISHER, ingest.FULL, ingest.FAULT):
                 provide(self, wire)
             else:

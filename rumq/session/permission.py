@@ -15,6 +15,7 @@ from router.subscription import Permit as Sight
 from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import TopicFilterInvalid
+from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import parse_share
@@ -96,14 +97,12 @@ def topics_of(permit: Permit) -> Any:
 
 
 def meet_topic(link: Link, name: bytes, topic: str) -> bool:
-    """Whether messages to a topic may all be taken, now and from now on; if so the link's topics have it."""
+    """Whether messages to a topic may be taken, now and from now on; if so the link's topics have it."""
     permit, known = link.permit, link.house.topics
     assert permit is not None
     if not permit.may("publish", topic):
         return False
     if known.get(name) is None and not link.house.add_topic(name):
-        return False
-    if not permit.may("retain", topic):
         return False
     allowed = topics_of(permit)
     if isinstance(allowed, dict) and len(allowed) >= SMALL_MAX:
@@ -111,7 +110,7 @@ def meet_topic(link: Link, name: bytes, topic: str) -> bool:
         for key, value in allowed.items():
             table[key] = value
         allowed = table
-    allowed[name] = known[name]
+    allowed[name] = known[name] if permit.may("retain", topic) else known[name] | NO_RETAIN
     link.topics = allowed
     return True
 

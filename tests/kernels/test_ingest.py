@@ -138,6 +138,22 @@ def test_dup_and_retain_are_not_in_the_stored_frame(kernel: Any) -> None:
 
 
 @forms
+@pytest.mark.parametrize("alias", [False, True])
+def test_what_may_not_be_retained_is_left_over_and_only_that(kernel: Any, alias: bool) -> None:
+    cutter = Cutter(kernel, 5)
+    cutter.topics[b"guarded"] = 7 | kernel.NO_RETAIN
+    properties: Any = {"topic_alias": 1} if alias else {}
+    first = encode(Publish("guarded", b"1", properties=properties), 5)
+    kept = encode(Publish("" if alias else "guarded", b"2", retain=True, properties=properties), 5)
+    free = encode(Publish("free", b"3", retain=True), 5)
+    assert cutter.cut(first + free + kept + first) == len(first + free)
+    assert cutter.wire.stop == kernel.RETAIN
+    assert (cutter.wire.topic, cutter.wire.frame_bytes) == (b"guarded", len(kept))
+    rows = memoryview(cutter.batch.take()[0]).cast("I")
+    assert [rows[0], rows[8]] == [7, 1]
+
+
+@forms
 def test_a_topic_alias_becomes_the_topic(kernel: Any) -> None:
     told = Publish("long/topic", b"1", properties={"topic_alias": 3, "content_type": "x"})
     used = Publish("", b"2", properties={"topic_alias": 3})

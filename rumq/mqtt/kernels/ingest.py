@@ -25,10 +25,15 @@ OTHER = 1  # a packet for the ordinary decoder
 TOPIC = 2  # a PUBLISH on a topic that `topics` does not have: add it or refuse it, then call again
 PUBLISHER = 3  # the publisher has no number in partition `Wire.partition` yet: give one, then call again
 FULL = 4  # a buffer of the batch is full: grow it, then call again
+RETAIN = 6  # a retained PUBLISH on a topic whose number says NO_RETAIN: take it or refuse it
 FAULT = 5  # malformed or forbidden: `Wire.fault` is the reason code, `Wire.fault_text` says what was seen
 
 # Written out where it is used, the compiler takes it for a Python number.
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+PARTITION = cython.declare(cython.ulonglong, 0xFFFFFF)
+# In the number of a topic: nothing may be retained there by who uses this table.
+NO_RETAIN_BIT = cython.declare(cython.longlong, 1 << 62)
+NO_RETAIN = 1 << 62
 # Row and chunk flags of docs/log-format.md.
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -405,7 +410,7 @@ def cut(
 
     wire:    the connection; its `stop` says why the walk ended, its `acks` grow
     batches: a Batch a partition, which grow
-    topics:  topic as bytes -> partition << 32 | topic id; a TopicTable, or a dictionary
+    topics:  topic as bytes -> partition << 32 | topic id, maybe | NO_RETAIN; a TopicTable, or a dictionary
     """
     table: TopicTable = topics if cython.compiled and isinstance(topics, TopicTable) else None
     buf: cython.const[cython.uchar][::1] = data
@@ -630,6 +635,11 @@ def cut(
             if wire.aliases is None:
                 wire.aliases = [None] * (wire.alias_max + 1)
             wire.aliases[found.alias] = cut_bytes(buf, topic_at, topic_len)
+        if head & 1 and value & NO_RETAIN_BIT:
+            wire.topic = cut_bytes(buf, topic_at, topic_len) if topic_len else key
+            wire.stop = RETAIN
+            wire.frame_bytes = stop - pos
+            break
         if value < 0:
             # The publisher may not write there: acknowledged where the packet asks for it, stored nowhere.
             if run_at >= 0:
@@ -640,14 +650,14 @@ def cut(
             wire.stop = OTHER
             wire.frame_bytes = stop - pos
             break
-        if (value >> 32) != part:
+        if ((value >> 32) & PARTITION) != part:
             if batch is not None:
                 if run_at >= 0:
                     copy(frames, out, buf, run_at, pos - run_at)
                     out += pos - run_at
                     run_at = -1
                 batch.frames_len = out
-            part = value >> 32
+            part = (value >> 32) & PARTITION
             batch = batches[part]
             rows = batch.rows
             frames = batch.frames
