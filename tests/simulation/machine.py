@@ -17,7 +17,9 @@ from tests.simulation.shard import Killed, Shard, Worker, close_all
 
 STEP_SECONDS = 0.0005
 ROUNDS_MAX = 400  # of a machine that comes to rest
-REST_SECONDS = (0.003, 0.06, 0.06, 0.3, 1.1)  # so much passes without anything being sent: it is at rest
+# So much passes without anything being sent: it is at rest. Marks (50 ms) are in both, tides and wills in the second.
+REST_SECONDS = (0.006, 0.06)
+LONG_REST_SECONDS = (0.006, 0.06, 0.3, 1.1)
 
 
 class Restless(AssertionError):
@@ -185,11 +187,12 @@ class Machine:
         self.counts["delays"] += 1
         self.frozen[what] = self.step + steps
 
-    def settle(self) -> None:
+    def settle(self, *, for_long: bool = False) -> None:
         """Let everything go on, all shards up, until nothing more comes of it. raises: Restless"""
         self.frozen = {}
+        rest = LONG_REST_SECONDS if for_long else REST_SECONDS
         quiet = rounds = 0
-        while quiet < len(REST_SECONDS):
+        while quiet < len(rest):
             rounds += 1
             if rounds > ROUNDS_MAX:
                 raise Restless("the machine does not come to rest")
@@ -198,8 +201,8 @@ class Machine:
                     self.start(index)
             moved = self._drain()
             quiet = 0 if moved or not all(shard and shard.is_ready for shard in self.shards) else quiet + 1
-            if quiet < len(REST_SECONDS):
-                self.pass_time(REST_SECONDS[quiet])
+            if quiet < len(rest):
+                self.pass_time(rest[quiet])
 
     def _drain(self) -> bool:
         """Everything that can go on now does; whether anything was sent."""

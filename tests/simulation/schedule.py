@@ -228,9 +228,9 @@ class Schedule:
         for shard in machine.shards:
             if shard is not None:
                 shard.files.before_call = None
-        for _ in range(3):
+        for number in range(3):
             self._now()
-            machine.settle()
+            machine.settle(for_long=number == 1)
             self._now()
             for client in self.clients:
                 client.lazy = False
