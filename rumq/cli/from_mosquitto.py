@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -31,6 +32,9 @@ def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     found = converted(read_conf(path))
     if getattr(args, "told", None) is None:
         args.told = True
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            # To mosquitto they say: save, and show the subscriptions. Here all is saved, and `rumqd ask` shows.
+            signal.signal(number, signal.SIG_IGN)
         for line, why in found.left_out:
             tell("mosquitto.left_out", path=line.path, line=line.number, option=line.key, why=why)
     if found.temporary:

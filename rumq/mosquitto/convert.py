@@ -88,7 +88,7 @@ def general(conf: Conf, out: Converted) -> None:
         "max_inflight_messages": lambda line: mqtt.update(
             inflight_max=bounded(line, 0, 65_535) or 65_535, receive_maximum=line.whole or 65_535
         ),
-        "max_keepalive": lambda line: mqtt.update(keep_alive_seconds_max=bounded(line, 1, 65_535)),
+        "max_keepalive": lambda line: mqtt.update(keep_alive_seconds_max=bounded(line, 0, 65_535) or 65_535),
         "max_packet_size": lambda line: mqtt.update(packet_bytes_max=max(128, bounded(line, 20, PACKET_MAX))),
         "message_size_limit": lambda line: (
             mqtt.update(packet_bytes_max=min(mqtt["packet_bytes_max"], line.whole + 65_536))
