@@ -35,6 +35,14 @@ class Lines:
     debug = info = warning = error = critical = exception = msg
 
 
+_on_setup: list[Callable[[], None]] = []
+
+
+def when_set_up(call: Callable[[], None]) -> None:
+    """Call back at each `setup_events`: loggers that were made before go elsewhere."""
+    _on_setup.append(call)
+
+
 def setup_events(
     format: Literal["auto", "human", "json"] = "auto", level: str = "info", stream: TextIO | None = None
 ) -> None:
@@ -53,6 +61,8 @@ def setup_events(
         # A logger made at import must follow this call, also when a test calls it again.
         cache_logger_on_first_use=False,
     )
+    for call in _on_setup:
+        call()
 
 
 def get_logger(name: str) -> FilteringBoundLogger:

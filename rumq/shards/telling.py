@@ -4,9 +4,10 @@ The list of events is docs/events.md. Knows no client, no log."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from rumq.events import get_logger
+from rumq.events import get_logger, when_set_up
 
 LEVELS = {
     "auth.failed": "error",
@@ -42,6 +43,16 @@ LEVELS = {
 
 
 def tell(event: str, /, **fields: Any) -> None:
-    """Write one event. An `exc_info` field adds the exception that is being handled."""
-    floor = event.partition(".")[0]
-    getattr(get_logger(f"rumq.{floor}"), LEVELS.get(event, "info"))(event, **fields)
+    """Write one event. An `exc_info` field adds the exception that is being handled.
+
+    Each connection tells three or so: to make a logger for each would cost more than to accept it."""
+    method = _methods.get(event)
+    if method is None:
+        floor = event.partition(".")[0]
+        method = getattr(get_logger(f"rumq.{floor}").bind(), LEVELS.get(event, "info"))
+        _methods[event] = method
+    method(event, **fields)
+
+
+_methods: dict[str, Callable[..., object]] = {}
+when_set_up(_methods.clear)
