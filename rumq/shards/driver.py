@@ -503,7 +503,11 @@ class Driver:
                     self.numbering.refuse(wire.topic, client_id, None)
                     return
             elif wire.stop == ingest.PUBLISHER:
-                wire.publishers[wire.partition] = self.publisher_number(wire.partition, client_id)
+                number = self.publisher_number(wire.partition, client_id)
+                wire.publishers[wire.partition] = number
+                session = self.registry.sessions.get(client_id)
+                if session is not None and session.publishers is not None:
+                    session.publishers[wire.partition] = number  # No Local holds for a will too
             elif wire.stop == ingest.FULL:
                 self.batches[wire.partition].grow(wire.frame_bytes)
             else:

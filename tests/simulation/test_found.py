@@ -263,3 +263,18 @@ def test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died
     world.connect(member)
     machine.settle()
     assert world.had(member) == [0]
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_a_will_does_not_come_to_its_own_client_with_no_local(world: World, home: int) -> None:
+    """MQTT-3.8.3-3: it is published by that client id, which has published nothing else."""
+    client = world.client(home, clean=False)
+    world.connect(client, world.history.message(client.client_id, 0, TOPIC, 1, retain=False, is_will=True))
+    world.machine.settle()
+    client.subscribe(TOPIC, 1, no_local=True)
+    world.machine.settle()
+    client.cut()
+    world.machine.settle()
+    world.connect(client)
+    world.machine.settle()
+    assert world.had(client) == []
