@@ -277,11 +277,23 @@ class Subscribing:
             share.members[subscriber].parked = False
             self.delivery.run_share(share)
 
+    def _wait_no_more(self, reader: Reader, index: int) -> None:
+        """What it waits for is behind something that it did not take: it goes on from there when it is ready."""
+        feed = self.feeds[index]
+        reader.waiting &= ~(1 << index)
+        for waiting in feed.waiters.values():
+            if reader in waiting:
+                waiting.remove(reader)
+        if reader in feed.ahead:
+            feed.ahead.remove(reader)
+
     def blocked(self, reader: Reader, index: int, lsn: int) -> None:
         """A reader took nothing from `lsn` on."""
         share = reader.share
         reader.refused &= ~(1 << index)
         if share is None:
+            if reader.waiting >> index & 1:
+                self._wait_no_more(reader, index)
             live = reader.group.live[index]
             if reader in live:
                 del live[reader]

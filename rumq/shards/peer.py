@@ -44,7 +44,7 @@ class Peer:
         self._sharer = Subscriber(f"shard {index} shares", None, is_shard=True)
         self.has_begun = False  # it knows what members of its shares are here
         self.was_begun = False  # it has said, at least once, what members of our shares it has
-        self._early: list[Callable[[], Any]] = []  # what it said of shares before they were restored here
+        self.said_early: list[Callable[[], Any]] = []  # what it said of shares before they were restored here
         self._early_wants: list[m.Want] = []
         self._incoming: dict[int, Incoming] = {}
         self._told: dict[int, tuple[int, int, int]] = {}
@@ -87,7 +87,7 @@ class Peer:
             self._driver.commands.append(c.End(self._subscriber, []))
             self._subscriber = None
         self.has_begun = False
-        self._early.clear()
+        self.said_early.clear()
         self._early_wants.clear()
         self._driver.commands.append(c.ShareAway(self._sharer))
         self._driver.shard.sharing.home_lost(lambda key: self._driver.home(key) == self.index)
@@ -128,7 +128,7 @@ class Peer:
 
     def begin(self) -> None:
         """Our sessions and shares are there: have it send what is wanted here, from where we stand."""
-        early, self._early = self._early, []
+        early, self.said_early = self.said_early, []
         self._driver.commands += [make() for make in early]
         if self.link is not None:
             feeds = self._driver.shard.feeds
@@ -254,7 +254,7 @@ class Peer:
         if self._driver.is_restored:
             self._driver.commands.append(make())
         else:
-            self._early.append(make)
+            self.said_early.append(make)
 
     def _share_join(self, message: m.ShareJoin, _: memoryview) -> None:
         """Another shard's client joins a share whose home is here."""

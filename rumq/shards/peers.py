@@ -87,7 +87,7 @@ class Peers:
     @property
     def all_were_begun(self) -> bool:
         """Whether every shard has said what members of our shares it has."""
-        return all(peer.was_begun for peer in self.others.values())
+        return all(peer.was_begun and not peer.said_early for peer in self.others.values())
 
     @property
     def all_known(self) -> bool:

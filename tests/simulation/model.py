@@ -112,10 +112,9 @@ def judge_session(history: History, session: Session, places: dict[str, dict[int
         message = history.messages[number]
         wanted = [s for s in (*plain, *shares) if matches(s.plain, message.topic)]
         most = len(wanted) * (1 + (message.repeats if message.qos == 1 else 0))
-        again = message.qos == 0 and bool(history.crashes)  # what is retained must not be missing
-        again = again and (
-            message.retain or any(s.share for s in wanted)
-        )  # nor is it noted what a share gave out
+        # What is retained must not be missing; and what a share gave out with QoS 0 is not noted.
+        again = any(s.share and not min(s.qos, message.qos) for s in wanted)
+        again = bool(history.crashes) and (again or (message.qos == 0 and message.retain))
         require(
             message.is_will or again or fresh[number] <= most,
             f"{session.client_id} got {count} times: {message}",

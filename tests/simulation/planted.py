@@ -126,6 +126,12 @@ PLANTED = [
         f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
     ),
     Planted(
+        "a share is over before all have been heard", "rumq/shards/peers.py",
+        "peer.was_begun and not peer.said_early for peer",
+        "peer.was_begun for peer",
+        f"{FOUND}::test_a_share_survives_its_home_among_three_shards",
+    ),
+    Planted(
         "a shard that gave back what came too early gets nothing more", "router/sharing.py",
         "            member.parked = False  # what came to it before its client had joined, it gave back\n",
         "",

@@ -1,10 +1,13 @@
 """What schedules have found once: the same, with nothing by chance."""
 
+from dataclasses import replace
+
 import pytest
 
 from rumq.shards.homes import home_of
 from tests.simulation.client import Client
-from tests.simulation.world import World
+from tests.simulation.schedule import TOPICS
+from tests.simulation.world import CALM, World
 
 TOPIC = "a"  # its partition belongs to shard 1
 HOME_TOPIC = "a/b"  # and this one's to shard 0
@@ -68,6 +71,22 @@ def test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_ba
     deliver(client)
     world.machine.settle()
     assert [wish.granted is not None for wish in client.wishes()] == [True]
+
+
+def test_a_share_survives_its_home_among_three_shards() -> None:
+    """Both others have said what members they have before the home has read what it knew: it is not over."""
+    world = World(replace(CALM, shards=3, partitions=3))
+    key = share_at(world, 2)
+    world.joined(2, clean=False)  # so that the home has something to ask before it has begun
+    member, publisher = world.joined(1, clean=False), world.joined(0)
+    member.subscribe(key, 1)
+    world.machine.settle()
+    world.machine.kill(2)
+    world.machine.run(20)
+    for number in range(3):
+        publisher.publish(TOPICS[number], 1, retain=False)
+    world.machine.settle()
+    assert set(world.had(member)) == {0, 1, 2}
 
 
 def test_what_one_client_does_not_want_any_more_another_is_still_granted(world: World) -> None:
