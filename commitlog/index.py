@@ -263,6 +263,30 @@ def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> lis
     return read_segment(files, segment_path, stop).places
 
 
+def load_publishers(files: Files, segment_path: str, salt: int, end_lsn: int, stop: int) -> dict[int, bytes]:
+    """The publishers a segment names: from its index file, or else from itself, which costs a look at each chunk."""
+    path = index_path(segment_path)
+    if files.exists(path):
+        handle = files.open(path)
+        try:
+            head = decode_head(files.read(handle, 0, HEAD.size), path, end_lsn, stop)
+            section = checked(files.read(handle, *head.section(4)), head, 4, path)
+            return {numbers[0]: name for numbers, name in named(NAME, section)}
+        except Damaged:
+            pass
+        finally:
+            files.close(handle)
+    found: dict[int, bytes] = {}
+    handle = files.open(segment_path)
+    try:
+        for position, header in chunks_through(files, handle, salt, stop):
+            if header.aux_len:
+                found.update(decode_aux(read_aux(files, handle, position, header)).publishers)
+    finally:
+        files.close(handle)
+    return found
+
+
 def row_of(
     files: Files,
     segment_path: str,

@@ -15,7 +15,7 @@ from commitlog.chunk import SEAL, Chunk, Gap
 from commitlog.dictionary import maybe_snapshot
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files, whole_file
-from commitlog.index import Index, maybe_index, read_segment
+from commitlog.index import Index, load_publishers, maybe_index, read_segment
 from commitlog.lookup import ColdRead, FindOffset, FindTime, clipped
 from commitlog.manifest import Manifest
 from commitlog.segment import (
@@ -137,6 +137,18 @@ class PartitionView:
             self._names = topics, publishers
         return self._names
 
+    def publishers(self, from_lsn: int, to_lsn: int) -> dict[int, bytes]:
+        """Publisher number -> client id, of those who published any of these records."""
+        found: dict[int, bytes] = {}
+        for segment in self._segments:
+            end = segment.end_lsn or 0
+            if segment.base_lsn < to_lsn and from_lsn < end:
+                try:
+                    found.update(load_publishers(self._files, segment.path, segment.salt, end, segment.stop))
+                except FileNotFoundError:  # retention took it since
+                    pass
+        return found
+
     def _index(self, segment: SegmentFile) -> Index:
         try:
             index = maybe_index(self._files, segment.path, segment.end_lsn or 0, segment.stop)
@@ -225,19 +237,34 @@ class LogReader:
         if not files.exists(f"{root}/FORMAT"):
             raise FileNotFoundError(f"{root}: no data directory of rumq (it has no FORMAT)")
 
-    def partitions(self, *, internal: bool = False) -> list[PartitionView]:
-        """A view of each partition, made now. internal: of the broker's own records as well (`_state`)."""
-        held = held_by_a_live_process(self._files, self.root)
+    def names(self, *, internal: bool = False) -> list[str]:
+        """Of each partition, main/g1/p0. internal: of the broker's own records as well (`_state`)."""
         found = []
         for stream in self._files.names(self.root):
             if not self._is_stream(stream) or (stream.startswith("_") and not internal):
                 continue
             for generation in numbered(self._files.names(f"{self.root}/{stream}"), "g"):
-                above = f"{self.root}/{stream}/g{generation}"
-                for number in numbered(self._files.names(above), "p"):
-                    directory = f"{above}/p{number}"
-                    found.append(PartitionView(self._files, directory, stream, generation, number, held))
+                above = f"{stream}/g{generation}"
+                found += [f"{above}/p{n}" for n in numbered(self._files.names(f"{self.root}/{above}"), "p")]
         return found
+
+    def partitions(self, *, internal: bool = False) -> list[PartitionView]:
+        """A view of each partition, made now."""
+        views = [self.maybe_partition(name) for name in self.names(internal=internal)]
+        return [view for view in views if view is not None]
+
+    def maybe_partition(self, name: str) -> PartitionView | None:
+        """A view, made now, of a partition by its name; None when there is none."""
+        stream, generation, number = name.split("/")
+        directory = f"{self.root}/{name}"
+        if not self._files.exists(directory):
+            return None
+        held = held_by_a_live_process(self._files, self.root)
+        while True:
+            view = PartitionView(self._files, directory, stream, int(generation[1:]), int(number[1:]), held)
+            if held or not (held := held_by_a_live_process(self._files, self.root)):
+                return view
+            # A broker has started while we looked: the last segment may be one that it is writing to.
 
     def _is_stream(self, name: str) -> bool:
         return name not in ("LOCK", "FORMAT") and self._files.exists(f"{self.root}/{name}/g1")

@@ -1,15 +1,58 @@
-"""The log as a table in Spark: `rumq.spark.register(spark)`, then `spark.read.format("rumq").load(DATA_DIR)`.
+"""The log as a table in Spark: `rumq.spark.session()`, then `spark.read.format("rumq").load(DATA_DIR)`.
 
 docs/spark.md. Knows no broker: it reads the files of a data directory, with the broker on or off."""
 
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
 from typing import Any
 
 
 def register(spark: Any) -> None:
-    """Make format "rumq" known to a session. Not needed where the package `pyspark_rumq` can be imported."""
+    """Make format "rumq" known to a session. Not needed where the package `pyspark_rumq` can be imported.
+
+    raises: WrongWorker where a local session's workers run a Python that has no rumq
+    """
     from rumq.spark.source import RumqDataSource
 
+    check_workers(spark)
     spark.dataSource.register(RumqDataSource)
 
 
-__all__ = ["register"]
+def check_workers(spark: Any) -> None:
+    """raises: WrongWorker, see `register`. A session of a cluster is not looked at: its Pythons are elsewhere."""
+    from rumq.spark.errors import WrongWorker
+    from rumq.spark.source import here
+
+    context = getattr(spark, "_sc", None)
+    if context is None or not context.master.startswith("local"):
+        return
+    python = shutil.which(context.pythonExec)
+    if python is not None and os.path.samefile(python, sys.executable) and same_environment(python):
+        return
+    said = "no Python: there is no such program"
+    if python is not None:
+        asked = "import sys, rumq.spark.source; print(rumq.spark.source.here())"
+        done = subprocess.run([python, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode == 0:
+            return
+        said = f"a Python without it ({(done.stderr.strip() or 'it ended').splitlines()[-1]})"
+    raise WrongWorker(f"{context.pythonExec}, {said}", here())
+
+
+def same_environment(python: str) -> bool:
+    """Virtual environments may share one program: it is the path that tells them apart."""
+    return os.path.dirname(os.path.abspath(python)) == os.path.dirname(os.path.abspath(sys.executable))
+
+
+def session(name: str = "rumq", master: str = "local[*]", **more: Any) -> Any:
+    """A Spark session with the measured settings, which knows format "rumq"; see `rumq.spark.session.session`."""
+    from rumq.spark.sessions import session as made
+
+    return made(name, master, **more)
+
+
+__all__ = ["check_workers", "register", "session"]

@@ -1,0 +1,105 @@
+"""A range of one partition's records as Arrow batches. Knows no Spark and no broker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from commitlog import Chunk, Gap
+from commitlog.reader import PartitionView
+from rumq.mqtt.topics import matches
+from rumq.spark.columns import Block, Columns, TopicNames
+from rumq.spark.errors import DataLoss
+
+BATCH_ROWS_MAX = 65_536
+BATCH_BYTES_MAX = 8 << 20  # of frames; larger ones make Spark slower, much larger ones end its JVM
+NEEDS_PUBLISHERS = {"client_id", "key"}
+
+
+def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
+    """What says of a topic whether it is wanted; None: all are. Topics of `$` only where a filter names them."""
+    if pattern is not None:
+        expression = re.compile(pattern)
+        return lambda topic: expression.fullmatch(topic) is not None
+    if not filters:
+        return None
+    return lambda topic: any(matches(f, topic) for f in filters)
+
+
+def scan(
+    view: PartitionView, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True,
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """Records start..end that are wanted, in order.
+
+    columns: name in the schema -> name in `columns.MAKERS`
+    raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError
+    cost: memory for a few batches, whatever the range
+    """
+    topics = TopicNames(wants)
+    publishers = view.publishers(start, end) if NEEDS_PUBLISHERS & set(columns.values()) else {}
+    ready: list[pa.RecordBatch] = []
+    rows = size = 0
+    for block in blocks(view, start, end, fail_on_data_loss):
+        wanted = topics.learn(block)
+        for part in cut(wanted):
+            made = Columns(part, view.name, topics, publishers)
+            arrays = [made.array(columns[name]).cast(schema.field(name).type) for name in schema.names]
+            ready.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            rows += len(part.rows)
+            size += int((part.ends - part.starts).sum())
+            if rows >= BATCH_ROWS_MAX // 2 or size >= BATCH_BYTES_MAX // 2:
+                yield together(ready)
+                ready, rows, size = [], 0, 0
+    if ready:
+        yield together(ready)
+
+
+def blocks(view: PartitionView, start: int, end: int, fail_on_data_loss: bool) -> Iterator[Block]:
+    """Chunks, many small ones as one."""
+    waiting: list[Chunk] = []
+    rows = size = 0
+    for found in whole(view, start, end):
+        if isinstance(found, Gap):
+            if fail_on_data_loss:
+                raise DataLoss(view.name, found.base_lsn, found.next_lsn, found.why)
+            continue
+        if waiting and (rows + found.count > BATCH_ROWS_MAX or size + len(found.frames) > BATCH_BYTES_MAX):
+            yield Block(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(found)
+        rows += found.count
+        size += len(found.frames)
+    if waiting:
+        yield Block(waiting)
+
+
+def whole(view: PartitionView, start: int, end: int) -> Iterator[Chunk | Gap]:
+    """Every record of start..end, or a gap that says why not."""
+    if start < view.first_lsn:
+        yield Gap(start, min(end, view.first_lsn), "retention has taken them")
+    yield from view.chunks(start, end)
+    if end > view.end_lsn:
+        why = f"the log ends at {view.end_lsn}: its end was lost, or it is another log"
+        yield Gap(max(start, view.end_lsn), end, why)
+
+
+def cut(block: Block) -> Iterator[Block]:
+    """Parts that are no larger than a batch may be; a record that is larger is one of its own."""
+    if not len(block.rows):
+        return
+    sizes = np.cumsum(block.ends - block.starts)
+    at = done = 0
+    while at < len(sizes):
+        stop = min(int(np.searchsorted(sizes, done + BATCH_BYTES_MAX, "right")), at + BATCH_ROWS_MAX)
+        stop = max(stop, at + 1)
+        yield block if (at, stop) == (0, len(sizes)) else block.kept(slice(at, stop))
+        at, done = stop, int(sizes[stop - 1])
+
+
+def together(batches: list[pa.RecordBatch]) -> Any:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

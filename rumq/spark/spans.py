@@ -1,0 +1,30 @@
+"""Parts of a buffer as an Arrow array, copied by Arrow and not by Python. Knows no log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+
+def taken(buffer: Any, starts: Any, ends: Any) -> pa.Array:
+    """The bytes starts[i]..ends[i] of a buffer below 2 GiB as binary. starts, ends: int64, in order, no two overlap."""
+    if not len(starts):
+        return pa.array([], pa.binary())
+    # Spans and what is between them, in turn, are one array over the buffer; every second of it is a span.
+    offsets = np.empty(2 * len(starts), np.int32)
+    offsets[0::2], offsets[1::2] = starts, ends
+    both = pa.Array.from_buffers(
+        pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(buffer)]
+    )
+    return both.take(pa.array(np.arange(0, len(offsets), 2, dtype=np.int32)))
+
+
+def spread(values: pa.Array, at: Any, count: int) -> pa.Array:
+    """values[i] at place at[i] of an array of `count`, null at the others."""
+    numbers = np.zeros(count, np.int32)
+    numbers[at] = np.arange(len(at), dtype=np.int32)
+    absent = np.ones(count, bool)
+    absent[at] = False
+    return values.take(pa.array(numbers, mask=absent))

@@ -1,0 +1,31 @@
+"""One Spark session for all tests here, and a log to read. Without Java or pyspark those that use it are skipped."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.spark.logs import write_example
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed (openjdk-17-jre-headless)")
+    import rumq.spark
+
+    session = rumq.spark.session(
+        "tests", "local[2]", spark_ui_enabled="false", spark_log_level="ERROR", spark_driver_memory="1g"
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """300 messages of three topics in segments of a few chunks, some of MQTT 5."""
+    root = str(tmp_path_factory.mktemp("log") / "data")
+    write_example(root)
+    return root
