@@ -93,8 +93,7 @@ def test_plain_on_the_tls_port_is_told(broker: Rumqd) -> None:
     """RQD-15; tests/limits has the other way round."""
     before = len(broker.named("connection.refused"))
     peer = Peer(broker.address)
-    with pytest.raises((Ended, AssertionError, ConnectionError)):
-        peer.connect("x")
+    assert peer.connect("x").code >= 0x80
     assert "without TLS" in broker.event("connection.refused", number=before + 1)["why"]
 
 
