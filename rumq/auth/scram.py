@@ -5,7 +5,6 @@ The password never travels, and what is kept of it is no good for logging in. Kn
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import secrets
@@ -106,7 +105,7 @@ def final_of(data: object, header: str, nonce: str) -> tuple[str, bytes]:
         raise malformed("another nonce than at first")
     try:
         return final, base64.b64decode(proof, validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error, and another for what is no ASCII
         raise malformed("a proof that is no base64") from None
 
 

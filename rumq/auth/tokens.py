@@ -151,6 +151,8 @@ class Tokens:
         groups = said.get(names.groups, ())
         if isinstance(groups, str):
             groups = groups.split()
+        if not isinstance(groups, list | tuple):
+            raise Denied(NOT_AUTHORIZED, f"a token whose claim {names.groups!r} is no list")
         client_id = said.get(names.client_id) if names.client_id else None
         if names.client_id and not isinstance(client_id, str):
             raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.client_id!r}")

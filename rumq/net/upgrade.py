@@ -49,6 +49,8 @@ def answer(head: bytes, options: WebSocketOptions) -> Answer:
         request = next(wire.events(), None)
     except RemoteProtocolError as fault:
         return explained(head, str(fault))
+    except UnicodeError:  # wsproto takes some headers for ASCII, and the host for a name of the DNS
+        return explained(head, "a header with characters that do not belong there")
     if not isinstance(request, Request):
         return refusal(
             400, "this is no HTTP request that could be understood", "an HTTP request with a fault in it"

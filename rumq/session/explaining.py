@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rumq.mqtt.encode import encode
+from rumq.mqtt.packet_types import PacketType
+from rumq.mqtt.reasons import REASONS_IN, Reason
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -26,3 +28,8 @@ def as_fields(packet: Any) -> dict[str, Any]:
     return {
         name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())
     }
+
+
+def told_in(packet_type: PacketType, reason: Reason) -> Reason:
+    """The reason code as it may be told: a second CONNECT, say, may have faults that belong in a CONNACK."""
+    return reason if reason in REASONS_IN[packet_type] else Reason.PROTOCOL_ERROR

@@ -70,6 +70,9 @@ class House(Protocol):
     def later(self, seconds: float, call: Callable[[], None]) -> None:
         """Call back in a turn after so many seconds."""
 
+    def crashed(self, connection: Any) -> None:
+        """A fault of ours while serving one client: it alone loses its connection."""
+
     def next_turn(self, call: Callable[[], None]) -> None:
         """Call back when the next turn begins."""
 

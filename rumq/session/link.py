@@ -20,12 +20,13 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.session import cold_packets, permission
 from rumq.session.arriving import first_packet, while_entering
 from rumq.session.entering import Entering
 from rumq.session.entrance import OPEN, Entrance
-from rumq.session.explaining import explained
+from rumq.session.explaining import explained, told_in
 from rumq.session.house import House
 from rumq.session.outflow import Outbox, Outflow
 from rumq.session.proving import Proving
@@ -300,9 +301,9 @@ class Link:
         told = None if private else fault.message
         if self.session is not None:
             if self.version == 5 and not self.attaching:
-                self.send_explained(p.Disconnect(fault.reason), told)
+                self.send_explained(p.Disconnect(told_in(PacketType.DISCONNECT, fault.reason)), told)
         elif self.version == 5:
-            refusal = p.Connack(False, fault.reason)
+            refusal = p.Connack(False, told_in(PacketType.CONNACK, fault.reason))
             if not self.client_max_packet or len(encode(refusal, 5)) <= self.client_max_packet:
                 self.send_explained(refusal, told)
         elif isinstance(fault, UnsupportedVersion):

@@ -4,6 +4,7 @@ What its first filters bring may go out before the SUBACK, which waits for the l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,40 +37,40 @@ class LongRequest:
 
     def begin(self) -> None:
         self._link.pause()
-        self._link.house.next_turn(self._piece)
+        self._link.house.next_turn(partial(self._alone, self._piece))
 
-    def _piece(self) -> None:
-        link, granting = self._link, self._granting
-        if link.closed:
-            return
-        try:
-            if granting is None:
-                taken = self._asked.filters(requests.FILTERS_A_TURN)
-                self._reasons += requests.take_away(link, taken)
-                self._next()
-                return
-            filters = self._asked.subscriptions(requests.FILTERS_A_TURN)
-            grant = partial(self._grant, granting, filters)
-            if link.house.confirm(requests.wanted(filters), grant):
-                grant()
-        except MqttFault as fault:
-            link.refuse(fault)
-
-    def _grant(self, granting: requests.Granting, filters: tuple[p.Subscription, ...]) -> None:
-        """Every shard sends what these filters match."""
+    def _alone(self, call: Callable[[], None]) -> None:
+        """Do a part of it, whose faults end this client and nobody else: a turn's beginning is everybody's."""
         if self._link.closed:
             return
         try:
-            granting.take(filters)
+            call()
         except MqttFault as fault:
             self._link.refuse(fault)
+        except Exception:
+            self._link.house.crashed(self._link.transport)
+
+    def _piece(self) -> None:
+        link, granting = self._link, self._granting
+        if granting is None:
+            taken = self._asked.filters(requests.FILTERS_A_TURN)
+            self._reasons += requests.take_away(link, taken)
+            self._next()
             return
+        filters = self._asked.subscriptions(requests.FILTERS_A_TURN)
+        grant = partial(self._alone, partial(self._grant, granting, filters))
+        if link.house.confirm(requests.wanted(filters), grant):
+            grant()
+
+    def _grant(self, granting: requests.Granting, filters: tuple[p.Subscription, ...]) -> None:
+        """Every shard sends what these filters match."""
+        granting.take(filters)
         granting.tell()
         self._next()
 
     def _next(self) -> None:
         if self._asked:
-            self._link.house.next_turn(self._piece)
+            self._link.house.next_turn(partial(self._alone, self._piece))
         else:
             self._link.go_on(self._answer)
 

@@ -14,6 +14,9 @@ ALLOWED = (
     "or an offset of one topic"
 )
 
+SHOWN_MAX = 80  # of what a client has typed: the sentence must fit into a packet
+DIGITS_MAX = 19
+
 Start = str | tuple[str, int]
 
 
@@ -25,14 +28,24 @@ class BadStart(ValueError):
         self.text, self.why = text, why
 
     def __str__(self) -> str:
-        return f"cannot replay from {self.text!r}{': ' + self.why if self.why else ''}; allowed: {ALLOWED}"
+        return (
+            f"cannot replay from {shown(self.text)}{': ' + self.why if self.why else ''}; allowed: {ALLOWED}"
+        )
+
+
+def shown(text: str) -> str:
+    """What a client has typed, for a sentence."""
+    return repr(text) if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]!r}..."
 
 
 def parse_start(text: str, topic_filter: str, now_us: int) -> Start:
     """The place that `text` names: "earliest", "latest", ("time", µs since 1970), ("retained", likewise) or
     ("offset", n)."""
     if text.startswith(RETAINED):
-        place = parse_start(text[len(RETAINED) :], topic_filter, now_us)
+        asked = text[len(RETAINED) :]
+        if asked.startswith(RETAINED):
+            raise BadStart(text)
+        place = parse_start(asked, topic_filter, now_us)
         if isinstance(place, str) or place[0] != "time":
             raise BadStart(text, "what was retained is asked for as of a time")
         return "retained", place[1]
@@ -41,11 +54,13 @@ def parse_start(text: str, topic_filter: str, now_us: int) -> Start:
     if text.isascii() and text.isdigit():
         if "+" in topic_filter or "#" in topic_filter:
             raise BadStart(text, "an offset counts the messages of one topic, and the filter has a wildcard")
-        if len(text) > 19:
+        if len(text) > DIGITS_MAX:
             raise BadStart(text, "the offset is too large")
         return "offset", int(text)
     if text[:1] == "-" and text[-1:] in UNITS and text[1:-1].isascii() and text[1:-1].isdigit():
-        return "time", max(0, now_us - int(text[1:-1]) * UNITS[text[-1]] * 1_000_000)
+        # More digits than that are before 1970 in any unit, and too many are no number to Python.
+        ago = int(text[1 : 2 + DIGITS_MAX].rstrip("".join(UNITS)))
+        return "time", max(0, now_us - ago * UNITS[text[-1]] * 1_000_000)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -64,5 +79,5 @@ def split_replay(topic_filter: str) -> tuple[str, str] | None:
         return None
     start, _, rest = topic_filter[len(PREFIX) :].partition("/")
     if not rest:
-        raise BadStart(start, f"{topic_filter!r} has no filter behind the place")
+        raise BadStart(start, f"{shown(topic_filter)} has no filter behind the place")
     return start, rest

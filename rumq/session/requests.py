@@ -32,10 +32,10 @@ def wanted(filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
     plain = []
     for asked in filters:
         written = asked.topic_filter
-        replay = split_replay(written)
         try:
+            replay = split_replay(written)
             share = parse_share(written)
-        except MqttFault:
+        except (BadStart, MqttFault):
             continue  # it will be refused
         if share is not None:
             plain.append((written, share[1]))
