@@ -148,7 +148,9 @@ class Tokens:
         user = said.get(names.user)
         if not isinstance(user, str) or not user:
             raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.user!r}")
-        groups = said.get(names.groups, ())
+        groups = said.get(names.groups)
+        if groups is None:
+            groups = ()
         if isinstance(groups, str):
             groups = groups.split()
         if not isinstance(groups, list | tuple):

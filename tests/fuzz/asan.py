@@ -66,7 +66,9 @@ def build(folder: str) -> None:
     setup(
         ext_modules=cythonize(
             [
-                Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=FLAGS, extra_link_args=FLAGS[:1])
+                Extension(
+                    path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=FLAGS, extra_link_args=FLAGS[:1]
+                )
                 for path in (*kernels, "planted.py")
             ],
             build_dir="c", compiler_directives=checked, quiet=True,
