@@ -67,7 +67,8 @@ def build(folder: str) -> None:
         ext_modules=cythonize(
             [
                 Extension(
-                    path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=FLAGS, extra_link_args=FLAGS[:1]
+                    path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=FLAGS,
+                    extra_link_args=FLAGS[:1],
                 )
                 for path in (*kernels, "planted.py")
             ],
