@@ -36,6 +36,8 @@ READ_BYTES = 1 << 22
 class SegmentView:
     """One segment file. end_lsn: one behind its last record that may be read; stop: the byte behind that.
 
+    finished: nothing comes to it any more, whoever starts or dies
+
     first_ts, last_ts: µs since 1970, 0 when it has no records
     """
 
@@ -46,6 +48,7 @@ class SegmentView:
     bytes: int
     salt: int
     stop: int
+    finished: bool = False
     places: list[Place] = field(default_factory=list, repr=False)
 
     @property
@@ -68,6 +71,7 @@ class PartitionView:
         self.held = held
         self._segments: list[SegmentFile] = []
         self._sizes: dict[str, int] = {}
+        self._finished: set[str] = set()
         self._cache = PlaceCache()
         self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
         listed = self._listing()
@@ -120,8 +124,9 @@ class PartitionView:
         except FileNotFoundError:  # retention took it since
             places = []
         return SegmentView(
-            s.path, s.base_lsn, s.end_lsn or s.base_lsn, s.sealed, size, s.salt, s.stop, places
-        )
+            s.path, s.base_lsn, s.end_lsn or s.base_lsn, s.sealed, size, s.salt, s.stop,
+            s.path in self._finished, places,
+        )  # fmt: skip
 
     def names(self) -> tuple[dict[int, bytes], dict[int, bytes]]:
         """Topic id -> topic, publisher number -> client id."""
@@ -148,6 +153,14 @@ class PartitionView:
                 except FileNotFoundError:  # retention took it since
                     pass
         return found
+
+    def segment_names(self, base_lsn: int) -> tuple[dict[int, bytes], dict[int, bytes]]:
+        """As `names`, of the topics and publishers of one segment: it names all that it uses."""
+        segment = next((s for s in self._segments if s.base_lsn == base_lsn and s.end_lsn != base_lsn), None)
+        if segment is None:
+            return {}, {}
+        index = self._index(segment)
+        return index.names, index.publishers
 
     def _index(self, segment: SegmentFile) -> Index:
         try:
@@ -183,6 +196,8 @@ class PartitionView:
                 self._files.close(handle)
         if found.limit_lsn is not None:
             segment.end_lsn = min(segment.end_lsn or 0, found.limit_lsn)
+        if found.edit is not None or found.limit_lsn is not None:
+            self._finished.add(found.path)
         self._segments.append(segment)
         self._sizes[found.path] = found.size
 

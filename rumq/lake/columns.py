@@ -1,0 +1,152 @@
+"""A piece of the log as Arrow columns, sorted by (topic, topic_offset). docs/lake.md, "Columns".
+
+Each distinct topic is looked at once; payloads are taken out of the frames by Arrow, without a copy in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rumq.lake.kernels import walking
+from rumq.lake.piece import PROPERTIES, QOS, RETAIN, Piece
+from rumq.lake.schema import GROUP_ROWS, LEVELS, PAIRS, SCHEMA
+
+UTC = pa.timestamp("us", "UTC")
+
+
+class Topics:
+    """The distinct topics of a piece in the order of their UTF-8 bytes, which is that of Parquet.
+
+    names: Arrow strings; ranks: the topic of each record as its place in `names`"""
+
+    def __init__(self, topic_ids: Any, known: Mapping[int, bytes]) -> None:
+        ids, which = np.unique(topic_ids, return_inverse=True)
+        raw = [known.get(number, b"") for number in ids.tolist()]
+        order = np.array(sorted(range(len(raw)), key=raw.__getitem__), np.int64)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        self.raw = [raw[at] for at in order.tolist()]
+        self.names = as_text(pa.array(self.raw, pa.binary()))
+        # Of two bytes numpy sorts them by radix.
+        self.ranks = place[which].astype(np.uint16 if len(raw) < 1 << 16 else np.int64)
+        words = pc.split_pattern(self.names, "/")
+        starts = words.offsets.to_numpy().astype(np.int64)
+        self.depths = np.diff(starts)
+        flat = words.flatten()
+        self.levels = []
+        for level in range(LEVELS):
+            has = self.depths > level
+            at = np.where(has, starts[:-1] + level, 0)
+            self.levels.append(flat.take(pa.array(at, mask=~has)))
+
+
+def batches(
+    piece: Piece, names: tuple[Mapping[int, bytes], Mapping[int, bytes]], partition: str
+) -> Iterator[pa.Table]:
+    """The rows of a piece in the order of the file, a row group each. names: as of `PartitionView.names`"""
+    topics = Topics(piece.topic_ids, names[0])
+    order = np.argsort(topics.ranks, kind="stable")  # in a topic, offsets grow with the lsn
+    payloads = between(piece.payloads, piece.ends, piece.frames, pa.binary())
+    properties = Found(piece) if (piece.flags & PROPERTIES).any() else None
+    people, person = np.unique(piece.publishers, return_inverse=True)
+    clients = as_text(pa.array([names[1].get(n) if n else None for n in people.tolist()], pa.binary()))
+    for first in range(0, len(piece), GROUP_ROWS):
+        rows = order[first : first + GROUP_ROWS]
+        at = pa.array(rows)
+        ranks = topics.ranks[rows].astype(np.int64)
+        # A group has only the topics of its own rows in its dictionaries: they follow each other.
+        low, high = int(ranks[0]), int(ranks[-1]) + 1
+        local = pa.array((ranks - low).astype(np.int32))
+        flags = piece.flags[rows]
+        columns = {
+            "ts": pa.array(piece.ts[rows]).cast(UTC),
+            "topic": coded(local, topics.names.slice(low, high - low)),
+            "topic_offset": pa.array(piece.topic_offsets[rows]),
+            "lsn": pa.array(piece.lsns[rows]),
+            "levels": pa.array(topics.depths[ranks].astype(np.int16)),
+            **{
+                f"l{level}": coded(local, column.slice(low, high - low))
+                for level, column in enumerate(topics.levels)
+            },
+            "partition": coded(pa.array(np.zeros(len(rows), np.int32)), pa.array([partition])),
+            "client_id": coded(pa.array(person[rows].astype(np.int32)), clients),
+            "qos": pa.array((flags & QOS).astype(np.int8)),
+            "retain": pa.array((flags & RETAIN).astype(bool)),
+            "payload": payloads.take(at),
+            **{name: absent(name, len(rows)) for name in PROPERTY_NAMES},
+        }
+        if properties is not None:
+            columns |= {name: properties.columns[name].take(at) for name in PROPERTY_NAMES}
+        yield pa.table([columns[name] for name in SCHEMA.names], SCHEMA)
+
+
+PROPERTY_NAMES = SCHEMA.names[SCHEMA.names.index("properties") :]
+
+
+def absent(name: str, count: int) -> pa.Array:
+    return pa.nulls(count, SCHEMA.field(name).type)
+
+
+def coded(codes: pa.Array, values: pa.Array) -> pa.Array:
+    return values.take(codes)
+
+
+def between(starts: Any, ends: Any, data: Any, kind: pa.DataType) -> pa.Array:
+    """The bytes starts[i]..ends[i] of `data`, which lie one behind the other: as views of it, not copied."""
+    if not len(starts):
+        return pa.array([], kind)
+    bounds = np.empty(2 * len(starts) + 1, np.int32)
+    bounds[0:-1:2], bounds[1::2], bounds[-1] = starts, ends, ends[-1]
+    pieces = pa.Array.from_buffers(
+        pa.binary(), 2 * len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    )
+    wanted = pieces.take(pa.array(np.arange(0, 2 * len(starts), 2)))
+    return wanted if kind == pa.binary() else as_text(wanted)
+
+
+def as_text(raw: pa.Array) -> pa.Array:
+    """Bytes as text; what is no UTF-8 gets replacement characters: one bad name must never stop an export."""
+    try:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        words = [None if word is None else word.decode(errors="replace") for word in raw.to_pylist()]
+        return pa.array(words, pa.string())
+
+
+class Found:
+    """The MQTT 5 properties of a piece as columns, in the order of the log."""
+
+    def __init__(self, piece: Piece) -> None:
+        count = len(piece)
+        flat = np.empty(8 * count, np.int64)
+        *pairs, counts = walking.find_properties(
+            piece.starts, piece.payloads, piece.flags, piece.frames, flat
+        )
+        places = flat.reshape(count, 8)
+        self._frames = piece.frames
+        self.columns = {
+            "properties": self._pairs(np.array(pairs, np.int64).reshape(-1, 4), np.array(counts, np.int64)),
+            "content_type": self._words(places[:, 0], places[:, 1], pa.string()),
+            "response_topic": self._words(places[:, 2], places[:, 3], pa.string()),
+            "correlation_data": self._words(places[:, 4], places[:, 5], pa.binary()),
+            "message_expiry": pa.array(places[:, 6], mask=places[:, 6] < 0),
+            "payload_format": pa.array(places[:, 7].astype(np.int8), mask=places[:, 7] < 0),
+        }
+
+    def _words(self, starts: Any, ends: Any, kind: pa.DataType) -> pa.Array:
+        has = starts >= 0
+        found = between(starts[has], ends[has], self._frames, kind)
+        return found.take(pa.array(np.cumsum(has) - 1, mask=~has))
+
+    def _pairs(self, places: Any, counts: Any) -> pa.Array:
+        """User properties: a list for each record, empty where it has none."""
+        keys = between(places[:, 0], places[:, 1], self._frames, pa.string())
+        values = between(places[:, 2], places[:, 3], self._frames, pa.string())
+        offsets = np.zeros(len(counts) + 1, np.int32)
+        np.cumsum(counts, out=offsets[1:])
+        pairs = pa.StructArray.from_arrays([keys, values], fields=list(PAIRS.value_type))
+        return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=PAIRS)

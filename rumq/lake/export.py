@@ -1,0 +1,244 @@
+"""Finished segments become Parquet files, each record once. docs/lake.md, "Exactly once".
+
+A segment is exported as a whole: its files are written and checked, and one line of the manifest says so. What was
+done before a crash is done again with the same names. Knows no clock: the hours are those of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from commitlog import Chunk, Gap
+from commitlog.files import Files, replace_file
+from commitlog.reader import LogReader, PartitionView, SegmentView
+from rumq.lake.checking import Content, examined
+from rumq.lake.columns import batches
+from rumq.lake.errors import LakeError
+from rumq.lake.folder import NEW, Folder, Step
+from rumq.lake.manifest import File, Lost, Manifest, Partition, as_fields
+from rumq.lake.naming import GAPS, file_path, gap_path, maybe_named
+from rumq.lake.piece import Piece, joined
+from rumq.lake.schema import GAPS as GAPS_SCHEMA
+from rumq.lake.schema import writer
+
+PIECE_BYTES_MAX = 128 << 20  # of frames that are in memory at once
+MARK = "EXPORTED"  # in a partition's directory: up to where a lake has it, for retention (docs/log-format.md)
+Names = tuple[dict[int, bytes], dict[int, bytes]]
+
+
+class Done(NamedTuple):
+    """What a run has exported."""
+
+    segments: int = 0
+    files: int = 0
+    rows: int = 0
+    log_bytes: int = 0
+    bytes: int = 0
+    gaps: int = 0
+
+
+class Exporter:
+    """Exports the log of one data directory to one folder, which it holds.
+
+    streams: only these, None for all; marks: leave the broker a note of what is exported
+    step: is told each step by name once it is done; event: is told what the operator should know"""
+
+    def __init__(
+        self, files: Files, data: str, folder: Folder, *, streams: Collection[str] | None = None, marks: bool = False,
+        step: Step = lambda name: None, event: Callable[..., None] = lambda name, **fields: None,
+    ) -> None:  # fmt: skip
+        self._files, self._data, self._folder, self._streams = files, data, folder, streams
+        self._marks, self._step, self._event = marks, step, event
+        folder.hold()
+        self.manifest = Manifest(folder).writable()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what a crash left: files that were being written, and those whose records are in other files."""
+        held = {file.path for file in self.manifest.files()}
+        for path in self._folder.names(""):
+            last = path.rpartition("/")[2]
+            if last.startswith("_") and last.endswith(NEW):
+                self._folder.remove(path)
+                continue
+            named = maybe_named(path)
+            if named is None or path in held:
+                continue
+            partition = self.manifest.partition(named.partition)
+            if path.startswith(f"{GAPS}/"):
+                if (
+                    not any(named[1:] == gap[:2] for gap in partition.gaps)
+                    and named.next_lsn <= partition.next_lsn
+                ):
+                    self._folder.remove(path)
+            elif is_covered(partition, named.base_lsn, named.next_lsn):
+                self._folder.remove(path)
+
+    def run(self) -> Done:
+        """Export every finished segment that the lake does not have. raises: OSError, LakeError"""
+        done = Done()
+        for view in LogReader(self._files, self._data).partitions():
+            if self._streams is None or view.stream in self._streams:
+                for more in self._partition(view):
+                    done = Done(*map(sum, zip(done, more, strict=True)))
+        return done
+
+    def _partition(self, view: PartitionView) -> Iterator[Done]:
+        known = self.manifest.partition(view.name)
+        segments = [segment for segment in view.segments() if segment.finished]
+        self._check_same_log(view, known, segments)
+        start = known.next_lsn if known.next_lsn >= 0 else view.first_lsn
+        self._mark(view, known.next_lsn)
+        for segment in segments:
+            if segment.end_lsn > start:
+                yield self._segment(view, segment, start)
+                start = segment.end_lsn
+
+    def _check_same_log(self, view: PartitionView, known: Partition, segments: list[SegmentView]) -> None:
+        if known.next_lsn < 0:
+            return
+        name = next((name_of(s) for s in segments if s.base_lsn < known.next_lsn <= s.end_lsn), known.segment)
+        if name != known.segment or view.end_lsn < known.next_lsn:
+            raise LakeError(
+                self._folder.place,
+                f"it has records of {view.name} that are not of the log in {self._data}: export each log to a folder "
+                "of its own",
+            )
+
+    def _segment(self, view: PartitionView, segment: SegmentView, start: int) -> Done:
+        """Export start..the segment's end, in as many files as it has hours, or pieces if it is large."""
+        names = view.segment_names(segment.base_lsn)
+        files: list[File] = []
+        gaps: list[Lost] = []
+        if start < view.first_lsn:
+            gaps.append(
+                Lost(
+                    start,
+                    min(view.first_lsn, segment.end_lsn),
+                    "retention took them before they were exported",
+                )
+            )
+        for found in pieces(view, start, segment.end_lsn):
+            if isinstance(found, Gap):
+                gaps.append(Lost(found.base_lsn, found.next_lsn, found.why))
+            else:
+                files += [self._file(view.name, hour, part, names) for hour, part in found.hours()]
+        for gap in gaps:
+            self._gap(view.name, gap)
+        self.manifest.add(
+            {
+                "edit": "add", "partition": view.name, "base_lsn": start, "next_lsn": segment.end_lsn,
+                "segment": name_of(segment), "files": [as_fields(file) for file in files],
+                "gaps": [list(gap) for gap in gaps],
+            }
+        )  # fmt: skip
+        self._step("committed")
+        self._mark(view, segment.end_lsn)
+        rows = sum(file.rows for file in files)
+        done = Done(1, len(files), rows, segment.bytes, sum(file.bytes for file in files), len(gaps))
+        self._event(
+            "lake.exported", stream=view.stream, partition=view.number, base_lsn=start, next_lsn=segment.end_lsn,
+            files=len(files), bytes=done.bytes,
+        )  # fmt: skip
+        for gap in gaps:
+            self._event(
+                "lake.gap", stream=view.stream, partition=view.number, first_lsn=gap.base_lsn,
+                last_lsn=gap.next_lsn - 1, why=gap.why,
+            )  # fmt: skip
+        return done
+
+    def _file(self, partition: str, hour: int, part: Piece, names: Names) -> File:
+        out = pa.BufferOutputStream()
+        with writer(out) as parquet:
+            for group in batches(part, names, partition):
+                parquet.write_table(group)
+        raw = out.getvalue()
+        base_lsn, next_lsn = int(part.lsns[0]), int(part.lsns[-1]) + 1
+        content = Content(len(part), part.lsn_digest(), part.payload_digest())
+        path = file_path(partition, hour, base_lsn, next_lsn)
+        return publish(
+            self._folder,
+            File(
+                path,
+                partition,
+                hour,
+                base_lsn,
+                next_lsn,
+                content.rows,
+                raw.size,
+                crc32(raw),
+                content.lsn,
+                content.payload,
+            ),
+            raw,
+            self._step,
+        )
+
+    def _gap(self, partition: str, gap: Lost) -> None:
+        """A row of the table of gaps."""
+        out = pa.BufferOutputStream()
+        row = pa.Table.from_pylist([{"partition": partition, **gap._asdict()}], GAPS_SCHEMA)
+        pq.write_table(row, out, store_schema=False)
+        self._folder.put(gap_path(partition, gap.base_lsn, gap.next_lsn), out.getvalue(), self._step)
+
+    def _mark(self, view: PartitionView, next_lsn: int) -> None:
+        """Tell the broker that everything below is exported."""
+        if not self._marks or next_lsn < 0:
+            return
+        text = b"%d" % next_lsn
+        replace_file(self._files, f"{view.directory}/{MARK}", b"%08x %s\n" % (crc32(text), text))
+        self._step("marked")
+
+
+def publish(folder: Folder, file: File, raw: Any, step: Step) -> File:
+    """Put a file in place and read it back. raises: LakeError when it does not say what it should"""
+    folder.put(file.path, raw, step)
+    found = examined(folder.read(file.path))
+    expected = Content(file.rows, file.lsn, file.payload)
+    if found.crc != file.crc or found.content != expected or found.repeated:
+        raise LakeError(
+            folder.place, f"{file.path} reads back as {found}, written was {file}: the disk or a bug"
+        )
+    step("checked")
+    return file
+
+
+def pieces(view: PartitionView, start: int, end: int) -> Iterator[Piece | Gap]:
+    """The records start..end of a partition, some at a time."""
+    chunks: list[Chunk] = []
+    size = 0
+    for found in view.chunks(start, end):
+        if isinstance(found, Chunk) and size + len(found.frames) <= PIECE_BYTES_MAX:
+            chunks.append(found)
+            size += len(found.frames)
+            continue
+        if chunks:
+            yield joined(chunks)
+        chunks, size = [], 0
+        if isinstance(found, Gap):
+            yield found
+        else:
+            chunks, size = [found], len(found.frames)
+    if chunks:
+        yield joined(chunks)
+
+
+def is_covered(partition: Partition, base_lsn: int, next_lsn: int) -> bool:
+    """Whether committed files have all of these records, as far as they are not gaps."""
+    reached = base_lsn
+    spans = sorted(
+        [(f.base_lsn, f.next_lsn) for f in partition.files.values()] + [g[:2] for g in partition.gaps]
+    )
+    for base, following in spans:
+        if base <= reached < following:
+            reached = following
+    has_files = any(f.base_lsn < next_lsn and base_lsn < f.next_lsn for f in partition.files.values())
+    return reached >= next_lsn and has_files
+
+
+def name_of(segment: SegmentView) -> str:
+    return segment.path.rpartition("/")[2]

@@ -1,0 +1,209 @@
+"""Where a lake lies: a folder of this machine, or one that pyarrow reaches by a URI (s3://, gs://, hdfs://).
+
+A file appears whole or not at all. Names are relative to the lake, with "/" between them.
+Knows no log and no Parquet."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rumq.lake.errors import LakeError
+
+LOCK = "_rumq/LOCK"
+NEW = ".new"
+Step = Callable[[str], None]
+
+
+class Folder(Protocol):
+    """Every method may raise OSError."""
+
+    place: str
+
+    def hold(self) -> None:
+        """Be the one that writes here. raises: LakeError when another process is"""
+
+    def let_go(self) -> None: ...
+
+    def put(self, name: str, data: Any, step: Step) -> None:
+        """Have a file appear whole and synced, in the place of an older one. step: is told what was done"""
+
+    def append(self, name: str, data: bytes) -> None:
+        """Put bytes at a file's end, synced."""
+
+    def read(self, name: str) -> bytes: ...
+
+    def size(self, name: str) -> int:
+        """-1: there is no such file."""
+
+    def names(self, name: str) -> list[str]:
+        """All files below a folder, sorted; none where there is no such folder."""
+
+    def remove(self, name: str) -> None:
+        """No fault if it is gone."""
+
+    def path(self, name: str) -> str:
+        """What a reader opens."""
+
+
+def folder_at(place: str) -> Folder:
+    """raises: LakeError when the URI cannot be used"""
+    if "://" not in place:
+        return LocalFolder(place)
+    import pyarrow as pa
+    from pyarrow import fs
+
+    try:
+        system, root = fs.FileSystem.from_uri(place)
+    except (pa.ArrowInvalid, OSError) as fault:
+        raise LakeError(place, f"it cannot be used: {fault}") from None
+    return LocalFolder(root) if isinstance(system, fs.LocalFileSystem) else RemoteFolder(place, system, root)
+
+
+class LocalFolder:
+    def __init__(self, place: str) -> None:
+        self.place = place.rstrip("/") or "/"
+        self._lock = -1
+
+    def hold(self) -> None:
+        self._make(f"{self.place}/_rumq")
+        lock = os.open(self.path(LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = lock
+        except BlockingIOError:
+            os.close(lock)
+            raise LakeError(
+                self.place, "another process exports to it: end that one, or name another folder"
+            ) from None
+
+    def let_go(self) -> None:
+        """Let another one write here."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def put(self, name: str, data: Any, step: Step) -> None:
+        path = self.path(name)
+        above, _, last = path.rpartition("/")
+        self._make(above)
+        temporary = f"{above}/_{last}{NEW}"
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
+        try:
+            whole = memoryview(data)
+            at = 0
+            while at < len(whole):
+                at += os.write(handle, whole[at : at + (1 << 24)])
+            step("written")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        step("synced")
+        os.rename(temporary, path)
+        step("renamed")
+        sync_directory(above)
+
+    def append(self, name: str, data: bytes) -> None:
+        path = self.path(name)
+        self._make(path.rpartition("/")[0])
+        is_new = not os.path.exists(path)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+        try:
+            os.write(handle, data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if is_new:
+            sync_directory(path.rpartition("/")[0])
+
+    def read(self, name: str) -> bytes:
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def size(self, name: str) -> int:
+        try:
+            return os.stat(self.path(name)).st_size
+        except FileNotFoundError:
+            return -1
+
+    def names(self, name: str) -> list[str]:
+        found = []
+        for above, _, files in os.walk(self.path(name) if name else self.place):
+            found += [os.path.relpath(f"{above}/{file}", self.place) for file in files]
+        return sorted(found)
+
+    def remove(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path(name))
+
+    def path(self, name: str) -> str:
+        return f"{self.place}/{name}"
+
+    def _make(self, path: str) -> None:
+        """A directory and those above it, synced."""
+        missing = []
+        while not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path) or "."
+        for each in reversed(missing):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(each, 0o750)
+            sync_directory(os.path.dirname(each) or ".")
+
+
+class RemoteFolder:
+    """An object store: an object appears whole when it is closed. Nothing keeps a second writer away."""
+
+    def __init__(self, place: str, system: Any, root: str) -> None:
+        self.place, self._system, self._root = place, system, root.rstrip("/")
+
+    def hold(self) -> None:
+        """Object stores have no lock: see to it that one process exports to it."""
+
+    def let_go(self) -> None:
+        pass
+
+    def put(self, name: str, data: Any, step: Step) -> None:
+        self._system.create_dir(self.path(name).rpartition("/")[0], recursive=True)
+        with self._system.open_output_stream(self.path(name)) as out:
+            out.write(data)
+            step("written")
+        step("synced")
+        step("renamed")
+
+    def append(self, name: str, data: bytes) -> None:
+        before = self.read(name) if self.size(name) > 0 else b""
+        self.put(name, before + data, lambda _: None)
+
+    def read(self, name: str) -> bytes:
+        with self._system.open_input_stream(self.path(name)) as file:
+            return bytes(file.read())
+
+    def size(self, name: str) -> int:
+        info = self._system.get_file_info(self.path(name))
+        return info.size if info.is_file else -1
+
+    def names(self, name: str) -> list[str]:
+        from pyarrow import fs
+
+        below = fs.FileSelector(self.path(name).rstrip("/"), allow_not_found=True, recursive=True)
+        found = [info.path for info in self._system.get_file_info(below) if info.is_file]
+        return sorted(path.removeprefix(f"{self._root}/") for path in found)
+
+    def remove(self, name: str) -> None:
+        if self.size(name) >= 0:
+            self._system.delete_file(self.path(name))
+
+    def path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+
+def sync_directory(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

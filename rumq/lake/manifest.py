@@ -1,0 +1,151 @@
+"""Which records are in which file: `_rumq/manifest.jsonl`, an edit a line, each with its checksum. docs/lake.md.
+
+What no line names is not in the lake, whatever files lie there. Knows no Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from rumq.lake.errors import LakeError
+from rumq.lake.folder import Folder
+
+NAME = "_rumq/manifest.jsonl"
+HEAD = len(b'{"crc":"00000000",')
+
+
+class File(NamedTuple):
+    """One Parquet file. records base_lsn..next_lsn of a partition, less the gaps; hour: since 1970, UTC.
+
+    crc: CRC-32 of its bytes; lsn, payload: digests of its records, which add up (rumq/lake/kernels/walking.py)"""
+
+    path: str
+    partition: str
+    hour: int
+    base_lsn: int
+    next_lsn: int
+    rows: int
+    bytes: int
+    crc: int
+    lsn: int
+    payload: int
+
+
+class Lost(NamedTuple):
+    """Records that were never there to export: damaged in the log, or gone before."""
+
+    base_lsn: int
+    next_lsn: int
+    why: str
+
+
+class Partition:
+    """What the lake has of one partition. next_lsn: everything below, from first_lsn on, is in files or is a gap."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.first_lsn = self.next_lsn = -1
+        self.segment = ""  # the last one that was exported
+        self.files: dict[str, File] = {}
+        self.gaps: list[Lost] = []
+        self.breaks: list[str] = []  # where the edits do not follow each other
+
+
+def encode(edit: dict[str, Any]) -> bytes:
+    text = json.dumps(edit, separators=(",", ":")).encode()
+    return b'{"crc":"%08x",' % crc32(text) + text[1:] + b"\n"
+
+
+def maybe_edit(line: bytes) -> dict[str, Any] | None:
+    try:
+        if line[:HEAD] == b'{"crc":"%08x",' % crc32(b"{" + line[HEAD:]):
+            edit = json.loads(b"{" + line[HEAD:])
+            return edit if isinstance(edit, dict) else None
+    except ValueError:
+        pass
+    return None
+
+
+class Manifest:
+    """The edits of a lake, and what they come to. partitions: by name, such as main/g1/p0
+
+    "add": a stretch of a partition: partition, base_lsn, next_lsn, segment, files, gaps
+    "merge": files of one partition and hour in the place of others: partition, files, gone (paths)"""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self.partitions: dict[str, Partition] = {}
+        self.bad_lines: list[int] = []
+        self._torn = self._whole = b""
+        self._load()
+
+    def _load(self) -> None:
+        if self._folder.size(NAME) < 0:
+            return
+        raw = self._folder.read(NAME)
+        lines = raw.split(b"\n")
+        # What a kill tore has no end, or, after a power loss, pages that were never written. It was told to nobody.
+        self._torn = lines.pop()
+        if lines and b"\0" in lines[-1] and maybe_edit(lines[-1]) is None:
+            self._torn = lines.pop() + b"\n" + self._torn
+        self._whole = raw[: len(raw) - len(self._torn)]
+        for number, line in enumerate(lines, 1):
+            edit = maybe_edit(line)
+            if edit is None:
+                self.bad_lines.append(number)
+            else:
+                self._take(edit)
+
+    def writable(self) -> Manifest:
+        """Itself, ready to be added to.
+
+        raises: LakeError when some of it is damaged: then nobody knows what is there"""
+        if self.bad_lines:
+            raise LakeError(
+                self._folder.place,
+                f"line {self.bad_lines[0]} of {NAME} is damaged, so what it named would be exported twice or lost: "
+                "bring that file back from a copy, or export to a new folder",
+            )
+        if self._torn:
+            self._folder.put(NAME, self._whole, lambda _: None)
+            self._torn = b""
+        return self
+
+    def partition(self, name: str) -> Partition:
+        return self.partitions.get(name) or Partition(name)
+
+    def files(self) -> Iterator[File]:
+        for partition in self.partitions.values():
+            yield from partition.files.values()
+
+    def add(self, edit: dict[str, Any]) -> None:
+        """Append an edit, synced. After `writable`. raises: OSError, and then the manifest is to be read again"""
+        self._folder.append(NAME, encode(edit))
+        self._take(edit)
+
+    def _take(self, edit: dict[str, Any]) -> None:
+        name = edit["partition"]
+        partition = self.partitions.setdefault(name, Partition(name))
+        for path in edit.get("gone", ()):
+            partition.files.pop(path, None)
+        for fields in edit["files"]:
+            file = File(partition=name, **fields)
+            partition.files[file.path] = file
+        if edit["edit"] == "add":
+            if partition.next_lsn < 0:
+                partition.first_lsn = edit["base_lsn"]
+            elif edit["base_lsn"] != partition.next_lsn:
+                partition.breaks.append(
+                    f"records {partition.next_lsn} to {edit['base_lsn'] - 1} are in no line"
+                )
+            partition.next_lsn = edit["next_lsn"]
+            partition.segment = edit["segment"]
+            partition.gaps += [Lost(*gap) for gap in edit["gaps"]]
+
+
+def as_fields(file: File) -> dict[str, Any]:
+    fields = file._asdict()
+    del fields["partition"]
+    return fields

@@ -1,0 +1,98 @@
+"""Consecutive records of one partition as arrays: one pass over the row tables, no Python per message.
+
+docs/log-format.md, "Row" and "Frame". Knows no Arrow and no file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from commitlog import Chunk
+from rumq.lake.kernels import walking
+
+ROW = np.dtype(
+    [
+        ("topic_id", "<u4"), ("frame_pos", "<u4"), ("topic_offset", "<u8"), ("ts_delta", "<u4"),
+        ("payload_pos", "<u4"), ("pub_no", "<u4"), ("flags", "<u2"), ("zero", "<u2"),
+    ]
+)  # fmt: skip
+QOS, RETAIN, V5, PROPERTIES = 3, 4, 16, 32
+HOUR_US = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Records in the order of the log. All arrays have one item a record; positions are bytes of `frames`.
+
+    lsns, topic_offsets, ts (µs since 1970), starts, payloads, ends: int64; topic_ids, publishers: u32; flags: u16
+    """
+
+    frames: Any
+    lsns: Any
+    topic_ids: Any
+    topic_offsets: Any
+    ts: Any
+    publishers: Any
+    flags: Any
+    starts: Any
+    payloads: Any
+    ends: Any
+
+    def __len__(self) -> int:
+        return len(self.lsns)
+
+    def part(self, first: int, stop: int) -> Piece:
+        """The records first..stop, by their number in the piece."""
+        arrays = {name: getattr(self, name)[first:stop] for name in self.__slots__ if name != "frames"}
+        return Piece(self.frames, **arrays)
+
+    def hours(self) -> Iterator[tuple[int, Piece]]:
+        """(hour since 1970, the records of it): a part of the piece for each run of one hour."""
+        hours = self.ts // HOUR_US
+        cuts = [0, *(np.flatnonzero(np.diff(hours)) + 1).tolist(), len(self)]
+        for first, stop in pairwise(cuts):
+            if stop > first:
+                yield int(hours[first]), self.part(first, stop)
+
+    def lsn_digest(self) -> int:
+        return number_digest(self.lsns, self.lsns)
+
+    def payload_digest(self) -> int:
+        return int(walking.digest(self.lsns, self.payloads, self.ends, self.frames))
+
+
+def joined(chunks: Sequence[Chunk]) -> Piece:
+    """Chunks as one piece. chunks: in order, at least one; all their frames together stay below 2 GiB"""
+    counts = np.array([chunk.count for chunk in chunks], np.int64)
+    sizes = np.array([len(chunk.frames) for chunk in chunks], np.int64)
+    rows = np.frombuffer(b"".join(chunk.rows for chunk in chunks), ROW)
+    frames = np.frombuffer(b"".join(chunk.frames for chunk in chunks), np.uint8)
+    base_lsns = np.array([chunk.base_lsn for chunk in chunks], np.int64)
+    base_ts = np.array([chunk.base_ts for chunk in chunks], np.int64)
+    within = np.arange(len(rows), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = rows["frame_pos"] + np.repeat(np.cumsum(sizes) - sizes, counts)
+    return Piece(
+        frames=frames,
+        lsns=np.repeat(base_lsns, counts) + within,
+        topic_ids=np.ascontiguousarray(rows["topic_id"]),
+        topic_offsets=rows["topic_offset"].astype(np.int64),
+        ts=np.repeat(base_ts, counts) + rows["ts_delta"],
+        publishers=np.ascontiguousarray(rows["pub_no"]),
+        flags=np.ascontiguousarray(rows["flags"]),
+        starts=starts,
+        payloads=starts + rows["payload_pos"],
+        ends=np.append(starts[1:], len(frames)),
+    )
+
+
+def number_digest(lsns: Any, values: Any) -> int:
+    """As the kernel's `digest`, for a number a record: the same in whatever order they come. int64 both."""
+    if not len(lsns):
+        return 0
+    words = np.stack([lsns, values], axis=1).astype("<i8").reshape(-1).view(np.uint8)
+    starts = np.arange(len(lsns), dtype=np.int64) * 16
+    return int(walking.digest(lsns, starts, starts + 16, words))

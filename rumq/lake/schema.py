@@ -1,0 +1,67 @@
+"""What a row of the lake is: its columns, their order, and how Parquet keeps them. docs/lake.md.
+
+The names and types are those of format "rumq" in Spark (docs/spark.md), and the levels of the topic beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+LEVELS = 8  # columns l0..l7; a topic of more levels has the others in `topic` only
+PAIRS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.string())]))
+# What queries look for comes first: table formats keep statistics of the first columns only.
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.timestamp("us", "UTC")),
+        ("topic", pa.string()),
+        ("topic_offset", pa.int64()),
+        ("lsn", pa.int64()),
+        ("levels", pa.int16()),
+        *((f"l{level}", pa.string()) for level in range(LEVELS)),
+        ("partition", pa.string()),
+        ("client_id", pa.string()),
+        ("qos", pa.int8()),
+        ("retain", pa.bool_()),
+        ("payload", pa.binary()),
+        ("properties", PAIRS),
+        ("content_type", pa.string()),
+        ("response_topic", pa.string()),
+        ("correlation_data", pa.binary()),
+        ("message_expiry", pa.int64()),
+        ("payload_format", pa.int8()),
+    ]
+)
+GAPS = pa.schema(
+    [("partition", pa.string()), ("base_lsn", pa.int64()), ("next_lsn", pa.int64()), ("why", pa.string())]
+)
+GROUP_ROWS = 16_384  # a row group: what a reader without a page index can skip
+PAGE_BYTES = 64 * 1024
+NUMBERS = ("ts", "topic_offset", "lsn", "levels")
+NAMES = (
+    "topic",
+    *(f"l{level}" for level in range(LEVELS)),
+    "partition",
+    "client_id",
+    "content_type",
+    "response_topic",
+)
+
+
+def writer(out: Any) -> pq.ParquetWriter:
+    """A writer of files of the lake. out: anything that pyarrow writes to"""
+    return pq.ParquetWriter(
+        out,
+        SCHEMA,
+        compression="zstd",
+        compression_level=3,
+        write_page_index=True,
+        data_page_size=PAGE_BYTES,
+        use_dictionary=[*NAMES, "payload", "properties.list.element.key", "properties.list.element.value"],
+        column_encoding=dict.fromkeys(NUMBERS, "DELTA_BINARY_PACKED"),
+        sorting_columns=pq.SortingColumn.from_ordering(
+            SCHEMA, [("topic", "ascending"), ("topic_offset", "ascending")]
+        ),
+        store_schema=False,
+    )
