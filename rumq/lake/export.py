@@ -147,7 +147,7 @@ class Exporter:
         for gap in gaps:
             self._event(
                 "lake.gap", stream=view.stream, partition=view.number, first_lsn=gap.base_lsn,
-                last_lsn=gap.next_lsn - 1, why=gap.why,
+                next_lsn=gap.next_lsn, why=gap.why,
             )  # fmt: skip
         return done
 

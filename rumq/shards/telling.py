@@ -24,6 +24,7 @@ LEVELS = {
     "listener.closed": "warning",
     "listener.open": "warning",
     "listener.overloaded": "warning",
+    "lake.gap": "warning",
     "log.failed": "error",
     "log.full": "error",
     "log.gap": "error",
