@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.schedule import run
 
-FIRST, SCHEDULES = 0, 500
+FIRST, SCHEDULES = 0, 300
 LONG = 20_000
 HAPPENS = (
     "kills", "kills inside", "power losses", "cuts", "takeovers", "delays", "disconnects", "client.taken_over",
