@@ -35,6 +35,7 @@ class Partition:
     """A dense sequence of records. `index` is its place among all partitions of the store."""
 
     is_mirrored = False  # we are its owner
+    is_volatile = False
 
     def __init__(
         self, files: Files, directory: str, spec: StreamSpec, index: int, number: int, generation: int,

@@ -101,6 +101,7 @@ def open_store(
     holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None, internal_number: int = 0,
     internal_generation: int = GENERATION,
     elsewhere: Callable[[StreamSpec, int, int], Any] | None = None, lock: int | None = None,
+    volatile: Callable[[int], Any] | None = None,
 ) -> Store:  # fmt: skip
     """Open a data directory, or make it, and recover every partition.
 
@@ -108,6 +109,7 @@ def open_store(
     internal_generation
     elsewhere: (stream, index, number) -> what stands in for a partition that another process owns, None for our own
     lock: of a directory that is held already
+    volatile: index -> a partition that no topic leads to and no file keeps, behind all those that have topics
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
     raises: DirectoryInUse, FormatTooNew, NotWritable, each saying what to do
     """
@@ -135,6 +137,8 @@ def open_store(
                 store.partitions.append(partition)
                 store.own.append(partition)
                 store.recovered.append(found)
+        if volatile is not None:
+            store.partitions.append(volatile(len(store.partitions)))
         if internal is not None:
             store.internal, store.internal_recovered = open_partition(
                 files, root, internal, len(store.partitions), internal_number, boot_id, random, 0, direct_bytes_min,

@@ -15,14 +15,15 @@ Matches = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """durability: what an acknowledgement promises, to survive the process's death or a power loss as well.
+    """durability: what an acknowledgement promises, to survive the process's death or a power loss as well;
+    "memory": nothing, it is kept in no file (`commitlog.volatile`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
     topics_max: for whoever adds topics; None: as many as there are."""
 
     name: str
     filters: tuple[str, ...]
     partitions: int = 1
-    durability: Literal["process", "disk"] = "disk"
+    durability: Literal["memory", "process", "disk"] = "disk"
     segment_bytes_max: int = 64 * MIB
     segment_seconds_max: int = 3600
     retention_bytes_max: int | None = None

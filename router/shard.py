@@ -30,8 +30,9 @@ class Shard:
             for index, partition in enumerate(partitions)
         ]
         self.retained = RetainedView()
+        self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.announcing`
         self.delivery = Delivery(self.feeds, backlog_records_max)
-        self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.retained)
+        self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.view_of)
         self.sharing = self.subscribing.sharing
         self._steps: dict[type, Callable[[Any], None]] = {
             c.Subscribe: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),
@@ -56,6 +57,10 @@ class Shard:
             c.RetainedFound: lambda m: self.subscribing.retained_found(m.reader, m.subscription, m.messages),
             c.StartFound: lambda m: self.subscribing.start_found(m.reader, m.lsns, m.retained),
         }
+
+    def view_of(self, topic_filter: str) -> RetainedView:
+        """Where the retained messages are that a filter can match. MQTT 5.0, 4.7.2: no wildcard stands for $SYS."""
+        return self.status if topic_filter.partition("/")[0] == "$SYS" else self.retained
 
     def step(self, commands: list[c.Command], now: int) -> list[Effect]:
         """Take a batch of commands at `now` (µs since 1970); returns the effects, in order."""
@@ -120,5 +125,6 @@ class Shard:
 
     def _live(self, feed: Feed, chunk: Any) -> None:
         if chunk.flags & CHUNK_RETAIN:
-            self.retained.take(feed.index, chunk, feed.partition.topic_names)
+            view = self.status if feed.partition.is_volatile else self.retained
+            view.take(feed.index, chunk, feed.partition.topic_names)
         self.delivery.show(feed, chunk, located=False)

@@ -4,6 +4,7 @@ Knows no bytes, no reason codes: what is asked for has been checked already."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from router.delivery import Delivery
@@ -22,11 +23,14 @@ LSN_MAX = 1 << 62
 class Subscribing:
     """Changes readers, groups and shares; what must be delivered for it goes to `delivery`."""
 
-    def __init__(self, feeds: list[Feed], groups: Groups, delivery: Delivery, retained: RetainedView) -> None:
+    def __init__(
+        self, feeds: list[Feed], groups: Groups, delivery: Delivery, view_of: Callable[[str], RetainedView]
+    ) -> None:
+        """view_of: filter -> where the retained messages are that it can match"""
         self.feeds = feeds
         self.grouping = Grouping(feeds, groups)
         self.delivery = delivery
-        self.retained = retained
+        self._view_of = view_of
         self.sharing = Sharing(feeds, self.grouping, delivery, self._close)
 
     # Readers
@@ -83,8 +87,9 @@ class Subscribing:
             return
         # What is published from now on comes live; a client's own messages do not, if it wants them not.
         below = None if subscription.no_local else [feed.live_mark for feed in self.feeds]
-        if len(self.retained):
-            search = self.retained.search(asked, below, lambda: subscriber.has(asked), subscription.permit)
+        view = self._view_of(asked)
+        if len(view):
+            search = view.search(asked, below, lambda: subscriber.has(asked), subscription.permit)
             self.delivery.effects.append(DeliverRetained(reader, search, merge([subscription])))
         elsewhere = [feed.index for feed in self.feeds if feed.partition.is_mirrored]
         if elsewhere:

@@ -19,6 +19,7 @@ from typing import Any
 import trio
 
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from commitlog.volatile import VolatilePartition
 from rumq.auth.identity import Certificate
 from rumq.cli.doorways import Doorway
 from rumq.cli.entrances import Entrances
@@ -26,6 +27,7 @@ from rumq.cli.limits import limits
 from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
 from rumq.cli.transports import transports_of
+from rumq.cli.version import VERSION
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError
 from rumq.mqtt.reasons import Reason
@@ -39,6 +41,7 @@ from rumq.net.pump import Pump
 from rumq.net.transports import Transports
 from rumq.session.entrance import Entrance
 from rumq.session.link import Link
+from rumq.shards.announcing import Announcing
 from rumq.shards.asking import answer
 from rumq.shards.counter import serve
 from rumq.shards.doors import Door, Doors
@@ -58,6 +61,7 @@ YOUNG_OBJECTS_MAX, NEVER = 20_000, 2**31 - 1
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 STATE_STREAM = "_state"
 STATE_SEGMENT_BYTES = 16 << 20
+STATUS = StreamSpec("_sys", (), 1, "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,11 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump = pump
+    if settings.sys.interval_seconds:
+        driver.announcing = Announcing(
+            driver, store.partitions[-1], interval_seconds=settings.sys.interval_seconds,
+            version=f"rumq version {VERSION}", started=place.started,
+        )  # fmt: skip
     driver.checking.guesses.seconds_max = settings.auth.guess_seconds_max
     for worker in (driver.writer, driver.reader):
         pump.watch(worker.fd, worker.finish)
@@ -145,6 +154,8 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         Scrubbing(
             RealFiles(), store.own, scrubber, settings.log.scrub_bytes_per_second, event=tell, later=driver.later
         ).begin()  # fmt: skip
+        if driver.announcing is not None:
+            driver.announcing.begin()
         if place.ready >= 0:
             os.write(place.ready, b"r")
             return
@@ -234,6 +245,11 @@ def keep_memory() -> None:
 def opened(settings: Settings, place: Place) -> Store:
     """The shard's part of the store, recovered; what was found is told."""
 
+    def volatile(index: int) -> VolatilePartition | RemotePartition:
+        if place.index:
+            return RemotePartition(STATUS, index, 0, GENERATION, 0)
+        return VolatilePartition(STATUS, index, now_us=time.time_ns() // 1000)
+
     def elsewhere(spec: StreamSpec, index: int, number: int) -> RemotePartition | None:
         owner = index % place.count
         return None if owner == place.index else RemotePartition(spec, index, number, GENERATION, owner)
@@ -244,6 +260,7 @@ def opened(settings: Settings, place: Place) -> Store:
             hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), lock=place.lock,
             internal=internal_stream(settings), internal_number=place.index,
             internal_generation=place.generation, elsewhere=elsewhere,
+            volatile=volatile if settings.sys.interval_seconds else None,
         )  # fmt: skip
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault

@@ -179,6 +179,14 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     ] = 256 * KIB
 
 
+class Sys(Struct, frozen=True, kw_only=True):
+    """What the broker tells clients of itself, in topics under $SYS; docs/sys.md lists them."""
+
+    interval_seconds: Annotated[
+        int, number("what has changed is published so often; 0 never", "seconds", 0, 86_400)
+    ] = 10
+
+
 class Events(Struct, frozen=True, kw_only=True):
     """What rumqd tells its operator on standard error; docs/events.md lists it."""
 
@@ -201,6 +209,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     log: Log = Log()
     stream: tuple[Stream, ...] = (Stream(),)  # at least one; the last resort takes "#"
     mqtt: Mqtt = Mqtt()
+    sys: Sys = Sys()
     events: Events = Events()
 
     @property

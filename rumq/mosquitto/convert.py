@@ -36,7 +36,6 @@ IDLE = {
     "websockets_headers_size": "8 KiB",
     "tls_keyform": "a key is a PEM file",
     "bind_address": HERE, "port": HERE, "persistence": HERE, "persistence_location": HERE, "persistence_file": HERE,
-    "sys_interval": HERE,
 }  # fmt: skip
 # Options without which the broker would let in, or through, what it should not.
 GRAVE = frozenset(
@@ -100,6 +99,7 @@ def general(conf: Conf, out: Converted) -> None:
         "allow_zero_length_clientid": lambda line: None,
         "auto_id_prefix": lambda line: None,
         "clientid_prefixes": lambda line: None,
+        "sys_interval": lambda line: tree.update(sys={"interval_seconds": bounded(line, 0, 65_535)}),
         "persistence": lambda line: setattr(out, "temporary", not line.flag),
         "persistence_location": lambda line: data.update(dir=f"{line.value.rstrip('/')}/rumq-data"),
     }

@@ -16,6 +16,11 @@ def has_wildcard(topic: str) -> bool:
     return "#" in topic or "+" in topic
 
 
+def is_reserved(topic: str) -> bool:
+    """Whether a topic name is the broker's own: clients may read it, not publish to it. 4.7.2"""
+    return topic.startswith("$SYS/") or topic == "$SYS"
+
+
 def check_topic_name(
     topic: str, *, bytes_max: int = TOPIC_BYTES_MAX, levels_max: int = TOPIC_LEVELS_MAX
 ) -> None:

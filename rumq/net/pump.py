@@ -58,6 +58,7 @@ class Pump:
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # had more to read than their piece
         self.turns = 0
+        self.bytes_in = self.bytes_out = 0  # of clients whose connections have ended
         self.dirty: list[Connection] = []
         self._buffer = bytearray(read_bytes)
         self._view = memoryview(self._buffer)
@@ -81,16 +82,18 @@ class Pump:
         """Close a socket; its link has ended already."""
         if self.connections.get(connection.fd) is not connection:
             return  # dropped before; its descriptor may already be another's
-        del self.connections[connection.fd]
-        connection.closing = True
-        connection.queue.clear()
-        connection.tail = None
-        self._epoll.unregister(connection.fd)
+        self._part_with(connection)
         hang_up(connection.sock)
 
     def forget(self, connection: Connection) -> None:
         """Serve a connection no more, without closing its socket."""
+        self._part_with(connection)
+
+    def _part_with(self, connection: Connection) -> None:
         del self.connections[connection.fd]
+        if not connection.link.is_bus:
+            self.bytes_in += connection.bytes_in
+            self.bytes_out += connection.bytes_out
         connection.closing = True
         connection.queue.clear()
         connection.tail = None

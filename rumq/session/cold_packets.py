@@ -25,6 +25,8 @@ PINGRESP = encode(p.Pingresp(), 4)
 
 def take(link: Link, first_byte: int, body: bytes) -> int:
     """A packet that the kernel does not take by itself; returns how many it counts for."""
+    if link.wire is not None:
+        link.wire.others += 1
     if len(body) > SHORT_BYTES and first_byte >> 4 in LISTS:
         LongRequest(link, first_byte, body).begin()
         return 1
@@ -68,6 +70,7 @@ def answer_ping(link: Link) -> None:
     """Answer behind the acknowledgements that are on their way, so that one says: all before is done."""
     assert link.wire is not None
     link.wire.acks += PINGRESP
+    link.wire.answers += 1
 
 
 def disconnect(link: Link, packet: p.Disconnect) -> None:

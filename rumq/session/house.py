@@ -11,6 +11,7 @@ from rumq.session.journal import Journal
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
 from rumq.session.registry import Registry
+from rumq.session.totals import Totals
 
 
 class House(Protocol):
@@ -25,6 +26,7 @@ class House(Protocol):
     limits: Limits
     registry: Registry
     ledger: Ledger
+    totals: Totals
     batches: list[Batch]
     topics: TopicTable
     commands: list[Any]

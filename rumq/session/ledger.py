@@ -25,12 +25,14 @@ class Ledger:
     def __init__(self, rows_max: int = 100_000) -> None:
         self._rows: Counter[tuple[str, str, str]] = Counter()
         self._rows_max = rows_max
+        self.records = 0  # of all lines
 
     def count(self, why: Why, client_id: str, topic: str, records: int = 1) -> None:
         key = (why, client_id, topic)
         if key not in self._rows and len(self._rows) >= self._rows_max:
             key = (why, client_id, "#")
         self._rows[key] += records
+        self.records += records
 
     def total(self, why: Why | None = None) -> int:
         return sum(n for (reason, _, _), n in self._rows.items() if why is None or reason == why)

@@ -231,9 +231,13 @@ class Link:
     # What goes out
 
     def send(self, packet: p.Packet) -> None:
+        if self.wire is not None:
+            self.wire.answers += 1
         self.transport.write(encode(packet, self.version))
 
     def send_explained(self, packet: Any, why: str | None) -> None:
+        if self.wire is not None:
+            self.wire.answers += 1
         self.transport.write(self.explained(packet, why))
 
     def explained(self, packet: Any, why: str | None) -> bytes:
@@ -244,6 +248,8 @@ class Link:
 
         barrier: messages come after it"""
         wire = self.wire
+        if wire is not None:
+            wire.answers += 1
         if wire is None or not wire.durable_bit:
             self.transport.write(data)
             return
@@ -349,12 +355,25 @@ class Link:
         if session is not None and wire is not None and flow is not None:
             session.qos2_open = wire.qos2_open
             session.window = flow.window
-            session.counts.published += wire.published
-            session.counts.delivered += flow.delivered
+            self.count()
             self.entrance.quotas.leave(self.who.user if self.who is not None else None)
             if session.link is self:
                 self.house.registry.leave(session, with_will=with_will, now=self.house.monotonic)
         self.transport.close()
+
+    def count(self) -> None:
+        """Hand what was counted since the last time to the session and to the house."""
+        session, wire, flow, totals = self.session, self.wire, self.flow, self.house.totals
+        if session is None or wire is None or flow is None:
+            return
+        published, delivered = wire.published, flow.delivered
+        session.counts.published += published
+        session.counts.delivered += delivered
+        totals.published += published
+        totals.delivered += delivered
+        totals.packets_in += published + wire.others
+        totals.packets_out += delivered + wire.answers
+        wire.published = wire.others = wire.answers = flow.delivered = 0
 
     def note_expiry(self) -> None:
         """Have the connection end when what it was let in by does."""
@@ -378,6 +397,8 @@ class Link:
         self.session = session
         session.link = self
         wire = Wire(self.version == 5, limits.packet_bytes_max, receive_maximum, alias_max)
+        wire.others = 1  # CONNECT
+        self.house.totals.connections += 1
         wire.qos_max = limits.maximum_qos
         wire.retain_available = limits.retain_available
         if session.publishers is None:

@@ -18,7 +18,7 @@ from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.reasons import Reason
-from rumq.mqtt.topics import parse_share
+from rumq.mqtt.topics import is_reserved, parse_share
 from rumq.session.replay import split_replay
 
 if TYPE_CHECKING:
@@ -124,24 +124,27 @@ def may_publish(link: Link, packet: p.Publish, topic: str) -> bool:
 
 def refuse_publish(link: Link, packet: p.Publish, topic: str) -> None:
     """Answer a PUBLISH that is not permitted. MQTT 5.0, 3.3.4; a 3.1.1 client is answered as if it was (3.3.5-2)."""
-    tell(
-        link, "retain" if link.permit is not None and link.permit.may("publish", topic) else "publish", topic
-    )
+    permit = link.permit
+    retain_only = permit is not None and permit.may("publish", topic) and not is_reserved(topic)
+    tell(link, "retain" if retain_only else "publish", topic)
     if not packet.qos:
         return
     kind = p.Puback if packet.qos == 1 else p.Pubrec
     assert packet.packet_id is not None and link.wire is not None
     reason = Reason.NOT_AUTHORIZED if link.version == 5 else Reason.SUCCESS
-    link.wire.acks += link.explained(kind(packet.packet_id, reason), "this client may not publish here")
+    why = "$SYS is the broker's" if is_reserved(topic) else "this client may not publish here"
+    link.wire.acks += link.explained(kind(packet.packet_id, reason), why)
+    link.wire.answers += 1
 
 
 def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
     """The will, unless it may not be published."""
     will, permit = connect.will, link.permit
-    if will is None or permit is None:
+    if will is None or (permit is None and not is_reserved(will.topic)):
         return will
-    if permit.may("will", will.topic) and (not will.retain or permit.may("retain", will.topic)):
-        return will
+    if permit is not None and not is_reserved(will.topic) and permit.may("will", will.topic):
+        if not will.retain or permit.may("retain", will.topic):
+            return will
     tell(link, "will", will.topic)
     return None
 

@@ -11,7 +11,7 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.reasons import Reason
-from rumq.mqtt.topics import check_topic_name
+from rumq.mqtt.topics import check_topic_name, is_reserved
 from rumq.session import permission
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def meet_topic(link: Link, name: bytes) -> bool:
     except UnicodeDecodeError:
         raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
     check_topic_name(text, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+    if is_reserved(text):
+        return False
     if link.permit is not None:
         return permission.meet_topic(link, name, text)
     return link.house.add_topic(name)
@@ -41,16 +43,16 @@ def take_or_refuse(link: Link, wire: Wire, data: Any, pos: int, end: int) -> int
     head, body = found
     packet = decode(data[pos], bytes(data[pos + head : pos + head + body]), link.version)
     assert isinstance(packet, p.Publish)
-    if link.permit is not None:
-        text = name.decode()
-        if permission.may_publish(link, packet, text) and link.house.topics.get(name) is not None:
-            return take_one(link, wire, data, pos, pos + head + body)
-        if not permission.may_publish(link, packet, text):
-            keep_alias(wire, packet, name)
-            permission.refuse_publish(link, packet, text)
-            return pos + head + body
+    text = name.decode()
+    may_publish = not is_reserved(text) and permission.may_publish(link, packet, text)
+    if link.permit is not None and may_publish and link.house.topics.get(name) is not None:
+        return take_one(link, wire, data, pos, pos + head + body)
+    wire.others += 1
     keep_alias(wire, packet, name)
-    link.house.refuse_topic(link, name, packet)
+    if may_publish:
+        link.house.refuse_topic(link, name, packet)
+    else:
+        permission.refuse_publish(link, packet, text)
     return pos + head + body
 
 

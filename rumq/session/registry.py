@@ -28,6 +28,7 @@ class Registry:
         self._publish_will = publish_will
         self._deadlines: list[tuple[float, int, Session]] = []
         self._count = 0
+        self.expired = 0  # sessions, so far
 
     def __len__(self) -> int:
         return len(self.sessions)
@@ -130,5 +131,6 @@ class Registry:
                 self.journal.will(session)
             if session.expires_at is not None and session.expires_at <= now:
                 self.end(session)
+                self.expired += 1
                 ended.append(session)
         return ended

@@ -12,7 +12,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
-from rumq.mqtt.topics import check_topic_filter, parse_share
+from rumq.mqtt.topics import check_topic_filter, is_reserved, parse_share
 from rumq.session import permission
 from rumq.session.journal import REFUSED
 from rumq.session.permission import Forbidden
@@ -138,6 +138,8 @@ def one(link: Link, asked: p.Subscription, identifier: int, start: str | None, k
         if not limits.shared_available:
             raise Denied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
         plain = share[1]
+    if start is not None and is_reserved(plain):
+        raise BadStart(start, "what the broker says of itself is not kept")
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if written not in known and len(known) >= limits.subscriptions_max:

@@ -99,7 +99,7 @@ class Answering:
         """Some in each turn: a filter may match a million."""
         driver = self._driver
         below = [question.below.get(feed.index, 0) for feed in driver.shard.feeds]
-        search = driver.shard.retained.search(question.topic_filter, below)
+        search = driver.shard.view_of(question.topic_filter).search(question.topic_filter, below)
 
         def go_on() -> None:
             if link.closed:

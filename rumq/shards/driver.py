@@ -40,6 +40,7 @@ from rumq.session.limits import Limits
 from rumq.session.link import Link
 from rumq.session.registry import Registry
 from rumq.session.session import Session
+from rumq.session.totals import Totals
 from rumq.session.watch import Watch
 from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
@@ -101,6 +102,8 @@ class Driver:
         self.commands: list[Any] = []
         self.shard = Shard(store.partitions, backlog_records_max)
         self.ledger = Ledger()
+        self.totals = Totals()
+        self.announcing: Any = None  # `rumq.shards.announcing`, if the broker tells of itself
         self.handing = Handing(self.shard.retained, self.ledger)
         self.journal = Journal()
         self.journal_bit = 1 << len(store.partitions)
@@ -194,7 +197,9 @@ class Driver:
 
     def hand_over(self, link: Link, client_id: str, data: bytes) -> bool:
         """Whether the client lives in another shard; then its connection is on its way there, with what it sent."""
-        return self.homes.hand_over(link.transport, link.entrance.index, client_id, data)
+        is_elsewhere = self.homes.hand_over(link.transport, link.entrance.index, client_id, data)
+        self.totals.sockets -= is_elsewhere  # it is welcomed there once more
+        return is_elsewhere
 
     def home(self, client_id: str) -> int:
         """The shard that a client lives in."""
@@ -227,6 +232,7 @@ class Driver:
         for index, batch in enumerate(self.batches):
             if batch.count:
                 partition = self.store.partitions[index]
+                self.totals.published_bytes += batch.frames_len
                 if partition.is_mirrored:
                     partition.outgoing.append(*batch.take())
                 else:
@@ -242,6 +248,7 @@ class Driver:
         link = Link(self, transport, entrance)
         self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
         self._welcomed += 1
+        self.totals.sockets += 1
         return link
 
     def permit_again(self) -> None:
@@ -435,12 +442,17 @@ class Driver:
             if session is not None:
                 self.journal.placed(session, effect.reader.number, effect.reader.cursors)
         elif kind is Gone:
-            self._event(
-                "log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records
-            )
-            self.ledger.count("gone", effect.reader.key, "#", effect.records)
+            self._gone(effect)
         else:
             self.shares.carry_out(effect)
+
+    def _gone(self, effect: Gone) -> None:
+        if self.store.partitions[effect.partition].is_volatile:
+            return  # numbers about the broker that nobody came for: newer ones are there
+        self._event(
+            "log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records
+        )
+        self.ledger.count("gone", effect.reader.key, "#", effect.records)
 
     def _merged(self, effect: Merged) -> None:
         session = self.registry.sessions.get(effect.key)

@@ -116,6 +116,7 @@ class Keeping:
         marks = [
             (p.committed_lsn, live, committed)
             for p, (live, committed) in zip(self._partitions, self._marks(), strict=True)
+            if not p.is_volatile
         ]
         if self._tide_at == (marks, self.partition.next_lsn):
             return  # nothing has happened
@@ -212,7 +213,7 @@ class Keeping:
         return self._retained_changed() and any(
             p.segments.files and p.segments.active.base_lsn > kept
             for p, kept in zip(self._partitions, self.retained_from, strict=True)
-            if not p.is_mirrored
+            if not (p.is_mirrored or p.is_volatile)
         )
 
     def _begin_snapshot(self, now_us: int) -> None:

@@ -255,6 +255,56 @@ class Tags(Message, frozen=True, tag="tags"):
     tags: list[tuple[str, int]]
 
 
+# What the broker tells of itself
+
+
+class Counts(msgspec.Struct, frozen=True, array_like=True):
+    """What a shard has counted since it began. docs/sys.md says what each number is."""
+
+    packets_in: int = 0
+    packets_out: int = 0
+    published: int = 0
+    delivered: int = 0
+    dropped: int = 0
+    refused: int = 0
+    published_bytes: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    connections: int = 0
+    sockets: int = 0
+    expired: int = 0
+
+
+class PartitionTally(msgspec.Struct, frozen=True, array_like=True):
+    stream: str
+    number: int
+    first_lsn: int
+    next_lsn: int
+    committed_lsn: int
+
+
+class Standing(msgspec.Struct, frozen=True, array_like=True):
+    """What there is in a shard now. partitions: those that it owns"""
+
+    connected: int = 0
+    sessions: int = 0
+    subscriptions: int = 0
+    shared: int = 0
+    retained: int = 0
+    topics: int = 0
+    log_bytes: int = 0
+    partitions: list[PartitionTally] = []
+
+
+class Tally(Message, frozen=True, tag="tally"):
+    """To shard 0, which tells clients. incarnation: of the sender's run, as in `Hello`"""
+
+    shard: int
+    incarnation: int
+    counts: Counts
+    standing: Standing
+
+
 # Retention and the end
 
 
@@ -271,7 +321,7 @@ class Drained(Message, frozen=True, tag="drained"):
 AnyMessage = (
     Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | Want | Wanted | Unwant | Rows | ReadFrom
     | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Drained | ShareJoin | ShareWeight
-    | ShareParts | ShareBack | ShareReady | ShareDone
+    | ShareParts | ShareBack | ShareReady | ShareDone | Tally
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

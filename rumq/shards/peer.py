@@ -60,7 +60,7 @@ class Peer:
             m.Want: self._want, m.Wanted: self._answered, m.Unwant: self._unwant, m.Rows: self._rows,
             m.ReadFrom: self._question, m.FindStart: self._question, m.FindRetained: self._question,
             m.FindTags: self._question, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
-            m.Needs: self._needs, m.Drained: self._drained, m.ShareJoin: self._share_join,
+            m.Needs: self._needs, m.Tally: self._tally, m.Drained: self._drained, m.ShareJoin: self._share_join,
             m.ShareWeight: self._share_weight,
             m.ShareParts: self._share_parts, m.ShareBack: self._share_back, m.ShareReady: self._share_ready,
             m.ShareDone: self._share_done,
@@ -75,7 +75,8 @@ class Peer:
         self.link = link
         self.is_drained = False
         driver = self._driver
-        own = {p.index: (p.first_lsn, driver.shard.feeds[p.index].live_mark) for p in driver.store.own}
+        feeds = driver.shard.feeds
+        own = {p.index: (p.first_lsn, feeds[p.index].live_mark) for p in driver.store.partitions if not p.is_mirrored}
         link.say(m.Hello(driver.index, driver.incarnation, own))
 
     def heard(self, message: Any, raw: memoryview) -> None:
@@ -109,7 +110,8 @@ class Peer:
         assert link is not None
         self._incoming = {
             p.index: Incoming(p, message.incarnation, partial(driver.numbering.number, p))
-            for p in driver.store.own
+            for p in driver.store.partitions
+            if not p.is_mirrored
         }
         for partition in self.partitions:
             first_lsn, next_lsn = message.partitions[partition.index]
@@ -144,7 +146,7 @@ class Peer:
         assert self.link is not None
         driver = self._driver
         self._subscriber = Subscriber(f"shard {self.index}", None, is_shard=True)
-        own = [p.index for p in driver.store.own]
+        own = [p.index for p in driver.store.partitions if not p.is_mirrored]
         sink = Forwarding(self.link, driver.shard.feeds, driver.commands)
         driver.commands.append(c.Attach(self._subscriber, sink))
         driver.commands.append(c.Interest(self._subscriber, message.filters, own, message.cursors))
@@ -322,6 +324,10 @@ class Peer:
 
     def _needs(self, message: m.Needs, _: memoryview) -> None:
         self.needs = message.lsns
+
+    def _tally(self, message: m.Tally, _: memoryview) -> None:
+        if self._driver.announcing is not None:
+            self._driver.announcing.heard(message)
 
     def _drained(self, message: m.Drained, _: memoryview) -> None:
         self.is_drained = True

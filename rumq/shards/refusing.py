@@ -37,6 +37,7 @@ class Refusing:
         self.is_full = False
         self.is_unreachable = False
         self._refused = 0
+        self.refused = 0  # messages, so far
         self._elsewhere: dict[
             int, tuple[bool, str]
         ] = {}  # partitions of other shards: (for want of room, why)
@@ -108,6 +109,7 @@ class Refusing:
     def refuse(self, link: Any, packet: p.Publish, index: int) -> None:
         """Answer a PUBLISH for a partition that takes none: it is not stored, and nobody gets it."""
         self._refused += 1
+        self.refused += 1
         if not packet.qos:
             return
         if link.version != 5:
@@ -121,6 +123,7 @@ class Refusing:
         kind = p.Puback if packet.qos == 1 else p.Pubrec
         assert packet.packet_id is not None
         link.wire.acks += link.explained(kind(packet.packet_id, reason), why)
+        link.wire.answers += 1
 
     def _tell_batches(self) -> None:
         for index, batch in enumerate(self._batches):

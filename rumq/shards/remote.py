@@ -21,6 +21,7 @@ class RemotePartition:
         self.spec, self.index, self.number, self.generation = spec, index, number, generation
         self.stream = spec.name
         self.owner = owner
+        self.is_volatile = spec.durability == "memory"
         self.first_lsn = 0
         self.next_lsn = 0  # when its owner was met; then the router's feed knows
         self.is_met = False

@@ -87,6 +87,9 @@ def adapt_to_log(driver: Driver, images: Images) -> None:
     """Make the images fit the partitions as they are; those of other shards must have been met."""
     next_lsns = [p.next_lsn for p in driver.store.partitions]
     images.changed = adapt(images, driver.keeping.layout(), next_lsns)
+    for partition in driver.store.partitions:
+        if partition.is_volatile:
+            begin_anew(images, partition.index, partition.next_lsn)
 
 
 def take_tags(images: Images, tags: list[tuple[str, int]]) -> None:
@@ -116,6 +119,18 @@ def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool
         lower(vector, next_lsns)
         vector.extend([0] * (len(next_lsns) - len(vector)))
     return changed
+
+
+def begin_anew(images: Images, index: int, next_lsn: int) -> None:
+    """Have everybody stand at the end of a partition that did not outlive the last run."""
+    for image in images.sessions.values():
+        for cursors in [*image.cursors.values(), image.unsure]:
+            if cursors:
+                cursors[index] = next_lsn
+    for share in images.shares.values():
+        share.cursors[index] = next_lsn
+        share.returned = [each for each in share.returned if each[0] != index]
+        share.handed = {each for each in share.handed if each[0] != index}
 
 
 def lower(cursors: list[int], next_lsns: list[int]) -> bool:

@@ -81,3 +81,4 @@ class Topics:
         kind = p.Puback if packet.qos == 1 else p.Pubrec
         assert packet.packet_id is not None
         link.wire.acks += link.explained(kind(packet.packet_id, Reason.QUOTA_EXCEEDED), why)
+        link.wire.answers += 1

@@ -114,6 +114,8 @@ class Wire:
     pubacks = cython.declare(cython.Py_ssize_t, visibility="public")
     window = cython.declare(Window, visibility="public")
     published = cython.declare(cython.ulonglong, visibility="public")
+    others = cython.declare(cython.ulonglong, visibility="public")
+    answers = cython.declare(cython.ulonglong, visibility="public")
     touched = cython.declare(cython.ulonglong, visibility="public")
     durable_bit = cython.declare(cython.ulonglong, visibility="public")
     noted = cython.declare(bytearray, visibility="public")
@@ -143,6 +145,8 @@ class Wire:
         self.pubacks = 0
         self.window = None
         self.published = 0
+        self.others = 0  # packets that came and are no new PUBLISH
+        self.answers = 0  # packets that went out and are no PUBLISH
         self.touched = 0  # bit p: something was published to partition p
         self.durable_bit = (
             0  # the session outlives the broker: which bit of `ack_parts` stands for its journal
@@ -491,6 +495,7 @@ def cut(
             if 0x40 <= head < 0x80 and rem <= 3 and stop <= end and (rem == 2 or (wire.v5 and rem == 3)):
                 code = short_ack(wire, head, buf, at, rem)
                 if code == 0:
+                    wire.others += 1
                     if run_at >= 0:  # the run ends here: an acknowledgement is no part of any frame
                         copy(frames, out, buf, run_at, pos - run_at)
                         out += pos - run_at
@@ -681,6 +686,8 @@ def cut(
                         out += pos - run_at
                         run_at = -1
                     put_ack(wire.acks, 0x50, pid)
+                    wire.others += 1
+                    wire.answers += 1
                     wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
                     pos = stop
                     continue
@@ -712,6 +719,7 @@ def cut(
         if qos:
             chunk_flags |= CHUNK_QOS
             wire.unacknowledged += 1
+            wire.answers += 1
             if qos == 1:
                 put_ack(wire.acks, 0x40, pid)
                 wire.pubacks += 1
@@ -904,6 +912,7 @@ def short_ack(
     if pid == 0 or (rem == 3 and buf[at + 2] != 0):
         return 1
     if head == 0x62:  # PUBREL
+        wire.answers += 1
         if wire.release(pid):
             put_ack(wire.acks, 0x70, pid)
             if wire.durable_bit:
@@ -926,6 +935,7 @@ def short_ack(
         if head == 0x50:  # before PUBREL: the client forgets the message with it
             wire.ack_parts |= wire.durable_bit
     if head == 0x50:
+        wire.answers += 1
         if code >= 0:
             wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
         elif wire.v5:

@@ -1,0 +1,22 @@
+"""What one shard has counted since it began. Links add what they counted themselves now and then, and at their end.
+
+Knows nobody who reads it."""
+
+from __future__ import annotations
+
+
+class Totals:
+    """published, delivered: PUBLISH packets in and out; packets_in, packets_out: of every kind; connections: CONNECTs
+    that were accepted; sockets: connections that came, whoever they were; published_bytes: as the log has them"""
+
+    __slots__ = (
+        "bytes_in", "bytes_out", "connections", "delivered", "packets_in", "packets_out", "published",
+        "published_bytes", "sockets",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.bytes_in = self.bytes_out = 0
+        self.packets_in = self.packets_out = 0
+        self.published = self.delivered = 0
+        self.published_bytes = 0
+        self.connections = self.sockets = 0
