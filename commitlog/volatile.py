@@ -1,8 +1,8 @@
 """A partition that is kept in no file: its last records, in memory, for as long as the process lives.
 
-To whoever reads it it is a `Partition`. Everything is committed once it is appended; past `bytes_max` the oldest records
-go, without a word. Its lsns begin at the time of the start in milliseconds, so that a later run, if it appends less than
-a record a millisecond, gives none of them out again. Knows no thread and no clock."""
+To whoever reads it, it is a `Partition`. Everything is committed once it is appended; past `bytes_max` the oldest
+records go, without a word. Its lsns begin at the time of the start in milliseconds, so that a later run gives none of
+them out again, unless it appended more than a record a millisecond. Knows no thread and no clock."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class VolatilePartition:
         return topic_id
 
     def append(
-        self, rows: bytearray, frames: bytes, count: int, flags: int, now_us: int, tags: bytes = b"", sources: bytes = b""
+        self, rows: bytearray, frames: bytes, count: int, flags: int, now_us: int, tags: bytes = b"",
+        sources: bytes = b"",
     ) -> Chunk:  # fmt: skip
         """Add records, as `Partition.append`, and let the oldest go if they are too many."""
         if kernel.number_rows(rows, count, self.next_offsets) >= 0:

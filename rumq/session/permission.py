@@ -140,10 +140,12 @@ def refuse_publish(link: Link, packet: p.Publish, topic: str) -> None:
 def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
     """The will, unless it may not be published."""
     will, permit = connect.will, link.permit
-    if will is None or (permit is None and not is_reserved(will.topic)):
-        return will
-    if permit is not None and not is_reserved(will.topic) and permit.may("will", will.topic):
-        if not will.retain or permit.may("retain", will.topic):
+    if will is None:
+        return None
+    if not is_reserved(will.topic):
+        if permit is None:
+            return will
+        if permit.may("will", will.topic) and (not will.retain or permit.may("retain", will.topic)):
             return will
     tell(link, "will", will.topic)
     return None

@@ -66,7 +66,7 @@ class Announcing:
             if topic_id is None:
                 topic_id = partition.add_topic(topic)
             head, payload = head_of(topic, len(text)), text.encode()
-            rows += ROW.pack(topic_id, len(frames), 0, 0, 0, len(head), 0, ROW_RETAIN)
+            rows += ROW.pack(topic_id, len(frames), 0, 0, len(head), 0, ROW_RETAIN, 0)
             frames += head + payload
         index, count = partition.index, len(texts)
         driver = self._driver

@@ -56,7 +56,9 @@ class Census:
             counts = added(counts, tally.counts)
         standings = [tally.standing for tally in self._tallies.values()]
         told = {f"{BROKER}/version": self._version, f"{BROKER}/uptime": f"{int(uptime_seconds)} seconds"}
-        told |= {f"{BROKER}/{topic}": str(number) for topic, number in self._broker(counts, standings).items()}
+        told |= {
+            f"{BROKER}/{topic}": str(number) for topic, number in self._broker(counts, standings).items()
+        }
         told |= {f"{BROKER}/{topic}": text for topic, text in self._loads(counts, uptime_seconds).items()}
         for shard, tally in sorted(self._tallies.items()):
             told |= {f"{OWN}/{topic}": str(number) for topic, number in of_shard(shard, tally).items()}

@@ -76,7 +76,11 @@ class Peer:
         self.is_drained = False
         driver = self._driver
         feeds = driver.shard.feeds
-        own = {p.index: (p.first_lsn, feeds[p.index].live_mark) for p in driver.store.partitions if not p.is_mirrored}
+        own = {
+            p.index: (p.first_lsn, feeds[p.index].live_mark)
+            for p in driver.store.partitions
+            if not p.is_mirrored
+        }
         link.say(m.Hello(driver.index, driver.incarnation, own))
 
     def heard(self, message: Any, raw: memoryview) -> None:

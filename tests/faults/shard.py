@@ -6,8 +6,11 @@ from typing import Any
 
 from commitlog import StreamSpec, open_store
 from commitlog.simulated import SimulatedFiles
+from commitlog.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
 from rumq.session.limits import Limits
+from rumq.session.totals import Totals
+from rumq.shards.announcing import Announcing
 from rumq.shards.driver import Driver
 from rumq.shards.restoring import adapt_to_log, read_journal, restore
 from rumq.shards.worker import Worker
@@ -17,6 +20,7 @@ from tests.conformance.replies import decode, frame_size
 from tests.conformance.wire import Packet
 
 STREAMS = [StreamSpec("other", ("other/#",)), StreamSpec("main", ("#",))]
+STATUS = StreamSpec("_sys", (), 1, "memory")
 STATE = StreamSpec("_state", (), 1, "disk", 1 << 20, 86_400)
 
 
@@ -27,18 +31,22 @@ class Client:
         self.shard, self.version = shard, version
         self.room, self.refused, self.peer = 1 << 20, False, "test"
         self.closed = False
+        self.bytes_in = self.bytes_out = 0
         self._bytes = bytearray()
+        self._early: list[Packet] = []  # what came with CONNACK
         self.link = shard.driver.welcome(self)
         self.say(wire.connect(client_id, version, **connect))
-        assert [packet.kind for packet in self.take()] == [wire.Kind.CONNACK]
+        connack, *self._early = self.take()
+        assert connack.kind == wire.Kind.CONNACK
 
     def say(self, *packets: bytes) -> None:
         data = b"".join(packets)
+        self.bytes_in += len(data)
         assert self.link.receive(data, 0, len(data)) == len(data)
         self.shard.settle()
 
     def take(self) -> list[Packet]:
-        packets = []
+        packets, self._early = self._early, []
         while (size := frame_size(bytes(self._bytes[:5]))) is not None:
             head, whole = size
             packets.append(decode(self._bytes[0], bytes(self._bytes[head:whole]), self.version))
@@ -49,6 +57,7 @@ class Client:
 
     def write(self, data: Any, owner: object = None) -> None:
         self._bytes += data
+        self.bytes_out += len(data)
 
     def waits(self) -> bool:
         return False
@@ -63,9 +72,10 @@ class Client:
 class Shard:
     def __init__(
         self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW,
-        one_writer: bool = True, **main: Any,
+        one_writer: bool = True, status_seconds: int = 0, **main: Any,
     ) -> None:  # fmt: skip
-        """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time"""
+        """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time;
+        status_seconds: how often it tells of itself"""
         self.files = files
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.now_us, self.monotonic = now_us, 1000.0
@@ -73,6 +83,7 @@ class Shard:
         self.store = open_store(
             files, "data", streams, matches=matches, now_us=now_us, holder=DEAD, random=numbers(seed), internal=STATE,
             direct_bytes_min=1 << 30, hot_bytes_max=0,
+            volatile=partial(VolatilePartition, STATUS, now_us=now_us) if status_seconds else None,
         )  # fmt: skip
         self.driver = Driver(
             self.store,
@@ -86,6 +97,13 @@ class Shard:
         images = read_journal(self.driver)
         adapt_to_log(self.driver, images)
         restore(self.driver, images)
+        if status_seconds:
+            self.driver.pump = Totals()  # of the pump, only what it has counted is asked for
+            announcing = Announcing(
+                self.driver, self.store.partitions[-1], interval_seconds=status_seconds, version="rumq version 1",
+                started=self.monotonic,
+            )  # fmt: skip
+            announcing.begin()
         self.settle()
 
     def settle(self) -> None:

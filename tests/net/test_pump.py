@@ -27,6 +27,8 @@ class Turns:
 
 
 class Counter:
+    is_bus = False
+
     def __init__(self) -> None:
         self.pieces: list[int] = []
         self.lost_why: list[str] = []
