@@ -27,7 +27,7 @@ def test_a_steady_rate_is_what_they_all_come_to(step_seconds: float) -> None:
 @pytest.mark.parametrize(("window", "seconds"), WINDOWS.items())
 def test_after_its_window_an_average_has_come_63_percent_of_the_way(window: str, seconds: float) -> None:
     steps = int(seconds)
-    found = run(Averages(), [n for n in range(1, steps + 1)], 1.0)
+    found = run(Averages(), list(range(1, steps + 1)), 1.0)
     assert found[window] == pytest.approx(60.0 * (1 - exp(-1)), rel=1e-9)
 
 
