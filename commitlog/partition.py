@@ -20,7 +20,7 @@ from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
 from commitlog.lookup import ColdRead, FindOffset, FindTime, Flagged
-from commitlog.retention import NoteJumps, Retention, SealJob, segments_to_drop
+from commitlog.retention import NoteJumps, Retention, SealJob, segments_to_drop, without_wanted
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.streams import StreamSpec
 from commitlog.writing import Ended, Names, Opened, SegmentWriter
@@ -293,20 +293,20 @@ class Partition:
         keep_lsn: int | None = None,
         wanted_lsn: int | None = None,
         wanted_bytes_max: int = 0,
+        unexported_lsn: int | None = None,
+        unexported_bytes_max: int = 0,
     ) -> Retention | None:
         """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run.
 
         now_us: None while the clock cannot be believed (`commitlog.governor`)
         keep_lsn: the records from there on must not go; wanted_lsn: nor those from there on, but of them no more
-        than the newest `wanted_bytes_max`"""
+        than the newest `wanted_bytes_max`; unexported_lsn: likewise"""
         files = self.segments.files
-        count = segments_to_drop(files, self.spec, now_us, self.segments.jumps)
-        extra = 0
-        while count > 0 and wanted_lsn is not None and files[count].base_lsn > wanted_lsn:
-            extra += files[count - 1].bytes
-            if extra > wanted_bytes_max:
-                break
-            count -= 1
+        due = segments_to_drop(files, self.spec, now_us, self.segments.jumps)
+        count = min(
+            without_wanted(files, due, wanted_lsn, wanted_bytes_max),
+            without_wanted(files, due, unexported_lsn, unexported_bytes_max),
+        )
         while count > 0 and keep_lsn is not None and files[count].base_lsn > keep_lsn:
             count -= 1
         return self._removal(count)

@@ -70,6 +70,19 @@ def segments_to_drop(
     return drop
 
 
+def without_wanted(segments: list[SegmentFile], due: int, wanted_lsn: int | None, bytes_max: int) -> int:
+    """How many of the `due` oldest segments may go when those with records from wanted_lsn on are wanted.
+
+    bytes_max: of what is due, no more than the newest so many are kept; None for an lsn: nothing is wanted"""
+    kept = 0
+    while due > 0 and wanted_lsn is not None and segments[due].base_lsn > wanted_lsn:
+        kept += segments[due - 1].bytes
+        if kept > bytes_max:
+            break
+        due -= 1
+    return due
+
+
 class NoteJumps:
     """Write the clock's jumps into the manifest: after a restart, too, records must not look older than they are."""
 

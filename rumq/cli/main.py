@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rumq.cli import acl, ask, backup, certs, doctor, import_mosquitto, log, passwd, pub, sub
+from rumq.cli import acl, ask, backup, certs, doctor, import_mosquitto, lake, log, passwd, pub, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -158,6 +158,9 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(log.NAME, log.LINE, log.ABOUT, log.EXAMPLES)
     log.add_arguments(made)
 
+    made = command(lake.NAME, lake.LINE, lake.ABOUT, lake.EXAMPLES)
+    lake.add_arguments(made)
+
     made = command(ask.NAME, ask.LINE, ask.ABOUT, ask.EXAMPLES)
     ask.add_arguments(made)
     made.set_defaults(run=ask.run)
@@ -204,10 +207,12 @@ def run_broker(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     if args.check:
         from rumq.cli.entrances import Entrances
+        from rumq.cli.exporting import exported_streams
         from rumq.cli.transports import transports_of
 
         Entrances(settings, says_exposed=False)
         transports_of(settings)
+        exported_streams(settings)
         print("rumqd: the settings are good")
         return OK
     from rumq.cli.run import run

@@ -15,6 +15,7 @@ from commitlog.faults import at_start
 from commitlog.store import check_format, hold
 from rumq.cli.doorways import open_doorways
 from rumq.cli.entrances import Entrances
+from rumq.cli.exporting import exported_streams
 from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
@@ -49,6 +50,7 @@ def run(settings: Settings, read: Callable[[], Settings]) -> int:
     # What is wrong with files of users, rules and certificates is said before anything is opened.
     Entrances(settings, says_exposed=False)
     transports_of(settings)
+    exported_streams(settings)
     doorways = open_doorways(settings)
     try:
         generation = rehomed(data, lock, specs, internal_stream(settings), count)

@@ -23,6 +23,7 @@ from commitlog.volatile import VolatilePartition
 from rumq.auth.identity import Certificate
 from rumq.cli.doorways import Doorway
 from rumq.cli.entrances import Entrances
+from rumq.cli.exporting import export_commands
 from rumq.cli.limits import limits
 from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
@@ -46,6 +47,8 @@ from rumq.shards.asking import answer
 from rumq.shards.counter import serve
 from rumq.shards.doors import Door, Doors
 from rumq.shards.driver import Driver
+from rumq.shards.exporting import Exporting
+from rumq.shards.exports import Exports
 from rumq.shards.joining import Joining
 from rumq.shards.loop import Loop
 from rumq.shards.remote import RemotePartition
@@ -94,6 +97,9 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         pending_bytes_max=settings.log.pending_bytes_max,
         backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=settings.log.free_bytes_min,
         retain_for_sessions_bytes_max=settings.log.retain_for_sessions_bytes_max,
+        exports=Exports(
+            RealFiles(), [s.name for s in settings.stream if s.export_to], settings.log.retain_for_export_bytes_max
+        ),
         index=place.index, count=place.count,
         doors=partial(Doors, place.doors, place.index) if place.doors is not None else None,
     )  # fmt: skip
@@ -156,6 +162,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         ).begin()  # fmt: skip
         if driver.announcing is not None:
             driver.announcing.begin()
+        exporting.start()
         if place.ready >= 0:
             os.write(place.ready, b"r")
             return
@@ -163,7 +170,10 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         seconds = round(time.monotonic() - place.started, 3)
         tell("broker.ready", host=host, port=port, seconds=seconds)
 
+    # One shard has the exporters: they live and die with it, as with a broker of one process.
+    exporting = Exporting(export_commands(settings, place.data) if place.index == 0 else [], tell)
     loop.run(main)
+    exporting.stop()
     driver.writer.stop()
     driver.reader.stop()
     scrubber.stop()

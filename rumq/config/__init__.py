@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from rumq.config.access import Auth, Listener
-from rumq.config.words import DAY_SECONDS, GIB, KIB, MIB, choice, number, text
+from rumq.config.words import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
 
 Durability: TypeAlias = Literal["process", "disk"]
 SEGMENT_BYTES = number("a segment is sealed, and a new one begun, at this size", "bytes", 64 * KIB, 4 * GIB)
@@ -23,6 +23,9 @@ RETENTION_SECONDS = number(
 )
 TOPICS = number(
     "a message for a topic beyond these is refused (0x97); each costs memory", "topics", 1, 100_000_000
+)
+EXPORT_TO = maybe_text(
+    "folder or URI where finished segments become Parquet files; empty: nowhere (docs/lake.md)"
 )
 DURABILITY = choice(
     'what an acknowledgement promises: "process" survives the death of rumqd, "disk" a power loss as well'
@@ -50,6 +53,11 @@ class Log(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
+    export_to: Annotated[str, EXPORT_TO] = ""
+    retain_for_export_bytes_max: Annotated[
+        int,
+        number("beyond retention, kept of each partition until it is exported", "bytes", 0, 2**60),
+    ] = 0
     retain_for_sessions_bytes_max: Annotated[
         int,
         number(
@@ -115,6 +123,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
+    export_to: Annotated[str, EXPORT_TO] = ""
 
 
 class Mqtt(Struct, frozen=True, kw_only=True):

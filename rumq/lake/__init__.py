@@ -1,3 +1,18 @@
 """The lake: finished segments of the log as Parquet files, in order of topic and time, with a manifest. docs/lake.md.
 
 Knows no broker: it reads the files of a data directory, with the broker on or off, and writes to a folder."""
+
+
+def files(place: str, stream: str | None = None) -> list[str]:
+    """The paths of the files that are in a lake now, for whatever reads Parquet: every record in them is there once.
+
+    place: a folder or a URI; stream: only of this stream. raises: RumqError when the lake cannot be read"""
+    from rumq.lake.folder import folder_at
+    from rumq.lake.manifest import Manifest
+
+    folder = folder_at(place)
+    found = sorted(Manifest(folder).readable().files(), key=lambda file: file.path)
+    return [folder.path(file.path) for file in found if stream in (None, file.partition.partition("/")[0])]
+
+
+__all__ = ["files"]

@@ -6,27 +6,29 @@ done before a crash is done again with the same names. Knows no clock: the hours
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commitlog import Chunk, Gap
-from commitlog.files import Files, replace_file
+from commitlog.exported import write_exported
+from commitlog.files import Files
 from commitlog.reader import LogReader, PartitionView, SegmentView
-from rumq.lake.checking import Content, examined
+from rumq.lake.checking import Content
 from rumq.lake.columns import batches
 from rumq.lake.errors import LakeError
 from rumq.lake.folder import NEW, Folder, Step
 from rumq.lake.manifest import File, Lost, Manifest, Partition, as_fields
+from rumq.lake.merging import MERGED_BYTES_MAX, merge
 from rumq.lake.naming import GAPS, file_path, gap_path, maybe_named
 from rumq.lake.piece import Piece, joined
+from rumq.lake.publishing import publish
 from rumq.lake.schema import GAPS as GAPS_SCHEMA
 from rumq.lake.schema import writer
 
 PIECE_BYTES_MAX = 128 << 20  # of frames that are in memory at once
-MARK = "EXPORTED"  # in a partition's directory: up to where a lake has it, for retention (docs/log-format.md)
 Names = tuple[dict[int, bytes], dict[int, bytes]]
 
 
@@ -54,8 +56,24 @@ class Exporter:
         self._files, self._data, self._folder, self._streams = files, data, folder, streams
         self._marks, self._step, self._event = marks, step, event
         folder.hold()
-        self.manifest = Manifest(folder).writable()
-        self._sweep()
+        try:
+            self.manifest = Manifest(folder).writable()
+            self._sweep()
+        except BaseException:
+            folder.let_go()
+            raise
+
+    def merge(self, before_hour: int, bytes_max: int = MERGED_BYTES_MAX) -> int:
+        """Merge small files of the hours before one (since 1970); how many files are made.
+
+        raises: OSError, LakeError"""
+        return merge(
+            self._folder, self.manifest, before_hour, bytes_max=bytes_max, step=self._step, event=self._event
+        )
+
+    def close(self) -> None:
+        """Let another one export to the folder."""
+        self._folder.let_go()
 
     def _sweep(self) -> None:
         """Remove what a crash left: files that were being written, and those whose records are in other files."""
@@ -160,23 +178,11 @@ class Exporter:
         base_lsn, next_lsn = int(part.lsns[0]), int(part.lsns[-1]) + 1
         content = Content(len(part), part.lsn_digest(), part.payload_digest())
         path = file_path(partition, hour, base_lsn, next_lsn)
-        return publish(
-            self._folder,
-            File(
-                path,
-                partition,
-                hour,
-                base_lsn,
-                next_lsn,
-                content.rows,
-                raw.size,
-                crc32(raw),
-                content.lsn,
-                content.payload,
-            ),
-            raw,
-            self._step,
-        )
+        file = File(
+            path, partition, hour, base_lsn, next_lsn, content.rows, int(part.ends[-1] - part.starts[0]), raw.size,
+            crc32(raw), content.lsn, content.payload,
+        )  # fmt: skip
+        return publish(self._folder, file, raw, self._step)
 
     def _gap(self, partition: str, gap: Lost) -> None:
         """A row of the table of gaps."""
@@ -189,22 +195,8 @@ class Exporter:
         """Tell the broker that everything below is exported."""
         if not self._marks or next_lsn < 0:
             return
-        text = b"%d" % next_lsn
-        replace_file(self._files, f"{view.directory}/{MARK}", b"%08x %s\n" % (crc32(text), text))
+        write_exported(self._files, view.directory, next_lsn)
         self._step("marked")
-
-
-def publish(folder: Folder, file: File, raw: Any, step: Step) -> File:
-    """Put a file in place and read it back. raises: LakeError when it does not say what it should"""
-    folder.put(file.path, raw, step)
-    found = examined(folder.read(file.path))
-    expected = Content(file.rows, file.lsn, file.payload)
-    if found.crc != file.crc or found.content != expected or found.repeated:
-        raise LakeError(
-            folder.place, f"{file.path} reads back as {found}, written was {file}: the disk or a bug"
-        )
-    step("checked")
-    return file
 
 
 def pieces(view: PartitionView, start: int, end: int) -> Iterator[Piece | Gap]:

@@ -19,7 +19,8 @@ HEAD = len(b'{"crc":"00000000",')
 class File(NamedTuple):
     """One Parquet file. records base_lsn..next_lsn of a partition, less the gaps; hour: since 1970, UTC.
 
-    crc: CRC-32 of its bytes; lsn, payload: digests of its records, which add up (rumq/lake/kernels/walking.py)"""
+    raw: bytes of its records' frames in the log; bytes, crc: of the file, CRC-32
+    lsn, payload: digests of its records, which add up (rumq/lake/kernels/walking.py)"""
 
     path: str
     partition: str
@@ -27,6 +28,7 @@ class File(NamedTuple):
     base_lsn: int
     next_lsn: int
     rows: int
+    raw: int
     bytes: int
     crc: int
     lsn: int
@@ -98,16 +100,19 @@ class Manifest:
             else:
                 self._take(edit)
 
-    def writable(self) -> Manifest:
-        """Itself, ready to be added to.
-
-        raises: LakeError when some of it is damaged: then nobody knows what is there"""
+    def readable(self) -> Manifest:
+        """Itself. raises: LakeError when a line is damaged: then nobody knows what is there"""
         if self.bad_lines:
             raise LakeError(
                 self._folder.place,
-                f"line {self.bad_lines[0]} of {NAME} is damaged, so what it named would be exported twice or lost: "
+                f"line {self.bad_lines[0]} of {NAME} is damaged, so what it named would be lost or exported twice: "
                 "bring that file back from a copy, or export to a new folder",
             )
+        return self
+
+    def writable(self) -> Manifest:
+        """Itself, ready to be added to. raises: as `readable`, OSError"""
+        self.readable()
         if self._torn:
             self._folder.put(NAME, self._whole, lambda _: None)
             self._torn = b""

@@ -46,6 +46,7 @@ from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
 from rumq.shards.delivering import Delivering
 from rumq.shards.doors import Doors, Later
+from rumq.shards.exports import Exports
 from rumq.shards.finding import Finding
 from rumq.shards.handing import Handing
 from rumq.shards.homes import Homes
@@ -80,6 +81,7 @@ class Driver:
         backlog_records_max: int = 0,
         free_bytes_min: int = 0,
         retain_for_sessions_bytes_max: int = 0,
+        exports: Exports | None = None,
         index: int = 0,
         count: int = 1,
         doors: Callable[[Later], Doors] | None = None,
@@ -97,6 +99,7 @@ class Driver:
         self.limits = limits
         self._clock = clock
         self._retain_for_sessions_bytes_max = retain_for_sessions_bytes_max
+        self._exports = exports
         self.now_us, self.monotonic = clock()
         self._event = event
         self.commands: list[Any] = []
@@ -318,6 +321,8 @@ class Driver:
                 if extra
                 else None,
                 extra,
+                self._exports.wanted_lsn(partition, self.reader) if self._exports is not None else None,
+                self._exports.bytes_max if self._exports is not None else 0,
             )
             if removal is not None:
                 self.writer.submit(removal.run, partial(self._tidied, partition, removal), partition.index)

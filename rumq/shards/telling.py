@@ -24,6 +24,8 @@ LEVELS = {
     "listener.closed": "warning",
     "listener.open": "warning",
     "listener.overloaded": "warning",
+    "lake.died": "error",
+    "lake.failed": "error",
     "lake.gap": "warning",
     "log.failed": "error",
     "log.full": "error",

@@ -5,6 +5,8 @@ import errno
 import pytest
 
 from commitlog import Partition, StreamSpec
+from commitlog.exported import NAME as EXPORTED
+from commitlog.exported import exported_lsn, write_exported
 from commitlog.retention import segments_to_drop
 from commitlog.segments import SegmentFile
 from commitlog.simulated import SimulatedFiles
@@ -159,3 +161,30 @@ def test_a_removal_that_stops_anywhere_is_finished_at_the_next_start() -> None:
             assert kept == set(range(store.partitions[0].first_lsn, 121))
             assert all(int(path.rpartition("/")[2][:20]) >= min(kept) for path in segments(files))
             assert [f for f in verify(files, "data") if f.severity == "error"] == []
+
+
+def test_what_is_not_exported_stays_up_to_so_many_bytes() -> None:
+    """And what sessions want, likewise: each has its own bound, and the one that wants more has it."""
+    first = {}
+    for unexported, bytes_max in ((None, 0), (0, 1 << 30), (50, 1 << 30), (0, 40_000), (1 << 40, 1 << 30)):
+        partition = trimmed(SimulatedFiles(), finish=False)
+        removal = partition.take_retention(NOW, None, 100, 0, unexported, bytes_max)
+        first[unexported, bytes_max] = 0 if removal is None else removal.first_lsn
+    free = first[None, 0]
+    assert free > 50 and first[1 << 40, 1 << 30] == free
+    assert first[0, 1 << 30] == 0, "nothing goes before it is exported"
+    assert 0 < first[50, 1 << 30] <= 50, "what is exported goes"
+    assert 0 < first[0, 40_000] < free, "no more than so many bytes wait"
+
+
+def test_an_exporters_note_is_read_as_it_was_written_and_damaged_says_nothing() -> None:
+    files = SimulatedFiles()
+    opened(files)
+    assert exported_lsn(files, DIRECTORY) == 0
+    write_exported(files, DIRECTORY, 4711)
+    assert (
+        exported_lsn(files, DIRECTORY) == exported_lsn(files.after_power_loss(lambda n: 0), DIRECTORY) == 4711
+    )
+    handle = files.open(f"{DIRECTORY}/{EXPORTED}", write=True)
+    files.write(handle, 12, [b"9"])
+    assert exported_lsn(files, DIRECTORY) == 0

@@ -13,7 +13,7 @@ from rumq.lake.folder import LocalFolder
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.packets import Publish
-from tests.commitlog.records import DEAD, NOW, index, mark, numbers, write
+from tests.commitlog.records import DEAD, NOW, index, mark, numbers, view, write
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
@@ -66,6 +66,14 @@ class Log:
         index(self.partition)
         mark(self.partition)
 
+    def damage(self, segment: int, chunk: int) -> None:
+        """Change a byte in the frames of a chunk."""
+        found = view(self.files).segments()[segment]
+        place = found.places[chunk]
+        handle = self.files.open(found.path, write=True)
+        self.files.write(handle, place.position + 128 + 32 * place.count + 70, [b"?"])
+        self.files.close(handle)
+
     @property
     def finished_lsn(self) -> int:
         """Where the segment begins that is written to."""
@@ -100,3 +108,18 @@ def lsns_in(to: Path) -> list[int]:
 
 def rows_in(to: Path) -> pa.Table:
     return pa.concat_tables([pq.ParquetFile(path).read() for path in parquet_files(to)]).sort_by("lsn")
+
+
+class Crash(Exception):
+    pass
+
+
+def crash_at(number: int, steps: list[str]) -> Any:
+    """Note the steps, and crash at one, counted from 1; 0: at none."""
+
+    def step(name: str) -> None:
+        steps.append(name)
+        if len(steps) == number:
+            raise Crash(name)
+
+    return step

@@ -15,7 +15,18 @@ from rumq.lake.folder import LocalFolder
 from rumq.lake.manifest import NAME, Manifest
 from rumq.mqtt.packets import Publish
 from tests.commitlog.records import records_of, view, viewed
-from tests.lake.lakes import HOUR, MADE_NOW, SECOND, Log, exported, lsns_in, parquet_files, rows_in
+from tests.lake.lakes import (
+    HOUR,
+    MADE_NOW,
+    SECOND,
+    Crash,
+    Log,
+    crash_at,
+    exported,
+    lsns_in,
+    parquet_files,
+    rows_in,
+)  # fmt: skip
 
 GOLDEN = """\
 ts: timestamp[us, tz=UTC]
@@ -159,19 +170,6 @@ def test_a_second_run_adds_only_what_is_new(tmp_path: Path) -> None:
     assert lsns_in(tmp_path) == list(range(log.finished_lsn))
 
 
-class Crash(Exception):
-    pass
-
-
-def crash_at(number: int, steps: list[str]) -> object:
-    def step(name: str) -> None:
-        steps.append(name)
-        if len(steps) == number:
-            raise Crash(name)
-
-    return step
-
-
 def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(log: Log, tmp_path: Path) -> None:
     """The next run finishes or redoes it; every step of an export of two segments is tried."""
     steps: list[str] = []
@@ -230,11 +228,7 @@ def test_one_process_at_a_time_exports_to_a_folder(log: Log, tmp_path: Path) -> 
 def test_what_is_damaged_in_the_log_is_a_row_of_the_gaps(tmp_path: Path) -> None:
     log = Log()
     log.fill(5)
-    seg = log.partition.segments.files[0]
-    place = view(log.files).segments()[0].places[1]
-    handle = log.files.open(seg.path, write=True)
-    log.files.write(handle, place.position + 128 + 32 * place.count + 70, [b"?"])
-    log.files.close(handle)
+    log.damage(0, 1)
     done = exported(log, tmp_path)
     assert done.gaps == 1 and done.rows == log.finished_lsn - 20
     gaps = pq.read_table(tmp_path / "_gaps").to_pylist()

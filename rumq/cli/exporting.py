@@ -1,0 +1,41 @@
+"""The processes that a broker has export its streams, as the settings say. docs/lake.md.
+
+Knows no Parquet: it asks only whether there is pyarrow."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+from rumq.config import Settings
+from rumq.errors import ConfigError, Fault
+
+
+def exported_streams(settings: Settings) -> dict[str, list[str]]:
+    """Where to -> names of the streams that go there.
+
+    raises: ConfigError when there is no pyarrow to write Parquet with"""
+    found: dict[str, list[str]] = {}
+    for stream in settings.stream:
+        if stream.export_to:
+            found.setdefault(stream.export_to, []).append(stream.name)
+    if found and importlib.util.find_spec("pyarrow") is None:
+        name = next(iter(found.values()))[0]
+        raise ConfigError(
+            Fault(
+                "settings", f"stream.{name}.export_to", "", "Parquet needs pyarrow: pip install 'rumq[spark]'"
+            )
+        )
+    return found
+
+
+def export_commands(settings: Settings, data: str) -> list[list[str]]:
+    """A command for each folder."""
+    return [
+        [
+            sys.executable, "-m", "rumq", "lake", "export", "--data", data, "--to", place, "--for-broker",
+            "--events-format", settings.events.format, "--events-level", settings.events.level,
+            *(word for name in names for word in ("--stream", name)),
+        ]
+        for place, names in exported_streams(settings).items()
+    ]  # fmt: skip

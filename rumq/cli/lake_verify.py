@@ -1,0 +1,34 @@
+"""`rumqd lake verify`: what does not fit, line by line."""
+
+from __future__ import annotations
+
+import json
+
+from rumq.cli.log_reading import opened
+from rumq.errors import RumqError
+
+
+def print_findings(place: str, data: str | None, *, as_json: bool) -> int:
+    """Every finding; status 1 when a record is lost, doubled or another. raises: RumqError"""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise RumqError("Parquet needs pyarrow: pip install 'rumq[spark]'") from None
+    from rumq.lake.errors import LakeError
+    from rumq.lake.folder import folder_at
+    from rumq.lake.manifest import NAME
+    from rumq.lake.verify import verify
+
+    folder = folder_at(place)
+    if folder.size(NAME) < 0:
+        raise LakeError(place, f"it has no {NAME}: no lake of rumq, or nothing was exported yet")
+    wrong = 0
+    for finding in verify(folder, opened(data) if data is not None else None):
+        wrong += finding.severity == "error"
+        if as_json:
+            print(json.dumps(finding._asdict()))
+        else:
+            print(f"{finding.severity}: {finding.where}: {finding.what}")
+    if not as_json:
+        print("something does not fit, see above" if wrong else "sound: every record is there once")
+    return 1 if wrong else 0

@@ -1,0 +1,23 @@
+"""A file of the lake is put in place, and read back before anything says that it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rumq.lake.checking import Content, examined
+from rumq.lake.errors import LakeError
+from rumq.lake.folder import Folder, Step
+from rumq.lake.manifest import File
+
+
+def publish(folder: Folder, file: File, raw: Any, step: Step) -> File:
+    """Put a file in place and read it back. raises: LakeError when it does not say what it should"""
+    folder.put(file.path, raw, step)
+    found = examined(folder.read(file.path))
+    expected = Content(file.rows, file.lsn, file.payload)
+    if found.crc != file.crc or found.content != expected or found.repeated:
+        raise LakeError(
+            folder.place, f"{file.path} reads back as {found}, written was {file}: the disk or a bug"
+        )
+    step("checked")
+    return file

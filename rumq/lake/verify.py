@@ -1,0 +1,125 @@
+"""Is the lake what its manifest says, and what the log says? Every file is read, all of it. docs/lake.md, "Verify".
+
+Reads only. Where a log is given, the digests are made again from its records, as far back as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+
+from commitlog import Gap
+from commitlog.reader import LogReader, PartitionView
+from rumq.lake.checking import Content, examined
+from rumq.lake.export import pieces
+from rumq.lake.folder import Folder
+from rumq.lake.manifest import NAME, File, Lost, Manifest, Partition
+from rumq.lake.naming import GAPS, gap_path, maybe_named
+
+Severity = Literal["error", "warning"]
+
+
+class Finding(NamedTuple):
+    """error: a record is lost, doubled or another; warning: a file more than there should be."""
+
+    severity: Severity
+    partition: str
+    where: str
+    what: str
+
+
+def verify(folder: Folder, log: LogReader | None = None) -> Iterator[Finding]:
+    """What does not fit. raises: OSError"""
+    manifest = Manifest(folder)
+    for line in manifest.bad_lines:
+        yield Finding("error", "", NAME, f"line {line} does not match its checksum")
+    views = {view.name: view for view in log.partitions()} if log is not None else {}
+    for partition in manifest.partitions.values():
+        for what in (*partition.breaks, *holes(partition)):
+            yield Finding("error", partition.name, NAME, what)
+        view = views.get(partition.name)
+        for file in sorted(partition.files.values(), key=lambda f: f.base_lsn):
+            for what in file_faults(folder, file):
+                yield Finding("error", partition.name, file.path, what)
+            if view is not None and file.base_lsn >= view.first_lsn:
+                for what in log_faults(view, file, partition.gaps):
+                    yield Finding("error", partition.name, file.path, what)
+        for gap in partition.gaps:
+            path = gap_path(partition.name, gap.base_lsn, gap.next_lsn)
+            if folder.size(path) < 0:
+                yield Finding("error", partition.name, path, "the row of a gap is missing")
+    held = {file.path for file in manifest.files()}
+    for path in folder.names(""):
+        named = maybe_named(path)
+        if named is not None and not path.startswith(f"{GAPS}/") and path not in held:
+            yield Finding(
+                "warning", named.partition, path, "no line of the manifest has it: the next export removes it if it is "
+                "of no use",
+            )  # fmt: skip
+
+
+def holes(partition: Partition) -> Iterator[str]:
+    """Records that no file has, or two, as the manifest alone says."""
+    reached = partition.first_lsn
+    spans = [(f.base_lsn, f.next_lsn, f.path) for f in partition.files.values()]
+    spans += [(gap.base_lsn, gap.next_lsn, "") for gap in partition.gaps]
+    for base, following, path in sorted(spans):
+        if base > reached:
+            yield f"records {reached} to {base - 1} are in no file"
+        elif base < reached and path:
+            yield f"records {base} to {min(reached, following) - 1} are in two files, one of them {path}"
+        reached = max(reached, following)
+    if reached < partition.next_lsn:
+        yield f"records {reached} to {partition.next_lsn - 1} are in no file"
+    for file in partition.files.values():
+        if file.rows != file.next_lsn - file.base_lsn - lost_within(partition.gaps, file):
+            yield f"{file.path} has {file.rows} rows for the records {file.base_lsn} to {file.next_lsn - 1}"
+
+
+def lost_within(gaps: list[Lost], file: File) -> int:
+    return sum(max(0, min(g.next_lsn, file.next_lsn) - max(g.base_lsn, file.base_lsn)) for g in gaps)
+
+
+def file_faults(folder: Folder, file: File) -> Iterator[str]:
+    """A file against its line of the manifest."""
+    if folder.size(file.path) < 0:
+        yield "it is missing"
+        return
+    try:
+        found = examined(folder.read(file.path))
+    except (pa.ArrowException, OSError) as fault:
+        yield f"it cannot be read as Parquet: {str(fault).splitlines()[0]}"
+        return
+    if (found.bytes, found.crc) != (file.bytes, file.crc):
+        yield f"its {found.bytes} bytes have the CRC {found.crc:08x}; {file.bytes} with {file.crc:08x} were written"
+    if (found.base_lsn, found.next_lsn) != (file.base_lsn, file.next_lsn):
+        yield f"its records are {found.base_lsn} to {found.next_lsn - 1}, not {file.base_lsn} to {file.next_lsn - 1}"
+    if found.repeated:
+        yield f"{found.repeated} of its records are in it twice"
+    yield from content_faults(found.content, file, "the manifest")
+
+
+def log_faults(view: PartitionView, file: File, gaps: list[Lost]) -> Iterator[str]:
+    """A file's line of the manifest against the records of the log."""
+    rows = lsn = payload = 0
+    for piece in pieces(view, file.base_lsn, file.next_lsn):
+        if isinstance(piece, Gap):
+            known = any(g.base_lsn <= piece.base_lsn and piece.next_lsn <= g.next_lsn for g in gaps)
+            if not known:
+                return  # damaged since, or gone: the lake has what the log has not
+            continue
+        rows += len(piece)
+        lsn += piece.lsn_digest()
+        payload += piece.payload_digest()
+    yield from content_faults(Content(rows, lsn % 2**64, payload % 2**64), file, "it", "the log")
+
+
+def content_faults(found: Content, file: File, says: str, source: str = "") -> Iterator[str]:
+    where = f"in {source} " if source else ""
+    if found.rows != file.rows:
+        yield f"{where}there are {found.rows} records, and {says} has {file.rows}"
+    if found.lsn != file.lsn:
+        yield f"{where}the lsns are others than {says} has"
+    if found.payload != file.payload:
+        yield f"{where}the payloads are others than {says} has"

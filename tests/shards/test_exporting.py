@@ -1,0 +1,97 @@
+"""An exporter is kept alive; retention waits for its notes."""
+
+import threading
+from collections.abc import Callable
+from queue import Queue
+from types import SimpleNamespace
+from typing import Any
+
+from commitlog.exported import write_exported
+from commitlog.simulated import SimulatedFiles
+from rumq.shards import exporting
+from rumq.shards.exporting import Exporting
+from rumq.shards.exports import Exports
+from tests.commitlog.records import DIRECTORY, opened
+
+
+class Process:
+    """A process that runs until it is told to end."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self.status: int | None = None
+
+    def end(self, status: int) -> None:
+        self.status = status
+        self._ended.set()
+
+    def wait(self) -> int:
+        assert self._ended.wait(10)
+        assert self.status is not None
+        return self.status
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def terminate(self) -> None:
+        self.end(-15)
+
+
+def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> None:
+    monkeypatch.setattr(exporting, "BACKOFF_SECONDS", (0.0,))
+    started: Queue[Process] = Queue()
+    told: list[tuple[str, dict[str, Any]]] = []
+
+    def start(command: list[str], **_: Any) -> Process:
+        assert command == ["export", "it"]
+        process = Process()
+        started.put(process)
+        return process
+
+    kept = Exporting(
+        [["export", "it"]], lambda name, **fields: told.append((name, fields)), open_process=start
+    )
+    kept.start()
+    started.get(timeout=10).end(1)
+    second = started.get(timeout=10)
+    assert told == [("lake.died", {"why": "exit status 1", "start_seconds": 0.0})]
+    kept.stop()
+    assert second.status == -15 and started.empty() and len(told) == 1
+
+
+def test_a_stop_before_the_start_is_a_stop() -> None:
+    Exporting([["x"]], lambda name, **fields: None).stop()
+
+
+class Reader:
+    """The thread that waits for disks, done by hand."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Callable[[], Any], Callable[..., None]]] = []
+
+    def submit(self, job: Callable[[], Any], done: Callable[..., None]) -> None:
+        self.jobs.append((job, done))
+
+    def run(self) -> None:
+        while self.jobs:
+            job, done = self.jobs.pop(0)
+            done(job(), None)
+
+
+def test_retention_knows_what_is_exported_once_the_note_is_read() -> None:
+    files, reader = SimulatedFiles(), Reader()
+    opened(files)
+    part = SimpleNamespace(stream="main", directory=DIRECTORY)
+    exports = Exports(files, ["main"], 1000)
+    assert exports.wanted_lsn(part, reader) == 0, "nothing is known: nothing may go"
+    write_exported(files, DIRECTORY, 70)
+    assert exports.wanted_lsn(part, reader) == 0 and len(reader.jobs) == 1, "asked once at a time"
+    reader.run()
+    assert exports.wanted_lsn(part, reader) == 70
+
+
+def test_streams_that_nobody_exports_wait_for_nobody() -> None:
+    part = SimpleNamespace(stream="other", directory=DIRECTORY)
+    assert Exports(SimulatedFiles(), ["main"], 1000).wanted_lsn(part, Reader()) is None
+    part.stream = "main"
+    assert Exports(SimulatedFiles(), ["main"], 0).wanted_lsn(part, Reader()) is None
