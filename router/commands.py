@@ -89,7 +89,7 @@ class ShareAway:
 
 @dataclass(slots=True, eq=False)
 class ShareNews:
-    """Of another shard's members. what: "weight", "back", "ready" or "done" """
+    """Of another shard's members. what: "weight", "back", "early", "ready" or "done" """
 
     shard: Subscriber
     what: str

@@ -90,10 +90,11 @@ class ShareBegun:
 
 @dataclass(slots=True, eq=False)
 class ShareBack:
-    """Give ranges back to a share's home: no member here can take any for now."""
+    """Give ranges back to a share's home: no member here can take any for now. early: there is no member here (yet)"""
 
     key: str
     ranges: list[tuple[int, int, int]]
+    early: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -106,6 +106,8 @@ class Shard:
             self.sharing.weigh(shard, key, command.topic_filter, command.weight)
         elif command.what == "back":
             self.sharing.given_back(shard, key, command.ranges)
+        elif command.what == "early":
+            self.sharing.came_early(shard, key, command.ranges)
         elif command.what == "ready":
             self.sharing.ready_again(shard, key)
         else:

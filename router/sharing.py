@@ -15,7 +15,7 @@ from router.effects import ShareBack, ShareBegun, ShareWeight
 from router.feed import Feed
 from router.grouping import Grouping
 from router.readers import Reader, Wants
-from router.share import Member, Range, Share
+from router.share import Member, Range, Share, without
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
@@ -173,6 +173,12 @@ class Sharing:
         share.returned.extend(ranges)
         self._delivery.run_share(share)
 
+    def came_early(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
+        """Another shard has no member for these. What is not outstanding was returned when its last one left."""
+        member = self.member_of(shard, key)
+        if member is not None:
+            self.given_back(shard, key, without(ranges, without(ranges, member.outstanding)))
+
     def member_of(self, shard: Subscriber, key: str) -> Member | None:
         share = self.shares.get(key)
         return share.members.get(shard) if share is not None else None
@@ -196,7 +202,7 @@ class Sharing:
         """The home hands out these to our members."""
         share = self.shares.get(key)
         if share is None:  # the last member has just left, and the home does not know yet
-            self._delivery.effects.append(ShareBack(key, ranges))
+            self._delivery.effects.append(ShareBack(key, ranges, early=True))
         else:
             share.returned.extend(ranges)
             self._delivery.run_share(share)

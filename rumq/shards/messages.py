@@ -157,10 +157,11 @@ class ShareParts(Message, frozen=True, tag="parts"):
 
 
 class ShareBack(Message, frozen=True, tag="back"):
-    """To the home: nobody here can take these, nor any others for now."""
+    """To the home: nobody here can take these, nor any others for now. early: there is no member here (yet)"""
 
     key: str
     ranges: list[tuple[int, int, int]]
+    early: bool = False
 
 
 class ShareReady(Message, frozen=True, tag="ready"):

@@ -286,7 +286,8 @@ class Peer:
         self._of_shares(lambda: news)
 
     def _share_back(self, message: m.ShareBack, _: memoryview) -> None:
-        self._of_shares(lambda: c.ShareNews(self._sharer, "back", message.key, "", 0, message.ranges))
+        what = "early" if message.early else "back"
+        self._of_shares(lambda: c.ShareNews(self._sharer, what, message.key, "", 0, message.ranges))
 
     def _share_ready(self, message: m.ShareReady, _: memoryview) -> None:
         self._of_shares(lambda: c.ShareNews(self._sharer, "ready", message.key, "", 0, []))

@@ -56,7 +56,7 @@ class Shares:
         elif type(effect) is ShareWeight:
             self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
         elif type(effect) is ShareBack:
-            self._say(effect.key, m.ShareBack(effect.key, effect.ranges))
+            self._say(effect.key, m.ShareBack(effect.key, effect.ranges, effect.early))
         elif type(effect) is ShareReady:
             self._say(effect.key, m.ShareReady(effect.key))
 

@@ -113,9 +113,9 @@ def judge_session(history: History, session: Session, places: dict[str, dict[int
         wanted = [s for s in (*plain, *shares) if matches(s.plain, message.topic)]
         most = len(wanted) * (1 + (message.repeats if message.qos == 1 else 0))
         # What is retained must not be missing; and what a share gave out with QoS 0 is not noted.
-        # When both its home and the shard of its member have died, it is not known what the member has had.
+        # What a share gave out with QoS 2 is known unless both its home and the shard of its member have died.
         twice = len(history.crashes) > 1
-        again = any(s.share and (twice or not min(s.qos, message.qos)) for s in wanted)
+        again = any(s.share and (twice or min(s.qos, message.qos) < 2) for s in wanted)
         again = bool(history.crashes) and (again or (message.qos == 0 and message.retain))
         require(
             message.is_will or again or fresh[number] <= most,
