@@ -4,6 +4,8 @@ RUMQ_TEST_ADDRESS=host:port takes one that runs; RUMQ_TEST_BROKER=mosquitto Debi
 test or the broker is wrong: what only rumq has is skipped there."""
 
 import os
+import shutil
+import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,8 @@ from tests.conformance.broker import running
 BROKER = os.environ.get("RUMQ_TEST_BROKER", "rumqd")
 # A broker that runs already has the topics of former runs in its log.
 RUN = uuid.uuid4().hex[:8]
+HERE = Path(__file__).parent
+NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "ENOTCACHED")
 # Where Debian's mosquitto 2.0.11 does not do what the standard says.
 DEPARTURES = {
     "test_a_message_past_its_expiry_is_not_delivered": "counts in whole seconds",
@@ -76,3 +80,18 @@ def topic(request: pytest.FixtureRequest) -> str:
     """A topic that no other test uses, and no other run."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name)
     return f"interop/{RUN}/{request.module.__name__.rpartition('.')[2]}/{name}"
+
+
+@pytest.fixture(scope="session")
+def installed() -> None:
+    """MQTT.js is in node_modules, in the versions that the lock file names."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("Node.js and npm are not installed")
+    lock, done = HERE / "package-lock.json", HERE / "node_modules" / ".package-lock.json"
+    if done.exists() and done.stat().st_mtime >= lock.stat().st_mtime:
+        return
+    command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+    ended = subprocess.run(command, cwd=HERE, check=False, timeout=100, capture_output=True, text=True)
+    if ended.returncode and any(name in ended.stderr for name in NO_NETWORK):
+        pytest.skip("npm reaches no registry, so MQTT.js cannot be installed")
+    assert ended.returncode == 0, ended.stderr

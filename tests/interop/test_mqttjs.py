@@ -13,7 +13,6 @@ from tests.interop.conftest import BROKER
 
 HERE = Path(__file__).parent
 NUMBERS = [str(n) for n in range(20)]
-NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "ENOTCACHED")
 pytestmark = [
     pytest.mark.node,
     pytest.mark.skipif(
@@ -21,19 +20,6 @@ pytestmark = [
         reason="Node.js and npm are not installed",
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def installed() -> None:
-    """MQTT.js is in node_modules, in the versions that the lock file names."""
-    lock, done = HERE / "package-lock.json", HERE / "node_modules" / ".package-lock.json"
-    if done.exists() and done.stat().st_mtime >= lock.stat().st_mtime:
-        return
-    command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-    ended = subprocess.run(command, cwd=HERE, check=False, timeout=100, capture_output=True, text=True)
-    if ended.returncode and any(name in ended.stderr for name in NO_NETWORK):
-        pytest.skip("npm reaches no registry, so MQTT.js cannot be installed")
-    assert ended.returncode == 0, ended.stderr
 
 
 def told(broker: Address, topic: str, version: str) -> dict[str, Any]:
