@@ -3,6 +3,7 @@ of them; for those that are too rare for that, a test does by hand what a schedu
 
 from tests.faults.planted import Planted
 
+SEEDS = "tests/simulation/test_simulation.py::test_what_a_schedule_has_found_once_stays_repaired"
 SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
 FOUND = "tests/simulation/test_found.py"
 
@@ -124,6 +125,12 @@ PLANTED = [
         "            self._driver.journal.shared(effect.key, effect.cursors)\n",
         "            pass\n",
         f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
+    ),
+    Planted(
+        "what came to a shard too early is handed out twice", "router/sharing.py",
+        "self.given_back(shard, key, without(ranges, without(ranges, member.outstanding)))",
+        "self.given_back(shard, key, ranges)",
+        SEEDS,
     ),
     Planted(
         "a share is over before all have been heard", "rumq/shards/peers.py",

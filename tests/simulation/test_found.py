@@ -298,28 +298,3 @@ def test_a_will_does_not_come_to_its_own_client_with_no_local(world: World, home
     world.connect(client)
     world.machine.settle()
     assert world.had(client) == []
-
-
-def test_a_share_whose_members_change_places_hands_each_message_out_once(world: World) -> None:
-    """Its home hands a part to a shard whose last member has gone, and which has the next one already."""
-    machine = world.machine
-    key = share_at(world, 0)
-    here, other = machine.shards
-    assert here is not None and other is not None
-    stays, goes, publisher = world.joined(0), world.joined(1), world.joined(0)
-    stays.subscribe(key, 1)
-    goes.subscribe(key, 1)
-    machine.settle()
-    machine.frozen[here] = 1 << 30
-    goes.cut()
-    machine.run(60)
-    comes = world.client(1)
-    world.connect(comes)
-    machine.run(60)
-    comes.subscribe(key, 1)
-    machine.run(60)
-    for _ in range(4):
-        publisher.publish(HOME_TOPIC, 1, retain=False)
-    machine.settle()
-    had = [*world.had(stays), *world.had(comes)]
-    assert sorted(had) == [0, 1, 2, 3]
