@@ -52,7 +52,7 @@ def watch(name: str, seed: int, first: int, inputs: int, environment: dict[str, 
     command += ["--seed", str(seed), "--first", str(first), "--inputs", str(inputs)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
-    batch, said = first, False
+    batch = first
 
     def hangs() -> None:
         print(
@@ -66,7 +66,6 @@ def watch(name: str, seed: int, first: int, inputs: int, environment: dict[str, 
         timer.cancel()
         if line.startswith("{"):
             report(name, seed, json.loads(line))
-            said = True
         elif line.startswith("batch "):
             batch = int(line.split()[1])
         else:
@@ -75,7 +74,7 @@ def watch(name: str, seed: int, first: int, inputs: int, environment: dict[str, 
         timer.start()
     timer.cancel()
     status = process.wait()
-    if status and not said:
+    if status not in (0, 1):  # 1: it has said itself what it found
         again = f"python -m tests.fuzz --target {name} --seed {seed} --first {batch} --inputs 1"
         print(
             f"{name}, seed {seed}, batch {batch}: the process ended with {status}\n  again: {again}",

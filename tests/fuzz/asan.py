@@ -62,6 +62,7 @@ def build(folder: str) -> None:
         "boundscheck": True,
         "wraparound": False,
         "cdivision": True,
+        "show_performance_hints": False,
     }
     setup(
         ext_modules=cythonize(

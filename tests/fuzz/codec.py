@@ -3,14 +3,11 @@
 What the kernel has written, rows and frames, is read again; it must be what the decoder has understood. Of most batches
 only the kernel has a look, as one stream each: it takes a hundred times as many."""
 
-from bisect import bisect_right
 from collections import Counter
-from itertools import accumulate
-from operator import lt
 from random import Random
 
 from rumq.mqtt.decode import decode
-from rumq.mqtt.errors import MqttFault, PacketTooLarge
+from rumq.mqtt.errors import MqttFault, PacketTooLarge, ProtocolViolation
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Batch, Wire, cut
@@ -22,11 +19,10 @@ from rumq.mqtt.topics import check_topic_name
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.corpus import packets
 from tests.fuzz.kernels.mutate import Mutator
+from tests.fuzz.streams import PARTITIONS, Stream
 
 PACKET_BYTES_MAX = 1 << 16
-STREAM_PACKET_BYTES_MAX = 512  # a wrong length swallows the next inputs, but not all of them
 ALIAS_MAX = 8
-PARTITIONS = 2
 IN_FLIGHT = 64
 ROW_RETAIN, ROW_EXPIRY, ROW_V5, ROW_PROPERTIES, ROW_EMPTY = 4, 8, 16, 32, 64
 REASONS = frozenset(map(int, Reason))
@@ -47,19 +43,20 @@ class Codec(Target):
         random = Random(seed)
         version = random.choice((3, 4, 5, 5, 5))
         fast = random.randrange(8) > 0
-        walk = Walk(version, random)
         made = self._mutators[version].inputs(
             self.inputs, random.getrandbits(64), random.choice((1, 1, 2, 4))
         )
         tail = random.choice((b"", b"\x00" * 4, b"\x30\x05\x00\x01a", b"\xff" * 70)) if self.tail else b""
         if fast and self.tail:
             self.current = b"".join(made)
-            walk.take_all(made, self.current)
-            walk.count(self.inputs)
-        else:
-            for data in self.each(made):
-                walk.take(data, tail)
-            walk.read_again()
+            stream = Stream(version, random.getrandbits(64))
+            stream.take(made, self.current)
+            stream.look()
+            return stream.counts
+        walk = Walk(version, random)
+        for data in self.each(made):
+            walk.take(data, tail)
+        walk.read_again()
         return walk.counts
 
 
@@ -171,6 +168,8 @@ class Walk:
                     if data[at] & 14 == 8:  # the kernel knows no MQTT 3.1
                         raise MqttFault("DUP at QoS 0")
                 packet = decode(data[at], data[at + head[0] : at + size], version)
+                if type(packet) is Publish and "subscription_identifiers" in packet.properties:
+                    raise ProtocolViolation("only a broker says those")
                 found.append((at, packet))
                 at += size
         except MqttFault as fault:
@@ -199,64 +198,6 @@ class Walk:
                 {name: value for name, value in packet.properties.items() if name != "topic_alias"},  # type: ignore[arg-type]
             )
         )  # fmt: skip
-
-    def take_all(self, made: list[bytes], stream: bytes) -> None:
-        """A batch as one stream, by the kernel alone; behind what it refuses it goes on with the next input."""
-        wire, batches, topics, end, at = self._wire, self._batches, self._topics, len(stream), 0
-        wire.packet_bytes_max = STREAM_PACKET_BYTES_MAX
-        starts = [0, *accumulate(map(len, made))]
-        refused = 0
-        while at < end:
-            before = at
-            at = cut(wire, batches, stream, at, end, topics)
-            stop = wire.stop
-            if not before <= at <= end:
-                raise Wrong(f"the kernel stopped at {at}, between {before} and {end}")
-            if stop == ingest.PUBLISHER:
-                wire.publishers[wire.partition] = 7 + wire.partition
-            elif stop == ingest.FULL:
-                batches[wire.partition].grow(wire.frame_bytes)
-            elif stop == ingest.TOPIC and maybe_text(wire.topic) is not None:
-                number = len(topics)
-                topics[wire.topic] = (number % PARTITIONS) << 32 | number
-            elif at < end:
-                next_input = starts[bisect_right(starts, at)]
-                if stop == ingest.OTHER:
-                    at = min(at + wire.frame_bytes, next_input)
-                else:
-                    refused += stop == ingest.FAULT
-                    at = next_input
-        self.counts["streams: refused"] += refused
-
-    def count(self, taken: int) -> None:
-        """What the batches of a stream hold. raises: Wrong where one of its frames is no packet"""
-        self.counts["streams: inputs"] += taken
-        acks = bytes(self._wire.acks)
-        at = 0
-        while at < len(acks):
-            if acks[at] not in (0x40, 0x50, 0x62, 0x70) or acks[at + 1] not in (2, 3):
-                raise Wrong(f"an acknowledgement {acks[at : at + 4].hex(' ')}")
-            at += 2 + acks[at + 1]
-        if at != len(acks):
-            raise Wrong("half an acknowledgement")
-        for batch in self._batches:
-            rows, frames, count, _, tags = batch.take()
-            words = memoryview(rows).cast("I").tolist()
-            starts = [*words[1::8], len(frames)]
-            if len(starts) != count + 1 or len(tags) & 7:
-                raise Wrong(f"{len(starts) - 1} of {count} rows, {len(tags)} bytes of tags")
-            if count and (starts[0] or not all(map(lt, starts, starts[1:]))):
-                raise Wrong("frames that overlap")
-            self.counts["streams: packets"] += count
-            for row in range(0, count, 16):
-                start, stop = starts[row], starts[row + 1]
-                head = frame_at(frames, start, stop, version=self.version)
-                if head is None or sum(head) != stop - start:
-                    raise Wrong(f"a frame from {start} to {stop} that says {head}")
-                packet = decode(frames[start], frames[start + head[0] : stop], self.version)
-                assert isinstance(packet, Publish)
-                if frames[start + words[8 * row + 5] : stop] != packet.payload:
-                    raise Wrong(f"the payload of {packet} is not where its row says")
 
     # What was written
 
@@ -301,16 +242,6 @@ class Walk:
         pairs = memoryview(tags).cast("I").tolist()
         if [*zip(pairs[::2], pairs[1::2], strict=True)] != tagged:
             raise Wrong(f"tags {pairs} for {tagged}")
-
-
-def maybe_text(name: bytes) -> str | None:
-    """A topic that may be published to."""
-    try:
-        text = name.decode()
-        check_topic_name(text)
-    except (UnicodeDecodeError, MqttFault):
-        return None
-    return text
 
 
 def flags_of(packet: Publish, version: int) -> int:
