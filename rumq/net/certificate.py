@@ -28,6 +28,9 @@ ENCODINGS = {
 SEQUENCE, SET, OID = 0x30, 0x31, 0x06
 UTC_TIME, GENERALIZED_TIME = 23, 24
 VERSION = 0xA0
+OID_BYTES_MAX = (
+    128  # one number may have all of them, and to write it out takes time by the square of its length
+)
 
 
 class PeerCertificate(msgspec.Struct, frozen=True):
@@ -82,6 +85,8 @@ def items(der: bytes, within: Item) -> Iterator[Item]:
 
 
 def oid_text(content: bytes) -> str:
+    if len(content) > OID_BYTES_MAX:
+        raise BadDer("an object identifier of too many bytes")
     numbers, value = [], 0
     for byte in content:
         value = value << 7 | byte & 0x7F

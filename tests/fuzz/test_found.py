@@ -14,6 +14,7 @@ from rumq.auth.scram import Scram
 from rumq.auth.tokens import Tokens, parse_keys
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
+from rumq.net.certificate import BadDer, oid_text
 from rumq.net.upgrade import WebSocketOptions, answer
 from rumq.session.replay import BadStart, parse_start
 from tests.conformance.wire import Kind
@@ -124,3 +125,11 @@ def test_groups_of_a_token_that_are_no_list_are_refused(groups: object) -> None:
     assert isinstance(step, Work)
     with pytest.raises(Denied):
         outcome(steps, step.run())
+
+
+@pytest.mark.parametrize("size", [129, 5000, 60_000])
+def test_an_object_identifier_as_long_as_it_gets_is_refused(size: int) -> None:
+    """Of a certificate that nobody has signed, too: why it is refused is told with its name."""
+    with pytest.raises(BadDer):
+        oid_text(b"\xff" * (size - 1) + b"\x01")
+    assert len(oid_text(b"\xff" * 127 + b"\x01")) > 200
