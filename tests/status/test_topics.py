@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from commitlog.simulated import SimulatedFiles
+from rumq.shards.asking import answer
 from tests.commitlog.records import NOW
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Packet, Prop, Will
@@ -293,6 +294,8 @@ def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:
         shard.files.after_kill(), status_seconds=SECONDS, now_us=shard.now_us + 1_000_000, seed=1
     )
     try:
+        (about,) = answer(following.driver, {"ask": "clients", "client": "watcher"})["clients"]
+        assert about["behind_records"] < 100  # it stands where this run began to tell
         again = Client(following, "watcher", 5, **LASTING)
         following.settle()
         assert sorted(message.payload for message in published(again)) == [b"0 seconds", b"kept"]
