@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-SLOW_SECONDS = 0.1  # of processor time, for one input
 GROWN_BYTES_MAX = 64 << 20
 WARM = 0.2  # after this part of a run its memory is what it is
 PAGE_BYTES = 4096
@@ -21,12 +20,14 @@ class Wrong(AssertionError):
 
 class Target:
     """One door. name: on the command line; inputs: how many a batch has
+    slow_seconds: of processor time, too many for one input
 
     current: what is being looked at, for the report; tail: whether the bytes behind an input may be there to be read
     (an address sanitizer sees a read behind the end only if they are not)"""
 
     name = ""
     inputs = 1000
+    slow_seconds = 0.1
     tail = True
 
     def __init__(self) -> None:
@@ -85,7 +86,7 @@ def campaign(
         while (done < inputs) if inputs else (time.thread_time() - began < seconds):
             at(batch)
             took = play(target, seed, batch, counts, unraisable)
-            if took > SLOW_SECONDS + 2 * usual and batch > first:
+            if took > target.slow_seconds + 2 * usual and batch > first:
                 look_for_slow(target, seed, batch)
             usual = max(usual, took) if batch < first + 8 else 0.9 * usual + 0.1 * took
             done += target.inputs
@@ -126,7 +127,7 @@ def look_for_slow(target: Target, seed: int, batch: int) -> None:
     target.is_timed, target.slowest = True, 0.0
     target.run(seed_of(target, seed, batch))
     target.is_timed = False
-    if target.slowest > SLOW_SECONDS:
+    if target.slowest > target.slow_seconds:
         shown = target.slowest_input
         raise Wrong(
             f"{target.name}, seed {seed}, batch {batch}: {target.slowest:.2f} s for one input: {shown!r}"

@@ -13,7 +13,7 @@ from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Batch, Wire, cut
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.kernels.window import Window
-from rumq.mqtt.packets import Packet, Publish
+from rumq.mqtt.packets import Packet, Publish, Pubrel
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
 from tests.fuzz.campaign import Target, Wrong
@@ -85,7 +85,7 @@ class Walk:
     def take(self, data: bytes, tail: bytes) -> None:
         """One input, by the kernel and by the decoder. raises: Wrong"""
         understood, end, refused = self._decode(data)
-        taken, fault = self._cut(data, tail, {at for at, _ in understood})
+        taken, fault = self._cut(data, tail, dict(understood))
         if fault == -1 and refused is None:
             self.counts["taken" if taken == len(data) else "incomplete"] += 1
         elif fault in OF_THE_CONNECTION:
@@ -101,13 +101,13 @@ class Walk:
                 break
             if type(packet) is Publish:
                 self._expect(packet)
-            elif type(packet).__name__ == "Pubrel":
-                self._open.discard(packet.packet_id)  # type: ignore[union-attr]
+            elif isinstance(packet, Pubrel):
+                self._open.discard(packet.packet_id)
         if fault != -1:
             self._connect()
 
-    def _cut(self, data: bytes, tail: bytes, good: set[int]) -> tuple[int, int]:
-        """(bytes taken, reason code of the fault or -1). good: where the decoder sees packets"""
+    def _cut(self, data: bytes, tail: bytes, good: dict[int, Packet]) -> tuple[int, int]:
+        """(bytes taken, reason code of the fault or -1). good: where the decoder sees which packets"""
         wire, end, at = self._wire, len(data), 0
         buffer = data + tail
         while True:
@@ -144,8 +144,11 @@ class Walk:
                 head = frame_at(buffer, at, end)
                 if head is None or sum(head) != wire.frame_bytes:
                     raise Wrong(f"the kernel left {wire.frame_bytes} bytes to the decoder, which sees {head}")
-                if at not in good:
+                packet = good.get(at)
+                if packet is None:
                     return at, OF_THE_DECODER
+                if isinstance(packet, Pubrel):
+                    wire.release(packet.packet_id)  # as the session does
                 at = after
 
     def _decode(self, data: bytes) -> tuple[list[tuple[int, Packet]], int, MqttFault | None]:

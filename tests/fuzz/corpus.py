@@ -17,6 +17,16 @@ FILTERS = (
     *TOPICS[:6], "#", "+", "+/+", "a/#", "a/+/b", "$share/g/a", "$share/g/#", "$log/earliest/#", "$log/-1h/a/+",
     "$log/0/a/b", "$log/retained@-1d/a/#", "$log/2026-11-20T06:00:00Z/#",
 )  # fmt: skip
+STARTS = (
+    "earliest",
+    "latest",
+    "-1h",
+    "0",
+    "retained@-1d",
+    "2026-11-20T06:00:00Z",
+    "0001-01-01T00:00:00+23:59",
+    "x",
+)
 TEXTS = ("", "a", "MQTT", "text/plain", "ü", "x" * 127, "x" * 128, "\ufffd", "\x7f")
 BLOBS = (b"", b"x", b"\x00\xff", bytes(127), bytes(range(200)), b"21.5")
 ANSWERS = {
@@ -80,14 +90,17 @@ class Maker:
 
     def subscribe(self) -> p.Subscribe:
         r, filters = self.random, []
-        for _ in range(r.randrange(1, 4)):
+        for _ in range(r.choice((1, 1, 2, 3, 60))):  # of many a piece is served in each turn
             name, five = r.choice(FILTERS) or "a", self.version == 5
             local = five and not name.startswith("$share") and r.randrange(3) == 0
             handling = r.randrange(3) if five else 0
             filters.append(
                 p.Subscription(name, r.randrange(3), local, five and r.randrange(2) == 0, handling)
             )
-        return p.Subscribe(r.randrange(1, 65536), tuple(filters), self._properties(PacketType.SUBSCRIBE))
+        properties = self._properties(PacketType.SUBSCRIBE)
+        if self.version == 5 and r.randrange(4) == 0:
+            properties["user_properties"] = [("rumq-from", r.choice(STARTS))]
+        return p.Subscribe(r.randrange(1, 65536), tuple(filters), properties)
 
     def unsubscribe(self) -> p.Unsubscribe:
         names = tuple(self.random.choice(FILTERS) for _ in range(self.random.randrange(1, 4)))

@@ -45,6 +45,7 @@ RULES = File(
 class Sessions(Target):
     name = "session"
     inputs = 120
+    slow_seconds = 0.5  # with turns of up to eight other clients in it
 
     def __init__(self) -> None:
         super().__init__()
