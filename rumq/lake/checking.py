@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rumq.lake.kernels import walking
-from rumq.lake.piece import number_digest
+from rumq.lake.piece import lsn_digest
 
 
 class Content(NamedTuple):
@@ -55,4 +55,4 @@ def content_of(table: pa.Table) -> Content:
         data = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
         payload += walking.digest(lsns[at : at + len(array)], bounds[:-1], bounds[1:], data)
         at += len(array)
-    return Content(len(lsns), number_digest(lsns, lsns), payload % 2**64)
+    return Content(len(lsns), lsn_digest(lsns), payload % 2**64)

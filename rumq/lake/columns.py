@@ -37,8 +37,8 @@ class Topics:
         starts = words.offsets.to_numpy().astype(np.int64)
         self.depths = np.diff(starts)
         flat = words.flatten()
-        self.levels = []
-        for level in range(LEVELS):
+        self.levels = []  # one deeper than the deepest topic is null anyway
+        for level in range(min(LEVELS, int(self.depths.max(initial=0)))):
             has = self.depths > level
             at = np.where(has, starts[:-1] + level, 0)
             self.levels.append(flat.take(pa.array(at, mask=~has)))
@@ -77,17 +77,15 @@ def batches(
             "qos": pa.array((flags & QOS).astype(np.int8)),
             "retain": pa.array((flags & RETAIN).astype(bool)),
             "payload": payloads.take(at),
-            **{name: absent(name, len(rows)) for name in PROPERTY_NAMES},
         }
         if properties is not None:
-            columns |= {name: properties.columns[name].take(at) for name in PROPERTY_NAMES}
-        yield pa.table([columns[name] for name in SCHEMA.names], SCHEMA)
+            columns |= properties.of(rows)
+        yield pa.table(
+            [columns[name] if name in columns else nulls(name, len(rows)) for name in SCHEMA.names], SCHEMA
+        )
 
 
-PROPERTY_NAMES = SCHEMA.names[SCHEMA.names.index("properties") :]
-
-
-def absent(name: str, count: int) -> pa.Array:
+def nulls(name: str, count: int) -> pa.Array:
     return pa.nulls(count, SCHEMA.field(name).type)
 
 
@@ -118,18 +116,20 @@ def as_text(raw: pa.Array) -> pa.Array:
 
 
 class Found:
-    """The MQTT 5 properties of a piece as columns, in the order of the log."""
+    """The MQTT 5 properties of a piece, found once, as columns of some of its records."""
 
     def __init__(self, piece: Piece) -> None:
         count = len(piece)
-        flat = np.empty(8 * count, np.int64)
-        *pairs, counts = walking.find_properties(
-            piece.starts, piece.payloads, piece.flags, piece.frames, flat
-        )
-        places = flat.reshape(count, 8)
+        flat, self._counts = np.empty(8 * count, np.int64), np.empty(count, np.int64)
+        where = piece.starts, piece.payloads, piece.flags, piece.frames, flat, self._counts
+        pairs = np.empty(4 * walking.find_properties(*where, np.empty(0, np.int64)), np.int64)
+        walking.find_properties(*where, pairs)
+        self._firsts = np.cumsum(self._counts) - self._counts
         self._frames = piece.frames
-        self.columns = {
-            "properties": self._pairs(np.array(pairs, np.int64).reshape(-1, 4), np.array(counts, np.int64)),
+        users, places = pairs.reshape(-1, 4), flat.reshape(count, 8)
+        self._keys = between(users[:, 0], users[:, 1], self._frames, pa.string())
+        self._values = between(users[:, 2], users[:, 3], self._frames, pa.string())
+        self._columns = {
             "content_type": self._words(places[:, 0], places[:, 1], pa.string()),
             "response_topic": self._words(places[:, 2], places[:, 3], pa.string()),
             "correlation_data": self._words(places[:, 4], places[:, 5], pa.binary()),
@@ -137,16 +137,23 @@ class Found:
             "payload_format": pa.array(places[:, 7].astype(np.int8), mask=places[:, 7] < 0),
         }
 
+    def of(self, rows: Any) -> dict[str, pa.Array]:
+        """rows: numbers of records, in any order"""
+        at = pa.array(rows)
+        return {"properties": self._pairs(rows), **{name: c.take(at) for name, c in self._columns.items()}}
+
     def _words(self, starts: Any, ends: Any, kind: pa.DataType) -> pa.Array:
         has = starts >= 0
         found = between(starts[has], ends[has], self._frames, kind)
         return found.take(pa.array(np.cumsum(has) - 1, mask=~has))
 
-    def _pairs(self, places: Any, counts: Any) -> pa.Array:
+    def _pairs(self, rows: Any) -> pa.Array:
         """User properties: a list for each record, empty where it has none."""
-        keys = between(places[:, 0], places[:, 1], self._frames, pa.string())
-        values = between(places[:, 2], places[:, 3], self._frames, pa.string())
-        offsets = np.zeros(len(counts) + 1, np.int32)
+        counts = self._counts[rows]
+        offsets = np.zeros(len(rows) + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
-        pairs = pa.StructArray.from_arrays([keys, values], fields=list(PAIRS.value_type))
+        at = pa.array(np.repeat(self._firsts[rows] - offsets[:-1], counts) + np.arange(offsets[-1]))
+        pairs = pa.StructArray.from_arrays(
+            [self._keys.take(at), self._values.take(at)], fields=list(PAIRS.value_type)
+        )
         return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=PAIRS)

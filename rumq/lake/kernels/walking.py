@@ -62,14 +62,23 @@ def digest(lsns: object, starts: object, ends: object, data: object) -> int:
     return total
 
 
-def find_properties(starts: object, payloads: object, flags: object, data: object, found: object) -> list:
+def find_properties(
+    starts: object,
+    payloads: object,
+    flags: object,
+    data: object,
+    found: object,
+    counts: object,
+    pairs: object,
+) -> int:
     """Where the properties of PUBLISH frames stand in `data`.
 
     starts, payloads: int64, where frame i and its payload begin; flags: u16 of its row (docs/log-format.md, "Row")
     found: int64, 8 a frame, filled: begin and end of content type, response topic, correlation data (-1: it has
     none), message expiry in seconds, payload format (-1: it has none)
-    returns: four numbers for each user property, in order: begin and end of its name, of its value; and, as the last
-    item, how many of them each frame has
+    counts: int64, filled: how many user properties each frame has
+    pairs: int64, filled as far as it goes: of each user property, in order, begin and end of its name, of its value
+    returns: how many user properties there are in all
     """
     begins: cython.const[cython.longlong][::1] = starts
     ends: cython.const[cython.longlong][::1] = payloads
@@ -83,8 +92,10 @@ def find_properties(starts: object, payloads: object, flags: object, data: objec
     k: cython.Py_ssize_t
     users: cython.Py_ssize_t
     kind: cython.uint
-    pairs: list = []
-    counts: list = []
+    numbers: cython.longlong[::1] = counts
+    places: cython.longlong[::1] = pairs
+    room: cython.Py_ssize_t = len(places)
+    total: cython.Py_ssize_t = 0
     for i in range(len(begins)):
         for k in range(8):
             out[8 * i + k] = -1
@@ -96,7 +107,7 @@ def find_properties(starts: object, payloads: object, flags: object, data: objec
                 at += 1
             at += 1
             if at + 2 > stop:
-                counts.append(0)
+                numbers[i] = 0
                 continue
             at += 2 + (raw[at] << 8 | raw[at + 1])
             if marks[i] & 3:
@@ -143,10 +154,12 @@ def find_properties(starts: object, payloads: object, flags: object, data: objec
                     size = raw[k] << 8 | raw[k + 1]
                     if k + 2 + size > stop:
                         break
-                    pairs.append(at + 2)
-                    pairs.append(k)
-                    pairs.append(k + 2)
-                    pairs.append(k + 2 + size)
+                    if 4 * total + 4 <= room:
+                        places[4 * total] = at + 2
+                        places[4 * total + 1] = k
+                        places[4 * total + 2] = k + 2
+                        places[4 * total + 3] = k + 2 + size
+                    total += 1
                     users += 1
                     at = k + 2 + size
                 elif (
@@ -157,6 +170,5 @@ def find_properties(starts: object, payloads: object, flags: object, data: objec
                     at += 1
                 else:
                     break  # no property that a PUBLISH has: what is behind it cannot be told apart
-        counts.append(users)
-    pairs.append(counts)
-    return pairs
+        numbers[i] = users
+    return total
