@@ -4,6 +4,7 @@ The names and types are those of format "rumq" in Spark (docs/spark.md), and the
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ GAPS = pa.schema(
 )
 GROUP_ROWS = 16_384  # a row group: what a reader without a page index can skip
 PAGE_BYTES = 64 * 1024
+PAGE_ROWS = 2048  # what a reader with one can skip: of a dictionary's codes, 64 KiB are far more
 NUMBERS = ("ts", "topic_offset", "lsn", "levels")
 NAMES = (
     "topic",
@@ -46,6 +48,12 @@ NAMES = (
     "client_id",
     "content_type",
     "response_topic",
+)
+
+
+# Not every pyarrow that reads the lake can cut pages by rows.
+PAGES = (
+    {"max_rows_per_page": PAGE_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 )
 
 
@@ -58,6 +66,7 @@ def writer(out: Any) -> pq.ParquetWriter:
         compression_level=1,  # on the example series smaller than 3, and faster
         write_page_index=True,
         data_page_size=PAGE_BYTES,
+        **PAGES,
         # Payloads seldom repeat: a dictionary of them is built in vain, and zstd finds what does.
         use_dictionary=[*NAMES, "properties.list.element.key", "properties.list.element.value"],
         column_encoding=dict.fromkeys(NUMBERS, "DELTA_BINARY_PACKED"),

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from commitlog import StreamSpec, open_store
+from commitlog import RealFiles, StreamSpec, open_store
 from commitlog.simulated import SimulatedFiles
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
@@ -23,12 +23,13 @@ MADE_NOW = NOW - NOW % HOUR  # a full hour
 class Log:
     """A log of one partition in memory. Segments are sealed by hand: a small size, and groups as large as one."""
 
-    def __init__(self, files: SimulatedFiles | None = None) -> None:
-        self.files = files or SimulatedFiles()
+    def __init__(self, root: Path | None = None) -> None:
+        """root: where it is on the disk; None: in memory"""
+        self.files: Any = SimulatedFiles() if root is None else RealFiles()
         spec = StreamSpec("main", ("#",), segment_bytes_max=20_480)
         self.store = open_store(
-            self.files, "data", [spec], matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(1),
-            direct_bytes_min=1 << 30,
+            self.files, str(root or "data"), [spec], matches=lambda f, t: True, now_us=NOW, holder=DEAD,
+            random=numbers(1), direct_bytes_min=1 << 30,
         )  # fmt: skip
         self.partition = self.store.partitions[0]
         self._topics: dict[bytes, int] = {}

@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rumq.lake import columns
 from rumq.lake.errors import LakeError
 from rumq.lake.folder import LocalFolder
 from rumq.lake.manifest import NAME, Manifest
@@ -102,6 +103,17 @@ def test_rows_are_sorted_by_topic_and_its_offset_and_pages_can_be_skipped(log: L
             assert group.column(number).has_column_index or group.column(number).statistics is None
             assert group.column(number).has_offset_index
             assert group.column(number).compression == "ZSTD"
+
+
+def test_a_topic_is_in_few_row_groups(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a reader may skip: the groups whose least and greatest topic say so."""
+    monkeypatch.setattr(columns, "GROUP_ROWS", 8)
+    exported(log, tmp_path)
+    file = pq.ParquetFile(parquet_files(tmp_path)[0]).metadata
+    bounds = [file.row_group(n).column(1).statistics for n in range(file.num_row_groups)]
+    assert len(bounds) == 10
+    for topic in ("plant/0/temp", "plant/3/temp", "plant/4/temp"):
+        assert 2 <= sum(each.min <= topic <= each.max for each in bounds) <= 3
 
 
 def test_the_files_of_an_hour_lie_in_its_folder(tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ def digest(lsns: object, starts: object, ends: object, data: object) -> int:
 
     lsns, starts, ends: int64, one a record; data: where the value of record i is the bytes starts[i]..ends[i]
     """
-    numbers: cython.const[cython.longlong][::1] = lsns
-    begins: cython.const[cython.longlong][::1] = starts
-    stops: cython.const[cython.longlong][::1] = ends
-    bytes_in: cython.const[cython.uchar][::1] = data
+    numbers: cython.const[cython.longlong][::1] = memoryview(lsns)
+    begins: cython.const[cython.longlong][::1] = memoryview(starts)
+    stops: cython.const[cython.longlong][::1] = memoryview(ends)
+    bytes_in: cython.const[cython.uchar][::1] = memoryview(data)
     total: cython.ulonglong = 0
     state: cython.ulonglong
     word: cython.ulonglong
@@ -80,11 +80,11 @@ def find_properties(
     pairs: int64, filled as far as it goes: of each user property, in order, begin and end of its name, of its value
     returns: how many user properties there are in all
     """
-    begins: cython.const[cython.longlong][::1] = starts
-    ends: cython.const[cython.longlong][::1] = payloads
-    marks: cython.const[cython.ushort][::1] = flags
-    raw: cython.const[cython.uchar][::1] = data
-    out: cython.longlong[::1] = found
+    begins: cython.const[cython.longlong][::1] = memoryview(starts)
+    ends: cython.const[cython.longlong][::1] = memoryview(payloads)
+    marks: cython.const[cython.ushort][::1] = memoryview(flags)
+    raw: cython.const[cython.uchar][::1] = memoryview(data)
+    out: cython.longlong[::1] = memoryview(found)
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     stop: cython.Py_ssize_t
@@ -92,8 +92,8 @@ def find_properties(
     k: cython.Py_ssize_t
     users: cython.Py_ssize_t
     kind: cython.uint
-    numbers: cython.longlong[::1] = counts
-    places: cython.longlong[::1] = pairs
+    numbers: cython.longlong[::1] = memoryview(counts)
+    places: cython.longlong[::1] = memoryview(pairs)
     room: cython.Py_ssize_t = len(places)
     total: cython.Py_ssize_t = 0
     for i in range(len(begins)):
