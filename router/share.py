@@ -14,6 +14,7 @@ from router.subscription import Subscription
 
 Range = tuple[int, int, int]  # (partition, first lsn, next lsn)
 RECENT_MAX = 4096
+LSN_MAX = 1 << 62
 
 
 def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
@@ -169,6 +170,17 @@ class Share:
                         self.returned.append((index, at, first))
                     at = stop
             self.reader.cursors[index] = at
+
+    def cut_back(self, partition: int, next_lsn: int) -> None:
+        """Forget everything about lsns of a partition from `next_lsn` on: other records will have them."""
+        gone = [(partition, next_lsn, LSN_MAX)]
+        self.returned = deque(without(self.returned, gone))
+        self.recent = deque(without(self.recent, gone), maxlen=RECENT_MAX)
+        for member in (*self.members.values(), *self.left.values()):
+            member.outstanding = without(member.outstanding, gone)
+            member.given = without(member.given, gone)
+            member.before = without(member.before, gone)
+        self.reader.cursors[partition] = min(self.reader.cursors[partition], next_lsn)
 
     def give_back(self, member: Member, partition: int, lsn: int) -> None:
         """Of the part that holds `lsn` a member took nothing from there on. Each part that it could not take whole is

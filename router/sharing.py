@@ -100,6 +100,12 @@ class Sharing:
             self._delivery.effects.append(ShareBack(share.key, list(share.returned)))
             share.returned.clear()
 
+    def cut_back(self, partition: int, next_lsn: int) -> None:
+        """Records from `next_lsn` on are gone with their owner, before it wrote them: whatever waits to be handed out
+        of them, or was, is not what will come with these lsns."""
+        for share in self.shares.values():
+            share.cut_back(partition, next_lsn)
+
     # As a share's home: other shards are members
 
     def weigh(self, shard: Subscriber, key: str, topic_filter: str, weight: int) -> None:

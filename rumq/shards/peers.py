@@ -112,6 +112,7 @@ class Peers:
         elif next_lsn < feed.live_mark:
             # Messages of QoS 0 that were seen here and never written; their lsns are given out again.
             feed.cut_back(next_lsn)
+            self._driver.shard.sharing.cut_back(partition.index, next_lsn)
             for session in self._driver.registry.sessions.values():
                 for reader in session.subscriber.readers():
                     reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)

@@ -4,7 +4,10 @@ from typing import Any, ClassVar
 
 from commitlog import Chunk, NotInMemory
 from router.mirror import Hole, MirrorFeed
-from router.readers import Groups
+from router.readers import Groups, Reader, Wants
+from router.share import Share
+from router.subscriber import Subscriber
+from router.subscription import Subscription
 
 
 class Elsewhere:
@@ -85,3 +88,18 @@ def test_what_is_kept_is_bounded_and_what_goes_is_asked_for() -> None:
     assert mirror.maybe_chunk(0) is None
     assert mirror.maybe_chunk(399) is not None
     assert sum(mirror.maybe_chunk(n) is not None for n in range(400)) < 300
+
+
+def test_a_share_forgets_lsns_that_will_be_given_out_again() -> None:
+    """What waited of them would come twice, and what members had of them would be taken for what comes now."""
+    groups = Groups(1)
+    share = Share("$share/g/#", "#", Reader(1, groups.private(Wants(frozenset())), [120], "$share/g/#"))
+    member = share.join(Subscriber("a", None), Subscription("#"), 2, 1)
+    share.returned.extend([(0, 90, 110), (0, 111, 112), (1, 111, 112)])
+    share.recent.append((0, 80, 120))
+    member.given, member.before, member.outstanding = [(0, 104, 106)], [(0, 105, 106)], [(0, 99, 101)]
+    share.cut_back(0, 105)
+    assert list(share.returned) == [(0, 90, 105), (1, 111, 112)]
+    assert list(share.recent) == [(0, 80, 105)]
+    assert (member.given, member.before, member.outstanding) == ([(0, 104, 105)], [], [(0, 99, 101)])
+    assert share.reader.cursors == [105]
