@@ -18,7 +18,15 @@ from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
 from commitlog.naming import name_from_frames
-from commitlog.segment import HOLDS_RECORDS, Place, chunks_through, opening, place_of, read_aux
+from commitlog.segment import (
+    HOLDS_RECORDS,
+    SEGMENT_HEADER_BYTES,
+    Place,
+    chunks_through,
+    opening,
+    place_of,
+    read_aux,
+)
 from commitlog.topic_table import TOPIC, TopicRows, TopicTable, topic_table
 
 MAGIC = b"RUMQIDX1"
@@ -263,8 +271,13 @@ def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> lis
     return read_segment(files, segment_path, stop).places
 
 
-def load_publishers(files: Files, segment_path: str, salt: int, end_lsn: int, stop: int) -> dict[int, bytes]:
-    """The publishers a segment names: from its index file, or else from itself, which costs a look at each chunk."""
+def load_publishers(
+    files: Files, segment_path: str, salt: int, end_lsn: int, stop: int, start: int = SEGMENT_HEADER_BYTES
+) -> dict[int, bytes]:
+    """The publishers a segment names: from its index file, or else from itself, which costs a look at each chunk.
+
+    start: of chunks from there on is enough
+    """
     path = index_path(segment_path)
     if files.exists(path):
         handle = files.open(path)
@@ -279,7 +292,7 @@ def load_publishers(files: Files, segment_path: str, salt: int, end_lsn: int, st
     found: dict[int, bytes] = {}
     handle = files.open(segment_path)
     try:
-        for position, header in chunks_through(files, handle, salt, stop):
+        for position, header in chunks_through(files, handle, salt, stop, start):
             if header.aux_len:
                 found.update(decode_aux(read_aux(files, handle, position, header)).publishers)
     finally:

@@ -11,23 +11,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from commitlog.chunk import SEAL, Chunk, Gap
+from commitlog.active import ActiveLook
+from commitlog.chunk import Chunk, Gap
 from commitlog.dictionary import maybe_snapshot
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files, whole_file
-from commitlog.index import Index, load_publishers, maybe_index, read_segment
+from commitlog.index import Index, load_publishers, maybe_index, place_at, read_segment
 from commitlog.lookup import ColdRead, FindOffset, FindTime, clipped
 from commitlog.manifest import Manifest
-from commitlog.segment import (
-    HOLDS_RECORDS,
-    SEGMENT_HEADER_BYTES,
-    Place,
-    place_of,
-    probe,
-    walk,
-)
+from commitlog.segment import SEGMENT_HEADER_BYTES, Place
 from commitlog.segments import PlaceCache, SegmentFile
-from commitlog.tail import examine
+from commitlog.tail import Tail, examine
 
 READ_BYTES = 1 << 22
 
@@ -60,18 +54,40 @@ class SegmentView:
         return self.places[-1].last_ts if self.places else 0
 
 
+class Seen:
+    """What views of one partition know of its files, handed from one to the next.
+
+    looks: path -> how far it was looked through; tails: (path, size, where the next begins) -> where it ends;
+    publishers: path -> up to which byte, and number -> client id
+    """
+
+    def __init__(self) -> None:
+        self.looks: dict[str, ActiveLook] = {}
+        self.tails: dict[tuple[str, int, int | None], Tail] = {}
+        self.publishers: dict[str, tuple[int, dict[int, bytes]]] = {}
+
+    def keep(self, paths: set[str]) -> None:
+        """Forget the others."""
+        self.looks = {path: look for path, look in self.looks.items() if path in paths}
+        self.tails = {key: tail for key, tail in self.tails.items() if key[0] in paths}
+        self.publishers = {path: known for path, known in self.publishers.items() if path in paths}
+
+
 class PartitionView:
     """One partition as it was when the view was made. Every method may raise OSError."""
 
     def __init__(
-        self, files: Files, directory: str, stream: str, generation: int, number: int, held: bool
-    ) -> None:
+        self, files: Files, directory: str, stream: str, generation: int, number: int, held: bool,
+        earlier: PartitionView | None = None,
+    ) -> None:  # fmt: skip
+        """earlier: a view of the same partition; what it looked through is not looked through again"""
         self._files = files
         self.directory, self.stream, self.generation, self.number = directory, stream, generation, number
         self.held = held
         self._segments: list[SegmentFile] = []
         self._sizes: dict[str, int] = {}
         self._finished: set[str] = set()
+        self._seen: Seen = Seen() if earlier is None else earlier._seen
         self._cache = PlaceCache()
         self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
         listed = self._listing()
@@ -84,6 +100,7 @@ class PartitionView:
         # What retention took while we looked is no hole: it says so before the first file goes.
         first_lsn = self._first_lsn() if held else listed.first_lsn
         self._segments = [s for s in self._segments if s.base_lsn >= (first_lsn or 0)]
+        self._seen.keep({s.path for s in self._segments})
         base_lsn = self._segments[0].base_lsn if self._segments else 0
         self.first_lsn = base_lsn if first_lsn is None else first_lsn
         self.end_lsn = max((s.end_lsn or 0 for s in self._segments), default=self.first_lsn)
@@ -149,7 +166,7 @@ class PartitionView:
             end = segment.end_lsn or 0
             if segment.base_lsn < to_lsn and from_lsn < end:
                 try:
-                    found.update(load_publishers(self._files, segment.path, segment.salt, end, segment.stop))
+                    found.update(self._publishers(segment, end))
                 except FileNotFoundError:  # retention took it since
                     pass
         return found
@@ -161,6 +178,13 @@ class PartitionView:
             return {}, {}
         index = self._index(segment)
         return index.names, index.publishers
+
+    def _publishers(self, segment: SegmentFile, end_lsn: int) -> dict[int, bytes]:
+        stop, known = self._seen.publishers.get(segment.path, (SEGMENT_HEADER_BYTES, {}))
+        if stop < segment.stop:
+            known |= load_publishers(self._files, segment.path, segment.salt, end_lsn, segment.stop, stop)
+            self._seen.publishers[segment.path] = segment.stop, known
+        return known
 
     def _index(self, segment: SegmentFile) -> Index:
         try:
@@ -182,16 +206,7 @@ class PartitionView:
                 if self.held and found.limit_lsn is None:
                     self._take_active(handle, found, segment)
                 else:
-                    tail = examine(
-                        self._files,
-                        handle,
-                        found.path,
-                        header.salt,
-                        found.size,
-                        header.base_lsn,
-                        found.limit_lsn,
-                    )
-                    segment.end_lsn, segment.stop, segment.sealed = tail.end_lsn, tail.stop, tail.sealed
+                    self._take_ended(handle, found, segment)
             finally:
                 self._files.close(handle)
         if found.limit_lsn is not None:
@@ -203,22 +218,26 @@ class PartitionView:
 
     def _take_active(self, handle: int, found: Found, segment: SegmentFile) -> None:
         """A segment that a broker writes to: what it has committed, as its marks say."""
-        salt, position = segment.salt, SEGMENT_HEADER_BYTES
-        places: list[Place] = []
-        proved = segment.base_lsn
-        for part in (walk, probe):
-            # Over damage in the middle there are whole chunks; behind the end there is what is being written.
-            for at, header in part(self._files, handle, salt, position, found.size):
-                proved = max(proved, header.durable_lsn)
-                position = at + header.total_len
-                segment.sealed = header.kind == SEAL
-                if header.kind in HOLDS_RECORDS and header.count:
-                    places.append(place_of(at, header))
-        segment.places = [place for place in places if place.base_lsn < proved]
-        segment.end_lsn = proved
+        look = self._seen.looks.get(found.path)
+        if look is None or look.salt != segment.salt:
+            look = self._seen.looks[found.path] = ActiveLook(segment.salt, segment.base_lsn)
+        look.on(self._files, handle, found.size)
+        segment.places, segment.end_lsn, segment.sealed = look.places(), look.proved, look.sealed
         segment.stop = SEGMENT_HEADER_BYTES
         if segment.places:
             segment.stop = segment.places[-1].position + segment.places[-1].total_len
+
+    def _take_ended(self, handle: int, found: Found, segment: SegmentFile) -> None:
+        """A segment that nobody writes to, and of which nothing says where it ends."""
+        # A file only ever grows: one of the same size is the same.
+        key = (found.path, found.size, found.limit_lsn)
+        if key not in self._seen.tails:
+            salt, base_lsn = segment.salt, segment.base_lsn
+            self._seen.tails[key] = examine(
+                self._files, handle, found.path, salt, found.size, base_lsn, found.limit_lsn
+            )
+        tail = self._seen.tails[key]
+        segment.end_lsn, segment.stop, segment.sealed = tail.end_lsn, tail.stop, tail.sealed
 
     # Records
 
@@ -230,6 +249,23 @@ class PartitionView:
             for found in ColdRead(self._files, self._segments, self._cache, lsn, to_lsn, READ_BYTES).run():
                 yield clipped(found, lsn, to_lsn) if isinstance(found, Chunk) else found
                 lsn = found.next_lsn
+
+    def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
+        """How far `bytes_max` bytes of chunks go from a record on: to the end of the last whole chunk, one at least."""
+        lsn = max(from_lsn, self.first_lsn)
+        for segment in self._segments:
+            if (segment.end_lsn or 0) <= lsn:
+                continue
+            try:
+                places = self._cache.places(self._files, segment)
+            except FileNotFoundError:  # retention took it since
+                continue
+            for place in places[place_at(places, lsn) :]:
+                if place.base_lsn >= to_lsn or (bytes_max < place.total_len and lsn > from_lsn):
+                    return min(lsn, to_lsn)
+                bytes_max -= place.total_len
+                lsn = place.next_lsn
+        return to_lsn
 
     def find_time(self, ts_us: int) -> int:
         """The first lsn at or after that time; end_lsn when there is none."""
@@ -268,8 +304,8 @@ class LogReader:
         views = [self.maybe_partition(name) for name in self.names(internal=internal)]
         return [view for view in views if view is not None]
 
-    def maybe_partition(self, name: str) -> PartitionView | None:
-        """A view, made now, of a partition by its name; None when there is none."""
+    def maybe_partition(self, name: str, earlier: PartitionView | None = None) -> PartitionView | None:
+        """A view, made now, of a partition by its name; None when there is none. earlier: see `PartitionView`"""
         stream, generation, number = name.split("/")
         directory = f"{self.root}/{name}"
         if not self._files.exists(directory):

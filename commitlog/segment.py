@@ -223,9 +223,11 @@ def probe(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterat
         position += PROBE_BYTES
 
 
-def chunks_through(files: Files, handle: int, salt: int, stop: int) -> Iterator[tuple[int, Header]]:
+def chunks_through(
+    files: Files, handle: int, salt: int, stop: int, start: int = SEGMENT_HEADER_BYTES
+) -> Iterator[tuple[int, Header]]:
     """Every chunk of a segment up to `stop`: headers one behind the other, and over damage to the next whole chunk."""
-    position = SEGMENT_HEADER_BYTES
+    position = start
     while position < stop:
         for at, header in walk(files, handle, salt, position, stop):
             yield at, header

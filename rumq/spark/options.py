@@ -69,8 +69,8 @@ class Options:
     trigger_bytes_max: int = 0  # 0: no bound
 
 
-def parse(given: Mapping[str, str], *, now_us: int, streaming: bool = False) -> Options:
-    """raises: BadOption, UnknownOption"""
+def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> Options:
+    """streaming: None when Spark did not say yet which kind of query it is. raises: BadOption, UnknownOption"""
     check_names(given, streaming)
     said = {name.lower(): value for name, value in given.items()}
 
@@ -110,19 +110,18 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool = False) -> 
     )
 
 
-def check_names(given: Mapping[str, str], streaming: bool) -> None:
+def check_names(given: Mapping[str, str], streaming: bool | None) -> None:
     """raises: UnknownOption, with the near word or the reason"""
-    allowed = EITHER + (STREAM if streaming else BATCH)
-    known = {name.lower(): name for name in allowed}
-    other = {name.lower() for name in (BATCH if streaming else STREAM)}
+    known = {name.lower(): name for name in EITHER + BATCH + STREAM}
+    stray = BATCH if streaming else STREAM if streaming is not None else ()
+    other = {name.lower() for name in stray}
     for name in given:
         small = name.lower()
+        if small in other:
+            kind = "batch queries (read)" if streaming else "streams (readStream)"
+            raise UnknownOption(name, f"it is for {kind}")
         if small in known:
             continue
-        if small in other:
-            raise UnknownOption(
-                name, f"it is for {'batch queries (read)' if streaming else 'streams (readStream)'}"
-            )
         if small in NOT_HERE:
             raise UnknownOption(name, NOT_HERE[small])
         raise UnknownOption(name, near(small, known))

@@ -30,10 +30,23 @@ def reader(path: str) -> LogReader:
         raise BadOption("path", path, f"a data directory of rumq ({fault})") from None
 
 
+_views: dict[tuple[str, str], PartitionView] = {}
+
+
+def maybe_view(path: str, name: str) -> PartitionView | None:
+    """A partition as it is now. A process that lives long, on the driver or of a worker, looks at what is new only."""
+    view = reader(path).maybe_partition(name, _views.get((path, name)))
+    if view is None:
+        _views.pop((path, name), None)
+    else:
+        _views[path, name] = view
+    return view
+
+
 def views(options: Options) -> list[PartitionView]:
     """The partitions to read, as they are now."""
     found = chosen(options, {name: name.partition("/")[0] for name in reader(options.path).names()})
-    return [view for name in found if (view := reader(options.path).maybe_partition(name)) is not None]
+    return [view for name in found if (view := maybe_view(options.path, name)) is not None]
 
 
 def chosen(options: Options, there: dict[str, str]) -> list[str]:

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from rumq.cli.version import VERSION
 from rumq.spark.errors import BadOption, WrongWorker
 from rumq.spark.options import Options, parse
-from rumq.spark.plan import Span, cut, reader, spans
+from rumq.spark.plan import Span, cut, maybe_view, spans
 from rumq.spark.scan import scan, wanting
 from rumq.spark.schema import columns_of, schema_of
 
@@ -57,12 +57,17 @@ class RumqDataSource(DataSource):
         return "rumq"
 
     def schema(self) -> StructType:
-        return schema_of(self._parsed())
+        return schema_of(self._parsed(streaming=None))
 
     def reader(self, schema: StructType) -> RumqReader:
         return RumqReader(self._parsed(), schema)
 
-    def _parsed(self, *, streaming: bool = False) -> Options:
+    def streamReader(self, schema: StructType) -> Any:
+        from rumq.spark.stream import RumqStreamReader
+
+        return RumqStreamReader(self._parsed(streaming=True), schema)
+
+    def _parsed(self, *, streaming: bool | None = False) -> Options:
         return parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
 
 
@@ -83,7 +88,7 @@ class RangeReader:
             return
         settle()
         options = self._options
-        view = reader(options.path).maybe_partition(partition.partition)
+        view = maybe_view(options.path, partition.partition)
         if view is None:
             raise BadOption(
                 "path", options.path, f"one that every worker can read: {partition.partition} is not there"

@@ -31,7 +31,10 @@ class Publisher:
         for message in messages:
             frame = encode(message, 5)
             while ingest.cut(self._wire, [self._batch], frame, 0, len(frame), self._topics) == 0:
-                self._topics[self._wire.topic] = self._partition.add_topic(self._wire.topic)
+                if self._wire.stop == ingest.FULL:
+                    self._batch.grow(len(frame))
+                else:
+                    self._topics[self._wire.topic] = self._partition.add_topic(self._wire.topic)
             self._wire.unacknowledged = 0
         rows, frames, count, flags, _ = self._batch.take()
         self._partition.append(rows, frames, count, flags, ts_us)

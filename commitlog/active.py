@@ -1,0 +1,38 @@
+"""How much of a segment that a broker writes to is committed, as the marks in it say; looked through once, and from
+there on. docs/log-format.md, "Reading". Knows no manifest."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from commitlog.chunk import SEAL
+from commitlog.files import Files
+from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, Place, place_of, probe, walk
+
+
+class ActiveLook:
+    """What was seen of a segment. proved: every lsn below it is committed; sealed: its SEAL chunk was there."""
+
+    def __init__(self, salt: int, base_lsn: int) -> None:
+        self.salt = salt
+        self.proved = base_lsn
+        self.sealed = False
+        self._position = SEGMENT_HEADER_BYTES
+        self._reached = base_lsn
+        self._places: list[Place] = []
+
+    def on(self, files: Files, handle: int, size: int) -> None:
+        """Look at what came since. size: of the file now"""
+        for part in (walk, probe):
+            # Over damage in the middle there are whole chunks; behind the end there is what is being written.
+            for at, header in part(files, handle, self.salt, self._position, size):
+                self.proved = max(self.proved, header.durable_lsn)
+                self._position = at + header.total_len
+                self.sealed = header.kind == SEAL
+                if header.kind in HOLDS_RECORDS and header.count and header.base_lsn >= self._reached:
+                    self._places.append(place_of(at, header))
+                    self._reached = header.next_lsn
+
+    def places(self) -> list[Place]:
+        """Of the chunks that begin below what is proved."""
+        return self._places[: bisect_left(self._places, self.proved, key=lambda place: place.base_lsn)]
