@@ -37,6 +37,17 @@ class BadColumn(RumqError, ValueError):
         return f"rumq: column {self.column} of the schema: expected {self.allowed}"
 
 
+class BadRow(RumqError, ValueError):
+    """A row that cannot be published."""
+
+    def __init__(self, column: str, value: str, allowed: str) -> None:
+        super().__init__(column, value, allowed)
+        self.column, self.value, self.allowed = column, value, allowed
+
+    def __str__(self) -> str:
+        return f"rumq: a row with {self.column} = {self.value!r} cannot be published: expected {self.allowed}"
+
+
 class DataLoss(RumqError):
     """Records that were asked for cannot be read. failOnDataLoss=false reads on without them."""
 

@@ -1,11 +1,10 @@
-"""Format "rumq" of Spark, reading: the log in parallel by lsn range, as Arrow batches. docs/spark.md.
+"""Format "rumq" of Spark: the log in parallel by lsn range, as Arrow batches. docs/spark.md.
 
 Everything here is called by Spark: planning in a process of the driver, `read` in one of a worker. What is read is said
 by `rumq.spark.plan`, the batches are made by `rumq.spark.scan`."""
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
@@ -21,8 +20,10 @@ from rumq.cli.version import VERSION
 from rumq.spark.errors import BadOption, WrongWorker
 from rumq.spark.options import Options, parse
 from rumq.spark.plan import Span, cut, maybe_view, spans
+from rumq.spark.publish import parse_target
 from rumq.spark.scan import scan, wanting
 from rumq.spark.schema import columns_of, schema_of
+from rumq.spark.settle import settle
 
 
 def here() -> str:
@@ -66,6 +67,18 @@ class RumqDataSource(DataSource):
         from rumq.spark.stream import RumqStreamReader
 
         return RumqStreamReader(self._parsed(streaming=True), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        from rumq.spark.sink import RumqWriter
+
+        if overwrite:
+            raise BadOption("mode", "overwrite", "append: what is in a log stays")
+        return RumqWriter(parse_target(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
+        from rumq.spark.sink import RumqStreamWriter
+
+        return RumqStreamWriter(parse_target(self.options), schema)
 
     def _parsed(self, *, streaming: bool | None = False) -> Options:
         return parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
@@ -116,14 +129,3 @@ class RumqReader(RangeReader, DataSourceReader):
         if self._spans is None:
             self._spans = spans(self._options)
         return ranges(self._spans, self._options)
-
-
-_settled = False
-
-
-def settle() -> None:
-    """Take what is loaded out of the collector's sight: Spark runs a full collection after every task."""
-    global _settled
-    if not _settled:
-        _settled = True
-        gc.freeze()
