@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rumq.cli import acl, ask, backup, certs, doctor, import_mosquitto, lake, log, passwd, pub, sub
+from rumq.cli import acl, ask, backup, certs, doctor, import_mosquitto, lake, log, passwd, pub, spark, sub
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -195,6 +195,9 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(certs.NAME, certs.LINE, certs.ABOUT, certs.EXAMPLES)
     certs.add_arguments(made)
     made.set_defaults(run=certs.run)
+
+    made = command(spark.NAME, spark.LINE, spark.ABOUT, spark.EXAMPLES)
+    spark.add_arguments(made)
 
     config = command("config", "print the settings in force and their sources", CONFIG_ABOUT, CONFIG_EXAMPLES)
     add_setting_flags(config)

@@ -1,0 +1,53 @@
+"""`rumqd spark`: what the Spark source needs of this machine, and where its queries stand. docs/spark.md.
+
+Starts no Spark."""
+
+import argparse
+import json
+import os
+import sys
+
+NAME = "spark"
+LINE = "Spark: doctor, offsets of a checkpoint"
+ABOUT = "Look at what Spark needs of this machine, and where a streaming query of format rumq stands."
+EXAMPLES = """\
+examples:
+  rumqd spark doctor                             Java, packages, and the Python that workers will run
+  rumqd spark offsets checkpoints/hourly         JSON, good for startingOffsets of a new query
+
+exit status: 0 all is well; 1 something is not
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
+    doctor = commands.add_parser("doctor", help="is there all that Spark needs, and what to do")
+    doctor.set_defaults(run=run_doctor)
+    offsets = commands.add_parser("offsets", help="where a query stands: the lsn that it reads next")
+    offsets.add_argument("checkpoint", metavar="CHECKPOINT", help="the query's checkpointLocation")
+    offsets.set_defaults(run=run_offsets)
+
+
+def run_doctor(_: argparse.Namespace) -> int:
+    from rumq.spark.doctor import examine
+
+    wrong = 0
+    for finding in examine(os.environ):
+        wrong += bool(finding.do)
+        print(
+            f"wrong: {finding.what}\n   do: {finding.do}" if finding.do else f"well: {finding.what}",
+            flush=True,
+        )
+    return 1 if wrong else 0
+
+
+def run_offsets(args: argparse.Namespace) -> int:
+    """A line of JSON for each source of the query."""
+    from rumq.spark.checkpoint import standing
+
+    found = standing(args.checkpoint)
+    for lsns in found.lsns:
+        print(json.dumps(lsns))
+    more = ", and one more has begun, which will be done as it was planned" if found.unfinished else ""
+    print(f"batch {found.batch} is done{more}", file=sys.stderr)
+    return 0
