@@ -17,7 +17,13 @@ def spark() -> Iterator[Any]:
     import rumq.spark
 
     session = rumq.spark.session(
-        "tests", "local[2]", spark_ui_enabled="false", spark_log_level="ERROR", spark_driver_memory="1g"
+        "tests",
+        "local[2]",
+        spark_ui_enabled="false",
+        spark_log_level="ERROR",
+        spark_driver_memory="1g",
+        # Less compiling: a gate is over before it would pay.
+        spark_driver_extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     )
     yield session
     session.stop()

@@ -24,7 +24,7 @@ class Publisher:
         self._partition = partition
         self._wire, self._batch = ingest.Wire(True, 1 << 20, 65535, 0), ingest.Batch()
         self._wire.publishers = [partition.add_publisher(client_id)]
-        self._topics: dict[bytes, int] = {}
+        self._topics: dict[bytes, int] = {name: n for n, name in enumerate(partition.topic_names)}
 
     def chunk(self, messages: Sequence[Publish], ts_us: int = NOW) -> None:
         """Messages as one chunk, on disk and committed when it returns."""
