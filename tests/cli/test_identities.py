@@ -14,6 +14,7 @@ from rumq.auth import hashes
 from rumq.auth.files import replace
 from tests.auth.test_scram import PASSWORD, SALT, Talk
 from tests.broker_process import Rumqd
+from tests.cli.test_users import answer
 from tests.conformance import wire
 from tests.conformance.peer import Peer
 from tests.conformance.wire import Kind, Packet, Prop
@@ -83,6 +84,14 @@ def test_a_connection_ends_with_its_token(broker: Rumqd) -> None:
     assert peer.connect("t3", password=token(exp=time.time() + 0.5), username="x").code == 0
     # RFC 7519 lets a clock be off a little when a token is shown; the end of a connection is the token's own.
     peer.expect_refusal(0x87)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_paho_comes_in_with_a_token_or_by_another_servers_word(broker: Rumqd, version: int) -> None:
+    assert answer(broker.address, "x", token().decode(), version, client_id="paho-1") == "Success"
+    assert answer(broker.address, "carol", "c", version, client_id="paho-2") == "Success"
+    assert answer(broker.address, "carol", "d", version, client_id="paho-2") == "Bad user name or password"
+    assert answer(broker.address, "x", token(exp=1).decode(), version, client_id="paho-1") == "Not authorized"
 
 
 def test_an_expired_token_does_not_let_in(broker: Rumqd) -> None:
