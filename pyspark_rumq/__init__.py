@@ -1,5 +1,11 @@
-"""Spark looks for packages named pyspark_*: this one makes format "rumq" known without an import."""
+"""Spark looks for packages named pyspark_*: this one makes format "rumq" known without an import.
 
-from rumq.spark.source import RumqDataSource as DefaultSource
+Spark imports it in every session that uses any source in Python, so it must not fail in one that has no pyarrow:
+there the format is not known, and `rumqd spark doctor` says why."""
 
-__all__ = ["DefaultSource"]
+try:
+    from rumq.spark.source import RumqDataSource as DefaultSource
+
+    __all__ = ["DefaultSource"]
+except ImportError:
+    __all__ = []

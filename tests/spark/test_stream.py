@@ -95,6 +95,22 @@ def test_what_no_mark_says_is_committed_is_not_read_yet(root: str) -> None:
     store.close()
 
 
+def test_who_published_is_known_in_every_batch_of_a_segment_that_grows(root: str) -> None:
+    """A publisher is named where it first comes, which an earlier batch may have read."""
+    store = store_at(root, segment_bytes_max=1 << 20, holder="pid 1\n")
+    reader, seen = stream(root), []
+    offsets = reader.initialOffset()
+    for name in ("a", "b", "a", "c", "b"):
+        Publisher(store.own[0], name).chunk([message("t", b"")] * 3)
+        mark(store.own[0])
+        following = reader.latestOffset(offsets, ReadAllAvailable())
+        for task in reader.partitions(offsets, following):
+            seen += [who for batch in reader.read(task) for who in batch.column("client_id").to_pylist()]
+        offsets = following
+    assert "".join(seen) == "aaabbbaaacccbbb"
+    store.close()
+
+
 def test_a_partition_that_appears_is_read_from_its_first_record(root: str) -> None:
     store = store_at(root, segment_bytes_max=1 << 20)
     publish(store, 0, 5)
