@@ -312,7 +312,9 @@ class LogReader:
             return None
         held = held_by_a_live_process(self._files, self.root)
         while True:
-            view = PartitionView(self._files, directory, stream, int(generation[1:]), int(number[1:]), held)
+            view = PartitionView(
+                self._files, directory, stream, int(generation[1:]), int(number[1:]), held, earlier
+            )
             if held or not (held := held_by_a_live_process(self._files, self.root)):
                 return view
             # A broker has started while we looked: the last segment may be one that it is writing to.
