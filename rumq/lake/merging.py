@@ -21,7 +21,7 @@ from rumq.lake.naming import file_path
 from rumq.lake.publishing import publish
 from rumq.lake.schema import GROUP_ROWS, writer
 
-MERGED_BYTES_MAX = 256 << 20  # of the frames in one file; a piece of the log as large is in memory meanwhile
+MERGED_BYTES_MAX = 128 << 20  # of the frames in one file; about four times as much is in memory meanwhile
 
 
 def groups(manifest: Manifest, before_hour: int, bytes_max: int) -> Iterator[list[File]]:
@@ -68,10 +68,11 @@ def merge(
 def merge_group(folder: Folder, group: list[File], step: Step) -> File:
     """The file that has the records of all of these, in place."""
     table = pa.concat_tables([read_back(folder, file) for file in group]).combine_chunks()
-    table = table.take(pc.sort_indices(table, [("topic", "ascending"), ("topic_offset", "ascending")]))
+    order = pc.sort_indices(table, [("topic", "ascending"), ("topic_offset", "ascending")])
     out = pa.BufferOutputStream()
     with writer(out) as parquet:
-        parquet.write_table(table, row_group_size=GROUP_ROWS)
+        for at in range(0, len(order), GROUP_ROWS):
+            parquet.write_table(table.take(order.slice(at, GROUP_ROWS)))
     raw = out.getvalue()
     first, last = group[0], group[-1]
     merged = File(
@@ -85,7 +86,7 @@ def merge_group(folder: Folder, group: list[File], step: Step) -> File:
 def read_back(folder: Folder, file: File) -> pa.Table:
     """All of a file. raises: LakeError when it is not what was written: then it stays as it is"""
     raw = folder.read(file.path)
-    table = pq.read_table(pa.BufferReader(raw)) if crc32(raw) == file.crc else None
+    table = pq.read_table(pa.BufferReader(raw), use_threads=False) if crc32(raw) == file.crc else None
     if table is None or content_of(table) != Content(file.rows, file.lsn, file.payload):
         raise LakeError(
             folder.place, f"{file.path} is damaged, so its hour is not merged: `rumqd lake verify` says more"

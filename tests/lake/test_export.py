@@ -199,6 +199,16 @@ def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(log: Log, tmp_pat
         assert held == {str(path.relative_to(to)) for path in parquet_files(to)}
 
 
+def test_what_a_crash_left_half_written_goes_at_the_next_start(log: Log, tmp_path: Path) -> None:
+    exported(log, tmp_path)
+    stray = parquet_files(tmp_path)[0].with_name("_main-g1-p0000-half.parquet.new")
+    stray.write_bytes(b"PAR1")
+    own = tmp_path / "notes.txt"
+    own.write_text("not ours: it stays")
+    exported(log, tmp_path)
+    assert not stray.exists() and own.exists()
+
+
 def test_a_torn_line_of_the_manifest_was_never_written(log: Log, tmp_path: Path) -> None:
     exported(log, tmp_path)
     manifest = tmp_path / NAME
