@@ -85,6 +85,14 @@ def test_a_merge_that_stops_anywhere_is_finished_and_no_reader_of_the_manifest_s
         assert list(verify(LocalFolder(str(to)))) == []
 
 
+def test_the_old_files_go_only_once_the_manifest_has_the_new_one(log: Log, tmp_path: Path) -> None:
+    merged(log, tmp_path, FIRST)
+    before = set(parquet_files(tmp_path))
+    there: dict[str, bool] = {}
+    merged(log, tmp_path, step=lambda name: there.setdefault(name, before <= set(parquet_files(tmp_path))))
+    assert there["checked"] and there["merged"] and not there["removed"]
+
+
 def test_a_damaged_file_is_not_merged_and_not_removed(log: Log, tmp_path: Path) -> None:
     merged(log, tmp_path, FIRST)
     path = parquet_files(tmp_path)[1]
