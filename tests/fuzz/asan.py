@@ -33,7 +33,11 @@ def built() -> dict[str, str]:
     environment = {**os.environ, "PYTHONPATH": str(FOLDER), "PYTHONSAFEPATH": "1"}
     print(f"building in {FOLDER}", flush=True)
     subprocess.run(
-        [sys.executable, str(script), "build_ext", "--inplace", "-q"], cwd=FOLDER, env=environment, check=True
+        [sys.executable, str(script), "build_ext", "--inplace", "-q"],
+        cwd=FOLDER,
+        env=environment,
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     runtime = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
