@@ -17,7 +17,8 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
 from rumq.net.upgrade import WebSocketOptions
-from tests.interop.test_mqttjs import NUMBERS, installed
+from tests.interop.conftest import installed
+from tests.interop.test_mqttjs import NUMBERS
 from tests.net.authorities import Authorities
 from tests.net.served import Served
 
