@@ -34,7 +34,9 @@ def test_a_broker_exports_what_it_seals_and_the_rest_by_hand(tmp_path: Path) -> 
     assert broker.stop() == 0
     known = exported_lsn(RealFiles(), f"{data}/main/g1/p0")
     assert known >= told["next_lsn"] > 0
-    assert lsns_in(to) == list(range(known))
+    # The note that retention goes by may be one file behind what is committed, never ahead of it.
+    there = lsns_in(to)
+    assert there == list(range(len(there))) and len(there) >= known
 
     # What the broker had not come to; the folder is its own again.
     again = rumqd("lake", "export", "--data", str(data), "--to", str(to), "--once")
