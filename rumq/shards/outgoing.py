@@ -9,13 +9,15 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from struct import iter_unpack
+from struct import Struct, iter_unpack
 
 from commitlog.kernels import rows as kernel
 from rumq.shards.messages import Published
 
 PUBLISHER_WORD = 6
 CHUNK_QOS, CHUNK_RETAIN = 1, 8
+ROW = Struct("<IIQIIIHH")
+FRAME_POS, ROW_FLAGS, ROW_RETAIN = 1, 6, 4
 Say = Callable[..., None]
 
 
@@ -34,6 +36,21 @@ class Batch:
     @property
     def bytes(self) -> int:
         return len(self.rows) + len(self.frames)
+
+    def keep_retained(self) -> None:
+        """Leave out what is not retained. Of a batch without QoS 1 and 2, for tags name rows by their place."""
+        rows, frames = (
+            [ROW.unpack_from(self.rows, at) for at in range(0, len(self.rows), ROW.size)],
+            bytearray(),
+        )
+        self.rows = bytearray()
+        for row, frame_end in zip(
+            rows, [*(row[FRAME_POS] for row in rows[1:]), len(self.frames)], strict=True
+        ):
+            if row[ROW_FLAGS] & ROW_RETAIN:
+                self.rows += ROW.pack(row[0], len(frames), *row[FRAME_POS + 1 :])
+                frames += self.frames[row[FRAME_POS] : frame_end]
+        self.frames, self.count = bytes(frames), len(self.rows) // ROW.size
 
 
 class Outgoing:
@@ -117,10 +134,15 @@ class Outgoing:
         handed over again, for they are to come at most once. What is retained is: it must not be missing."""
         kept: deque[Batch] = deque()
         for batch in self._waiting:
-            if not batch.handed or batch.flags & (CHUNK_QOS | CHUNK_RETAIN):
+            if not batch.handed or batch.flags & CHUNK_QOS:
                 kept.append(batch)
                 continue
             self.pending_bytes -= batch.bytes
+            if batch.flags & CHUNK_RETAIN:
+                batch.keep_retained()
+                self.pending_bytes += batch.bytes
+                kept.append(batch)
+                continue
             if kept:
                 kept[-1].sequence = batch.sequence
             else:

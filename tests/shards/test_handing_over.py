@@ -12,7 +12,7 @@ from rumq.shards.outgoing import Outgoing
 from tests.commitlog.records import everything, frame, opened, write
 
 SOURCE = 77
-CHUNK_QOS, CHUNK_RETAIN = 1, 8
+CHUNK_QOS, CHUNK_RETAIN, ROW_RETAIN = 1, 8, 4
 ROW = struct.Struct("<IIQIIIHH")
 
 
@@ -51,16 +51,23 @@ class Owner:
 
 
 def publish(
-    outgoing: Outgoing, topic: bytes, client_id: str, payloads: list[bytes], tags: bytes = b"", flags: int = 0
+    outgoing: Outgoing,
+    topic: bytes,
+    client_id: str,
+    payloads: list[bytes],
+    tags: bytes = b"",
+    flags: int = 0,
+    retained: tuple[bytes, ...] = (),
 ) -> None:
-    """flags: of the chunk, 0 where all is of QoS 0 and nothing retained"""
+    """flags: of the chunk, 0 where all is of QoS 0 and nothing retained; retained: which payloads are"""
     known = outgoing.topic_ids.get(topic)
     number = outgoing.add_topic(topic) if known is None else known
     publisher = outgoing.add_publisher(client_id)
     rows, frames = bytearray(), b""
     for payload in payloads:
         packet = frame(topic, payload)
-        rows += ROW.pack(number, len(frames), 0, 0, len(packet) - len(payload), publisher, 0, 0)
+        flag = ROW_RETAIN if payload in retained else 0
+        rows += ROW.pack(number, len(frames), 0, 0, len(packet) - len(payload), publisher, flag, 0)
         frames += packet
     outgoing.append(rows, frames, len(payloads), flags, tags)
 
@@ -120,7 +127,7 @@ def test_what_is_to_come_at_most_once_is_not_handed_over_twice(written: int) -> 
     owner, outgoing = Owner(files), Outgoing(0)
     outgoing.attach(owner.hear, 1)
     for n in range(3):
-        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_RETAIN if n == 1 else 0)
+        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_RETAIN if n == 1 else 0, retained=(b"1",))
         if n < written:
             write(owner.partition)
     outgoing.detach()
@@ -131,6 +138,27 @@ def test_what_is_to_come_at_most_once_is_not_handed_over_twice(written: int) -> 
     before = [b"0", b"1", b"2"][:written]
     kept = before if b"1" in before else [*before, b"1"]
     assert [payload for _, _, payload in stored(successor)] == [*kept, b"while it was away"]
+    assert outgoing.acknowledged(successor.incoming.committed(), successor.partition.committed_lsn)
+    assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
+
+
+@pytest.mark.parametrize("retained", [(), (b"1",), (b"2",), (b"333",), (b"1", b"333"), (b"1", b"2", b"333")])
+def test_of_a_batch_with_retained_messages_only_those_are_handed_over_again(
+    retained: tuple[bytes, ...],
+) -> None:
+    """A seed of the simulation: a message of QoS 0 came twice because a retained one was behind it."""
+    files = SimulatedFiles()
+    owner, outgoing = Owner(files), Outgoing(0)
+    outgoing.attach(owner.hear, 1)
+    publish(
+        outgoing, b"t", "p", [b"1", b"2", b"333"], flags=CHUNK_RETAIN if retained else 0, retained=retained
+    )
+    outgoing.detach()
+    successor = Owner(files.after_kill(), seed=9)
+    outgoing.attach(successor.hear, outgoing.committed_lsn)
+    publish(outgoing, b"t", "p", [b"4"])
+    write(successor.partition)
+    assert [payload for _, _, payload in stored(successor)] == [*retained, b"4"]
     assert outgoing.acknowledged(successor.incoming.committed(), successor.partition.committed_lsn)
     assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
 
