@@ -23,6 +23,7 @@ class OptionalBuild(build_ext):
     """Build the kernels; where that fails, warn once and go on without."""
 
     def run(self) -> None:
+        self.parallel = self.parallel or os.cpu_count()
         if not (self.inplace or self.editable_mode):
             # What only the tests use is built where they are.
             self.extensions = [built for built in self.extensions if not built.name.startswith("tests.")]
