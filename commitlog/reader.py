@@ -67,10 +67,10 @@ class Seen:
         self.publishers: dict[str, tuple[int, dict[int, bytes]]] = {}
 
     def keep(self, paths: set[str]) -> None:
-        """Forget the others."""
+        """Forget the others. Another thread may be reading with an earlier view, and learn publishers meanwhile."""
         self.looks = {path: look for path, look in self.looks.items() if path in paths}
         self.tails = {key: tail for key, tail in self.tails.items() if key[0] in paths}
-        self.publishers = {path: known for path, known in self.publishers.items() if path in paths}
+        self.publishers = {path: known for path, known in list(self.publishers.items()) if path in paths}
 
 
 class PartitionView:
@@ -130,6 +130,11 @@ class PartitionView:
     def name(self) -> str:
         """As subscribers of a replay see it: main/g1/p0."""
         return f"{self.stream}/g{self.generation}/p{self.number}"
+
+    @property
+    def last_ts(self) -> int:
+        """When its newest record came, µs since 1970; 0 when it has none."""
+        return next((found for s in reversed(self._segments) if (found := self._view(s).last_ts)), 0)
 
     def segments(self) -> list[SegmentView]:
         return [self._view(segment) for segment in self._segments]

@@ -44,6 +44,14 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "rumq/lake": ({"commitlog", "cython", "numpy", "pyarrow", "rumq.errors"}, WORLD),
+    "rumq/flight": (
+        # Of rumq.spark what knows no Spark.
+        {
+            "commitlog", "msgspec", "pyarrow", "rumq.auth", "rumq.errors", "rumq.mqtt.errors", "rumq.mqtt.topics",
+            "rumq.spark.errors", "rumq.spark.options", "rumq.spark.plan", "rumq.spark.scan",
+        },
+        WORLD - {"ssl", "threading", "time", "urllib"},
+    ),
     "rumq/client": ({"trio", "rumq.mqtt", "rumq.errors"}, set()),
     "rumq/cli": ({"msgspec", "pyarrow", "trio", "trustme", "router", "commitlog", "rumq"}, set()),
 }  # fmt: skip

@@ -11,20 +11,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from rumq.flight.where import Where
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter, parse_share
+from rumq.spark.broker import NAMES as OF_A_BROKER
+from rumq.spark.broker import maybe_where
 from rumq.spark.errors import BadOption, UnknownOption
 
 EITHER = (
     "path", "subscribe", "subscribePattern", "assign", "stream", "startingOffsets", "startingTimestamp",
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss", "minPartitions",
-    "maxRecordsPerPartition", "includeHeaders", "properties", "schemaStyle",
+    "maxRecordsPerPartition", "includeHeaders", "properties", "schemaStyle", *OF_A_BROKER,
 )  # fmt: skip
 BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 STREAM = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
 # What the Kafka source has and this one has not, lower case.
 NOT_HERE = {
-    "kafka.bootstrap.servers": 'the log is read from its files: .load("rumq-data")',
+    "kafka.bootstrap.servers": 'name its files, .load("rumq-data"), or .option("broker", "grpc://host:8815")',
+    "password": "options are in the plans and logs of Spark: put it in a file, passwordFile",
+    "token": "options are in the plans and logs of Spark: put it in a file, tokenFile",
     "group.id": "there are no groups: a query's offsets are in its checkpoint",
     "kafka.group.id": "there are no groups: a query's offsets are in its checkpoint",
     "groupidprefix": "there are no groups: a query's offsets are in its checkpoint",
@@ -67,6 +72,7 @@ class Options:
     trigger_records_min: int = 0
     trigger_seconds_max: float = 900.0
     trigger_bytes_max: int = 0  # 0: no bound
+    where: Where | None = None  # the broker to read from, and then path is empty
 
 
 def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> Options:
@@ -77,8 +83,11 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
     def get(name: str, default: str = "") -> str:
         return said.get(name.lower(), default)
 
-    if not get("path"):
-        raise BadOption("path", "", 'a data directory, as in .load("rumq-data")')
+    where = maybe_where(said)
+    if not get("path") and where is None:
+        raise BadOption(
+            "path", "", 'a data directory, as in .load("rumq-data"), or .option("broker", "grpc://host:8815")'
+        )
     start = bound("starting", said, "earliest", now_us)
     end = bound("ending", said, "latest", now_us)
     if start.time_us is not None and end.time_us is not None and start.time_us > end.time_us:
@@ -107,6 +116,7 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
         positive("minOffsetsPerTrigger", get("minOffsetsPerTrigger", "1")),
         seconds("maxTriggerDelay", get("maxTriggerDelay", "15m")),
         positive("maxBytesPerTrigger", get("maxBytesPerTrigger")) if "maxbytespertrigger" in said else 0,
+        where,
     )
 
 

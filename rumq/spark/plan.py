@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from commitlog import RealFiles, StoreError
 from commitlog.reader import LogReader, PartitionView
@@ -22,6 +23,19 @@ class Span(NamedTuple):
     end: int
 
 
+class View(Protocol):
+    """A partition as it was when it was looked at: of files, `PartitionView`, or of a broker, `RemoteView`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def first_lsn(self) -> int: ...
+    @property
+    def end_lsn(self) -> int: ...
+    def find_time(self, ts_us: int) -> int: ...
+    def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int: ...
+
+
 def reader(path: str) -> LogReader:
     """raises: BadOption where there is no log"""
     try:
@@ -31,20 +45,27 @@ def reader(path: str) -> LogReader:
 
 
 _views: dict[tuple[str, str], PartitionView] = {}
+_looking = threading.Lock()  # views of a partition share what they know of its files
 
 
 def maybe_view(path: str, name: str) -> PartitionView | None:
     """A partition as it is now. A process that lives long, on the driver or of a worker, looks at what is new only."""
-    view = reader(path).maybe_partition(name, _views.get((path, name)))
-    if view is None:
-        _views.pop((path, name), None)
-    else:
-        _views[path, name] = view
-    return view
+    with _looking:
+        view = reader(path).maybe_partition(name, _views.get((path, name)))
+        if view is None:
+            _views.pop((path, name), None)
+        else:
+            _views[path, name] = view
+        return view
 
 
-def views(options: Options) -> list[PartitionView]:
+def views(options: Options) -> list[View]:
     """The partitions to read, as they are now."""
+    if options.where is not None:
+        from rumq.spark.remote import remote_views
+
+        there = remote_views(options.where)
+        return [there[name] for name in chosen(options, {name: name.partition("/")[0] for name in there})]
     found = chosen(options, {name: name.partition("/")[0] for name in reader(options.path).names()})
     return [view for name in found if (view := maybe_view(options.path, name)) is not None]
 
@@ -75,7 +96,7 @@ def spans(options: Options) -> list[Span]:
     return [Span(v.name, starts[v.name], ends[v.name]) for v in found if starts[v.name] < ends[v.name]]
 
 
-def starting(options: Options, found: list[PartitionView]) -> dict[str, int]:
+def starting(options: Options, found: list[View]) -> dict[str, int]:
     """Partition name -> first lsn. raises: BadOption, DataLoss for one that retention took"""
     bound = options.start
     named("startingOffsets", bound, found)
@@ -101,7 +122,7 @@ def starting(options: Options, found: list[PartitionView]) -> dict[str, int]:
     return lsns
 
 
-def ending(options: Options, found: list[PartitionView]) -> dict[str, int]:
+def ending(options: Options, found: list[View]) -> dict[str, int]:
     """Partition name -> end, exclusive."""
     bound = options.end
     named("endingOffsets", bound, found)
@@ -121,11 +142,11 @@ def ending(options: Options, found: list[PartitionView]) -> dict[str, int]:
     return lsns
 
 
-def given(view: PartitionView, lsn: int) -> int:
+def given(view: View, lsn: int) -> int:
     return {-2: view.first_lsn, -1: view.end_lsn}.get(lsn, lsn)
 
 
-def named(option: str, bound: Bound, found: list[PartitionView]) -> None:
+def named(option: str, bound: Bound, found: list[View]) -> None:
     """Offsets name exactly the partitions that are read: what is left out would be read from who knows where."""
     said = bound.lsns if bound.lsns is not None else bound.times_us
     if said is None:
@@ -137,7 +158,7 @@ def named(option: str, bound: Bound, found: list[PartitionView]) -> None:
         raise BadOption(option, wrong, allowed)
 
 
-def at_time(options: Options, view: PartitionView, time_us: int) -> int:
+def at_time(options: Options, view: View, time_us: int) -> int:
     """The first record at or after a time."""
     lsn = view.find_time(time_us)
     if lsn < view.end_lsn or options.when_none == "latest":

@@ -40,23 +40,37 @@ def scan(
     raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError
     cost: memory for a few batches, whatever the range
     """
+    found = marked(view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss)
+    return (batch for batch, _ in found)
+
+
+def marked(
+    view: PartitionView, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True,
+) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
+    """As `scan`, each batch with the lsn from which on to read what it has not."""
     topics = TopicNames(wants)
     publishers = view.publishers(start, end) if NEEDS_PUBLISHERS & set(columns.values()) else {}
     ready: list[pa.RecordBatch] = []
-    rows = size = 0
+    rows = size = next_lsn = 0
     for block in blocks(view, start, end, fail_on_data_loss):
         wanted = topics.learn(block)
         for part in cut(wanted):
+            count, more = len(part.rows), int((part.ends - part.starts).sum())
+            if ready and (rows + count > BATCH_ROWS_MAX or size + more > BATCH_BYTES_MAX):
+                yield together(ready), next_lsn
+                ready, rows, size = [], 0, 0
             made = Columns(part, view.name, topics, publishers)
             arrays = [made.array(columns[name]).cast(schema.field(name).type) for name in schema.names]
             ready.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-            rows += len(part.rows)
-            size += int((part.ends - part.starts).sum())
+            rows += count
+            size += more
+            next_lsn = int(part.lsns[-1]) + 1
             if rows >= BATCH_ROWS_MAX // 2 or size >= BATCH_BYTES_MAX // 2:
-                yield together(ready)
+                yield together(ready), next_lsn
                 ready, rows, size = [], 0, 0
     if ready:
-        yield together(ready)
+        yield together(ready), next_lsn
 
 
 def blocks(view: PartitionView, start: int, end: int, fail_on_data_loss: bool) -> Iterator[Block]:

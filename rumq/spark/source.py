@@ -101,6 +101,14 @@ class RangeReader:
             return
         settle()
         options = self._options
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        if options.where is not None:
+            from rumq.spark.remote import remote_batches
+
+            yield from remote_batches(
+                options, partition.partition, partition.start, partition.end, self._schema.names, schema
+            )
+            return
         view = maybe_view(options.path, partition.partition)
         if view is None:
             raise BadOption(
@@ -111,7 +119,7 @@ class RangeReader:
             partition.start,
             partition.end,
             self._columns,
-            to_arrow_schema(self._schema, timezone="UTC"),
+            schema,
             wants=wanting(options.filters, options.pattern),
             fail_on_data_loss=options.fail_on_data_loss,
         )

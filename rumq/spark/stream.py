@@ -17,10 +17,9 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from commitlog.reader import PartitionView
 from rumq.spark.errors import BadOption, DataLoss
 from rumq.spark.options import Options
-from rumq.spark.plan import Span, starting, views
+from rumq.spark.plan import Span, View, starting, views
 from rumq.spark.source import RangeReader, ranges
 
 OFFSETS_VERSION = 1  # of the form below, which checkpoints keep for ever
@@ -72,7 +71,7 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
             heads = within(begins, heads, found, self._options.trigger_bytes_max)
         return as_offsets(begins | heads)
 
-    def _heads(self, begins: Lsns, found: list[PartitionView]) -> Lsns:
+    def _heads(self, begins: Lsns, found: list[View]) -> Lsns:
         heads = {}
         for view in found:
             head, begin = view.end_lsn, begins.get(view.name, 0)
@@ -121,7 +120,7 @@ def proportional(begins: Lsns, heads: Lsns, lags: Lsns, records_max: int) -> Lsn
     }
 
 
-def within(begins: Lsns, heads: Lsns, found: list[PartitionView], bytes_max: int) -> Lsns:
+def within(begins: Lsns, heads: Lsns, found: list[View], bytes_max: int) -> Lsns:
     """About so many bytes of the log, shared equally; a chunk of each that has any."""
     lagging = [view for view in found if heads[view.name] > begins.get(view.name, 0)]
     share = bytes_max // max(1, len(lagging))

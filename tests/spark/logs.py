@@ -32,7 +32,7 @@ class Publisher:
             frame = encode(message, 5)
             while ingest.cut(self._wire, [self._batch], frame, 0, len(frame), self._topics) == 0:
                 if self._wire.stop == ingest.FULL:
-                    self._batch.grow(len(frame))
+                    self._batch.grow(self._wire.frame_bytes)
                 else:
                     self._topics[self._wire.topic] = self._partition.add_topic(self._wire.topic)
             self._wire.unacknowledged = 0

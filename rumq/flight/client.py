@@ -1,0 +1,164 @@
+"""A client of the Flight service, as Spark's source uses it: heads, times, and batches that outlive a lost connection.
+
+gRPC must not exist in a process that forks: nothing here is imported or made before it is used. Knows no Spark."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from threading import Event, Semaphore, Thread
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.flight as fl
+
+from rumq.flight.errors import Away, Busy, Failed, NotAllowed, maybe_fault
+from rumq.flight.tickets import Ticket
+from rumq.flight.where import Where, header_of, tls_of, why_away
+
+AHEAD = 2  # batches that are fetched while one is used
+T = TypeVar("T")
+
+
+class LogClient:
+    """Connects when it is first used, and anew when the connection was lost."""
+
+    def __init__(self, where: Where, *, wait: Callable[[float], None] = time.sleep) -> None:
+        self._where, self._wait = where, wait
+        self._client: Any = None
+
+    def heads(self) -> dict[str, dict[str, int]]:
+        """As `rumq.flight.log.Log.heads`."""
+        found: dict[str, dict[str, int]] = self._act("heads")
+        return found
+
+    def find_time(self, partition: str, ts_us: int) -> int:
+        return int(self._act("find_time", partition=partition, ts_us=ts_us)["lsn"])
+
+    def end_within(self, partition: str, start: int, end: int, bytes_max: int) -> int:
+        return int(
+            self._act("end_within", partition=partition, start=start, end=end, bytes_max=bytes_max)["lsn"]
+        )
+
+    def batches(self, ticket: Ticket) -> Iterator[pa.RecordBatch]:
+        """The rows of a ticket, in order, each once.
+
+        raises: what the server said (rumq.flight.errors, DataLoss), Away when nobody answers as often as may be
+        """
+        left = self._where.retries
+        while True:
+            try:
+                for batch, next_lsn in self._received(ticket):
+                    yield batch
+                    ticket, left = msgspec.structs.replace(ticket, start=next_lsn), self._where.retries
+                return
+            except (Away, Busy):
+                self._before_retry(left)
+                left -= 1
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _act(self, name: str, **said: Any) -> Any:
+        action = fl.Action(name, json.dumps(said).encode())
+        return self._patiently(lambda: self._acted(action))
+
+    def _acted(self, action: Any) -> Any:
+        with translated(self._where.address):
+            options = self._options(timeout=self._where.read_seconds_max)
+            return json.loads(next(iter(self._opened().do_action(action, options))).body.to_pybytes())
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        left = self._where.retries
+        while True:
+            try:
+                return call()
+            except (Away, Busy):
+                self._before_retry(left)
+                left -= 1
+
+    def _before_retry(self, left: int) -> None:
+        """Within an `except`: wait, or give up."""
+        self.close()
+        if left <= 0:
+            raise
+        self._wait(self._where.retry_seconds * 2 ** (self._where.retries - left))
+
+    def _received(self, ticket: Ticket) -> Iterator[tuple[pa.RecordBatch, int]]:
+        with translated(self._where.address):
+            reader = self._opened().do_get(fl.Ticket(ticket.to_bytes()), self._options())
+            for chunk in ahead(reader, self._where.read_seconds_max):
+                yield chunk.data, int(json.loads(chunk.app_metadata.to_pybytes())["next"])
+
+    def _opened(self) -> Any:
+        if self._client is None:
+            self._client = fl.connect(self._where.address, **tls_of(self._where))
+        return self._client
+
+    def _options(self, timeout: float | None = None) -> Any:
+        header = header_of(self._where)
+        headers = [] if header is None else [(b"authorization", header.encode())]
+        return fl.FlightCallOptions(timeout=timeout, headers=headers)
+
+
+@contextmanager
+def translated(address: str) -> Iterator[None]:
+    """Flight's errors as ours."""
+    try:
+        yield
+    except TimeoutError as fault:
+        raise Away(address, str(fault)) from None
+    except (fl.FlightError, pa.ArrowException, OSError) as fault:
+        known = maybe_fault(getattr(fault, "extra_info", None) or b"")
+        if known is not None:
+            raise known from None
+        text = str(fault)
+        if isinstance(fault, fl.FlightUnauthenticatedError | fl.FlightUnauthorizedError):
+            raise NotAllowed(text, known=False) from None
+        if isinstance(fault, LOST) or "ocket closed" in text:
+            raise Away(address, why_away(text)) from None
+        raise Failed(text) from None
+
+
+LOST = (fl.FlightUnavailableError, fl.FlightTimedOutError, fl.FlightCancelledError, fl.FlightInternalError)
+
+
+def ahead(reader: Any, seconds_max: float) -> Iterator[Any]:
+    """The chunks of a stream, the next ones fetched meanwhile. raises: TimeoutError when one takes longer than that"""
+    ready: SimpleQueue[Any] = SimpleQueue()
+    slots, stopped = Semaphore(AHEAD), Event()
+
+    def fetch() -> None:
+        try:
+            while slots.acquire() and not stopped.is_set():
+                ready.put(reader.read_chunk())
+        except StopIteration:
+            ready.put(None)
+        except Exception as fault:  # raised where the chunks are used
+            ready.put(fault)
+
+    thread = Thread(target=fetch, name="rumq-flight", daemon=True)
+    thread.start()
+    try:
+        while True:
+            try:
+                found = ready.get(timeout=seconds_max)
+            except Empty:
+                raise TimeoutError(f"no answer in {seconds_max:g} s (readTimeoutMs)") from None
+            if found is None:
+                return
+            if isinstance(found, Exception):
+                raise found
+            slots.release()
+            yield found
+    finally:
+        stopped.set()
+        slots.release()
+        reader.cancel()
+        thread.join()

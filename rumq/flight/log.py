@@ -1,0 +1,92 @@
+"""What the server reads of a data directory, for somebody who may read some of it. Files only; knows no gRPC.
+
+Views of partitions are shared by all calls of this process, and look at what is new only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from commitlog.reader import PartitionView
+from rumq.flight.door import Caller
+from rumq.flight.errors import BadRequest, NotAllowed
+from rumq.flight.schema import makers_of, schema_of
+from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Ticket, parse_command
+from rumq.spark.plan import cut, maybe_view, reader, spans
+from rumq.spark.scan import marked, wanting
+
+
+class Log:
+    """A data directory, which a broker may be writing to."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def heads(self) -> dict[str, dict[str, int]]:
+        """Of each partition: first lsn, committed (one behind the last record that may be read), its generation, and
+        last_ts, when the newest record came, µs since 1970. Numbers of records, not of those that one may read."""
+        found = [maybe_view(self.path, name) for name in reader(self.path).names()]
+        return {view.name: head(view) for view in found if view is not None}
+
+    def find_time(self, asked: FindTime) -> int:
+        """The first lsn at or after a time; the end where there is none. raises: BadRequest"""
+        return self._view("action", asked.partition).find_time(asked.ts_us)
+
+    def end_within(self, asked: EndWithin) -> int:
+        """How far so many bytes of the log go: `PartitionView.end_within`. raises: BadRequest"""
+        view = self._view("action", asked.partition)
+        return view.end_within(asked.start, asked.end, asked.bytes_max)
+
+    def tickets(self, command: Command) -> list[Ticket]:
+        """A ticket for each range. raises: BadOption, DataLoss"""
+        found = cut(
+            spans(command.options), command.options.partitions_min, command.options.records_max, cores=1
+        )
+        return [command.ticket(*span) for span in found]
+
+    def command(self, data: bytes, now_us: int) -> Command:
+        """raises: BadRequest, BadOption, UnknownOption"""
+        return parse_command(data, self.path, now_us)
+
+    def batches(self, ticket: Ticket, caller: Caller) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """The rows of a ticket that the caller may read, each batch with the lsn from which on to ask again.
+
+        raises: BadRequest, NotAllowed at once; DataLoss, OSError while they are read
+        """
+        check_permission(ticket, caller)
+        view = self._view("ticket", ticket.partition)
+        schema = schema_of(ticket.columns, ticket.properties)
+        return marked(
+            view, ticket.start, ticket.end, makers_of(ticket.columns, ticket.properties), schema,
+            wants=wants(ticket, caller), fail_on_data_loss=ticket.failOnDataLoss,
+        )  # fmt: skip
+
+    def _view(self, what: str, name: str) -> PartitionView:
+        if PARTITION.fullmatch(name) is None or (view := maybe_view(self.path, name)) is None:
+            there = ", ".join(reader(self.path).names()) or "none yet"
+            raise BadRequest(what, f"there is no partition {name!r}; there are {there}")
+        return view
+
+
+def head(view: PartitionView) -> dict[str, int]:
+    return {
+        "first": view.first_lsn, "committed": view.end_lsn, "generation": view.generation, "last_ts": view.last_ts,
+    }  # fmt: skip
+
+
+def check_permission(ticket: Ticket | Command, caller: Caller) -> None:
+    """Refuse who would get nothing, as a subscription is; who may read some gets that. raises: NotAllowed"""
+    if not any(caller.reads_any(topic_filter) for topic_filter in ticket.topics or ("#",)):
+        asked = ", ".join(ticket.topics) or "any topic"
+        raise NotAllowed(f"the rules do not allow user {caller.user!r} to replay {asked}", known=True)
+
+
+def wants(ticket: Ticket, caller: Caller) -> Callable[[str], bool] | None:
+    """Asked once for each topic of a range."""
+    wanted = wanting(ticket.topics, None)
+    if caller.permit is None:
+        return wanted
+    if wanted is None:
+        return caller.may_read
+    return lambda topic: wanted(topic) and caller.may_read(topic)

@@ -1,0 +1,231 @@
+"""The Flight service: calls come in by gRPC's threads, `Door` says who asks and `Log` what there is. docs/spark.md.
+
+What goes wrong leaves as a typed error with JSON beside its sentence (rumq.flight.errors), never as a traceback: Flight
+would send it, with paths and lines. (For that, `get_schema` is not served: pyarrow sends one there whatever is raised.
+The schema is in what `get_flight_info` answers.)"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow.flight as fl
+
+from rumq.auth.errors import Denied
+from rumq.errors import RumqError
+from rumq.flight.door import HEADER, Caller, Door
+from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_wire
+from rumq.flight.log import Log, check_permission
+from rumq.flight.schema import schema_of
+from rumq.flight.tickets import Command, EndWithin, FindTime, decoded, parse_ticket
+
+READS_MAX = 64  # at once; each holds a few batches of 8 MiB
+ACTIONS = {
+    "heads": "of each partition its first lsn, committed, generation and last_ts; no body",
+    "find_time": 'the first lsn at or after a time: {"partition", "ts_us"}',
+    "end_within": 'how far so many bytes go: {"partition", "start", "end", "bytes_max"}',
+}
+Event = Callable[..., None]
+
+
+class Shown(fl.ServerMiddleware):  # type: ignore[misc]
+    """The authorization header of a call; of a handshake also the answer."""
+
+    def __init__(self, header: str | None, answer: str | None) -> None:
+        self.header, self._answer = header, answer
+
+    def sending_headers(self) -> dict[str, str]:
+        return {} if self._answer is None else {HEADER: self._answer}
+
+
+class Showing(fl.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Takes the header of every call; a handshake is answered here, for nothing else of it has headers."""
+
+    def __init__(self, door: Door, event: Event) -> None:
+        self._door, self._event = door, event
+
+    def start_call(self, info: Any, headers: dict[str, list[str]]) -> Shown:
+        found = headers.get(HEADER)
+        header = found[0] if found else None
+        if info.method != fl.FlightMethod.HANDSHAKE:
+            return Shown(header, None)
+        try:
+            return Shown(header, self._door.shake_hands(header))
+        except Denied as denied:
+            self._event("flight.refused", peer="", why=denied.why)
+            raise as_flight(NotAllowed(self._door.told(denied), known=False)) from None
+
+
+class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
+    """There must be one for Flight to shake hands at all; headers decide."""
+
+    def authenticate(self, outgoing: Any, incoming: Any) -> None:
+        pass
+
+    def is_valid(self, token: bytes) -> bytes:
+        return b""
+
+
+class LogServer(fl.FlightServerBase):  # type: ignore[misc]
+    """Serves from when it is made until `close`."""
+
+    def __init__(
+        self, location: str, log: Log, door: Door, *, event: Event,
+        certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None,
+        reads_max: int = READS_MAX,
+    ) -> None:  # fmt: skip
+        """location: grpc://host:port or grpc+tls://, port 0 for any free one (`port` says which)
+        certificates: (chain, key), PEM; authority: of clients' certificates, PEM: each must show one
+
+        raises: OSError, pa.ArrowException where it cannot listen
+        """
+        self._log, self._door, self._event = log, door, event
+        self._reads = threading.BoundedSemaphore(reads_max)
+        self._closing = False
+        super().__init__(
+            location, auth_handler=Handshake(), middleware={"shown": Showing(door, event)},
+            tls_certificates=certificates, verify_client=authority is not None, root_certificates=authority,
+        )  # fmt: skip
+
+    def close(self, seconds_max: float) -> None:
+        """Have running reads end with an error that is worth trying again, and wait so long for them."""
+        self._closing = True
+        ending = threading.Thread(target=self.shutdown, daemon=True)
+        ending.start()
+        ending.join(seconds_max)
+
+    # What Flight calls
+
+    def list_flights(self, context: Any, criteria: bytes) -> Iterator[Any]:
+        with self._answering(context):
+            found = []
+            for name, head in self._log.heads().items():
+                command = self._log.command(json.dumps({"assign": [name]}).encode(), now_us())
+                found.append(
+                    self._info(partition_descriptor(name), command, head["committed"] - head["first"])
+                )
+        return iter(found)
+
+    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
+        with self._answering(context) as caller:
+            command = self._log.command(asked(descriptor), now_us())
+            check_permission(command, caller)
+            return self._info(descriptor, command)
+
+    def do_get(self, context: Any, ticket: Any) -> Any:
+        with self._answering(context) as caller:
+            parsed = parse_ticket(ticket.ticket)
+            batches = self._log.batches(parsed, caller)
+            schema = schema_of(parsed.columns, parsed.properties)
+        return fl.GeneratorStream(schema, self._read(context, batches))
+
+    def list_actions(self, context: Any) -> list[tuple[str, str]]:
+        return list(ACTIONS.items())
+
+    def do_action(self, context: Any, action: Any) -> Iterator[Any]:
+        with self._answering(context):
+            answer = self._acted(action.type, action.body.to_pybytes())
+        yield fl.Result(json.dumps(answer).encode())
+
+    # How it is answered
+
+    def _acted(self, name: str, body: bytes) -> Any:
+        match name:
+            case "heads":
+                return self._log.heads()
+            case "find_time":
+                return {"lsn": self._log.find_time(decoded("action", body, FindTime))}
+            case "end_within":
+                return {"lsn": self._log.end_within(decoded("action", body, EndWithin))}
+        raise BadRequest("action", f"there is no {name!r}; there are {', '.join(ACTIONS)}")
+
+    def _info(self, descriptor: Any, command: Command, records: int = -1) -> Any:
+        """Endpoints without a location: the tickets are good where they come from."""
+        endpoints = [fl.FlightEndpoint(ticket.to_bytes(), []) for ticket in self._log.tickets(command)]
+        return fl.FlightInfo(
+            schema_of(command.columns, command.properties), descriptor, endpoints, records, -1
+        )
+
+    def _read(self, context: Any, batches: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, bytes]]:
+        """Batches, each with the lsn from which on to ask again if the connection is lost."""
+        with self._translating(peer_of(context)):
+            if not self._reads.acquire(blocking=False):
+                raise Busy(f"{READS_MAX} read already")
+            try:
+                for batch, next_lsn in batches:
+                    if self._closing:
+                        raise Busy("the server stops")
+                    if context.is_cancelled():
+                        return
+                    yield batch, b'{"next":%d}' % next_lsn
+            finally:
+                self._reads.release()
+
+    @contextmanager
+    def _answering(self, context: Any) -> Iterator[Caller]:
+        """Let in who asks, and have what goes wrong leave as Flight's errors."""
+        peer = peer_of(context)
+        with self._translating(peer):
+            try:
+                caller = self._door.enter(context.get_middleware("shown").header, peer)
+            except Denied as denied:
+                self._event("flight.refused", peer=peer, why=denied.why)
+                raise NotAllowed(self._door.told(denied), known=False) from None
+            yield caller
+
+    @contextmanager
+    def _translating(self, peer: str) -> Iterator[None]:
+        try:
+            yield
+        except RumqError as fault:
+            if type(fault) not in NAMES:
+                raise as_flight(Failed(str(fault))) from None
+            raise as_flight(fault) from None
+        except OSError as fault:
+            self._event("flight.failed", peer=peer, why=str(fault))
+            raise as_flight(Failed(f"the log cannot be read: {fault.strerror or fault}")) from None
+        except Exception as fault:  # ours: gRPC's threads have no other place to say so
+            self._event("flight.failed", peer=peer, why=type(fault).__name__, exc_info=True)
+            raise as_flight(Failed("a bug, which its events tell")) from None
+
+
+def as_flight(fault: RumqError) -> Exception:
+    kind: Any = fl.FlightServerError
+    if isinstance(fault, NotAllowed):
+        kind = fl.FlightUnauthorizedError if fault.known else fl.FlightUnauthenticatedError
+    elif isinstance(fault, Busy):
+        kind = fl.FlightUnavailableError
+    elif isinstance(fault, Failed):
+        kind = fl.FlightInternalError
+    made: Exception = kind(str(fault), to_wire(fault))
+    return made
+
+
+def asked(descriptor: Any) -> bytes:
+    """The command of a descriptor; a path names a partition. raises: BadRequest"""
+    if descriptor.descriptor_type == fl.DescriptorType.CMD:
+        return bytes(descriptor.command)
+    if descriptor.descriptor_type == fl.DescriptorType.PATH:
+        return json.dumps(
+            {"assign": ["/".join(part.decode(errors="replace") for part in descriptor.path)]}
+        ).encode()
+    raise BadRequest("command", "expected a descriptor with a command or a path")
+
+
+def partition_descriptor(name: str) -> Any:
+    return fl.FlightDescriptor.for_path(*name.split("/"))
+
+
+def peer_of(context: Any) -> str:
+    """The address of who asks, without its port: ipv4:127.0.0.1:46662, ipv6:%5B::1%5D:46662."""
+    kind, _, rest = context.peer().partition(":")
+    host = rest.rpartition(":")[0] if kind in ("ipv4", "ipv6") else rest
+    return str(host.replace("%5B", "").replace("%5D", "").strip("[]"))
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000

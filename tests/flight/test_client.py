@@ -1,0 +1,188 @@
+"""A client outlives a server that stops, and says in a sentence why it cannot read."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from rumq.flight.client import LogClient
+from rumq.flight.errors import Away, Busy
+from rumq.flight.log import Log
+from rumq.flight.server import LogServer
+from rumq.flight.tickets import Ticket
+from rumq.flight.where import Where, maybe_address
+from tests.commitlog.records import NOW
+from tests.flight.served import client_at, served
+from tests.spark.logs import SECOND_US
+
+P0 = "main/g1/p0"
+ALL = Ticket(partition=P0, start=0, end=300, columns=("lsn",))
+
+
+class Faltering(Log):
+    """Gives a batch of ten records for each thing it is asked, and fails then, so often."""
+
+    def __init__(self, path: str, times: int) -> None:
+        super().__init__(path)
+        self.times = times
+        self.starts: list[int] = []
+
+    def batches(self, ticket: Any, caller: Any) -> Iterator[Any]:
+        self.starts.append(ticket.start)
+        for batch, _ in super().batches(ticket, caller):
+            if len(self.starts) > self.times:
+                yield batch, 300
+                return
+            yield batch.slice(0, 10), ticket.start + 10
+            raise Busy("the server stops")
+
+
+def faltering(times: int, logs: list[Faltering]) -> Any:
+    def made(location: str, log: Log, door: Any, **more: Any) -> LogServer:
+        logs.append(Faltering(log.path, times))
+        return LogServer(location, logs[-1], door, **more)
+
+    return made
+
+
+def lsns(client: LogClient) -> list[int]:
+    return [lsn for batch in client.batches(ALL) for lsn in batch.column("lsn").to_pylist()]
+
+
+def test_a_lost_connection_goes_on_behind_the_last_batch(root: str) -> None:
+    """However often, as long as there is progress: retries count anew with each batch."""
+    logs: list[Faltering] = []
+    waited: list[float] = []
+    with served(root, made=faltering(5, logs)) as server:
+        client = LogClient(Where(server.address, retries=1, retry_seconds=0.5), wait=waited.append)
+        assert lsns(client) == list(range(300))
+    assert logs[0].starts == [0, 10, 20, 30, 40, 50]
+    assert waited == [0.5] * 5
+
+
+def test_who_finds_nobody_waits_twice_as_long_each_time_and_gives_up() -> None:
+    waited: list[float] = []
+    client = LogClient(Where("grpc://127.0.0.1:1", retries=3, retry_seconds=0.5), wait=waited.append)
+    with pytest.raises(
+        Away, match=r"no log is served at grpc://127.0.0.1:1: nobody listens there.*\[flight\] port"
+    ):
+        client.heads()
+    assert waited == [0.5, 1.0, 2.0]
+    with pytest.raises(Away):
+        lsns(client)
+    assert waited == [0.5, 1.0, 2.0] * 2
+
+
+def test_a_server_that_says_nothing_is_waited_for_so_long(root: str) -> None:
+    go_on = threading.Event()
+
+    class Silent(Log):
+        def batches(self, ticket: Any, caller: Any) -> Iterator[Any]:
+            yield next(super().batches(ticket, caller))
+            go_on.wait(20)
+
+    with served(
+        root, made=lambda location, log, door, **more: LogServer(location, Silent(log.path), door, **more)
+    ) as server:
+        found = client_at(server.address, read_seconds_max=0.2).batches(ALL)
+        next(found)
+        with pytest.raises(Away, match=r"no answer in 0.2 s \(readTimeoutMs\)"):
+            next(found)
+        go_on.set()
+
+
+def test_who_reads_only_some_leaves_nothing_behind(root: str) -> None:
+    before = threading.active_count()
+    with served(root, reads_max=1) as server:
+        client = client_at(server.address)
+        for _ in range(3):
+            found = client.batches(ALL)
+            next(found)
+            found.close()
+            assert not [thread for thread in threading.enumerate() if thread.name == "rumq-flight"]
+        assert len(lsns(LogClient(Where(server.address, retry_seconds=0.05)))) == 300
+    assert threading.active_count() <= before + 3
+
+
+def test_times_and_bytes_are_looked_up_where_the_log_is(root: str) -> None:
+    with served(root) as server:
+        client = client_at(server.address)
+        assert client.find_time(P0, NOW + 99 * SECOND_US) == 80
+        assert client.end_within(P0, 0, 300, 1) == 20
+        assert client.end_within(P0, 0, 300, 1 << 30) == 300
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("grpc://h", "grpc://h:8815"),
+        ("grpc+tls://h:1", "grpc+tls://h:1"),
+        ("grpc://[::1]:2", "grpc://[::1]:2"),
+        *(
+            (wrong, None)
+            for wrong in ("", "h:1", "mqtt://h", "grpc://", "grpc://h:x", "grpc://h/p", "grpc://u:p@h")
+        ),
+    ],
+)
+def test_an_address_is_a_scheme_a_host_and_a_port(text: str, address: str | None) -> None:
+    assert maybe_address(text) == address
+
+
+class Certificates:
+    """An authority, and files of what it made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.authority = trustme.CA()
+        self.server = self.authority.issue_cert("127.0.0.1")
+        self.ca, self.client, self.other = (
+            str(folder / name) for name in ("ca.pem", "client.pem", "other.pem")
+        )
+        self.authority.cert_pem.write_to_path(self.ca)
+        self.authority.issue_cert("client.invalid").private_key_and_cert_chain_pem.write_to_path(self.client)
+        trustme.CA().cert_pem.write_to_path(self.other)
+
+    def options(self) -> dict[str, Any]:
+        chain = b"".join(pem.bytes() for pem in self.server.cert_chain_pems)
+        return {"certificates": [(chain, self.server.private_key_pem.bytes())], "tls": True}
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def test_tls_and_what_does_not_fit_it_is_a_sentence(root: str, certificates: Certificates) -> None:
+    with served(root, **certificates.options()) as server:
+        assert P0 in client_at(server.address, tls_ca=certificates.ca).heads()
+        plain = server.address.replace("grpc+tls", "grpc")
+        for address, files, says in (
+            (plain, {}, r"TLS \(grpc\+tls://\)"),
+            (server.address, {}, "an authority that tlsCa does not name"),
+            (server.address, {"tls_ca": certificates.other}, "an authority that tlsCa does not name"),
+            (
+                server.address.replace("127.0.0.1", "localhost"),
+                {"tls_ca": certificates.ca},
+                "for another name",
+            ),
+            (server.address, {"tls_ca": __file__}, r"\(tlsCa\) holds no certificates in PEM"),
+            (server.address, {"tls_ca": "/nowhere"}, "/nowhere cannot be read on this machine"),
+            (server.address, {"tls_certificate": certificates.ca}, "no certificate and its key"),
+        ):
+            with pytest.raises(Away, match=says):
+                client_at(address, **files).heads()
+    with served(root) as server, pytest.raises(Away, match="it speaks no TLS there: write grpc://"):
+        client_at(server.address.replace("grpc", "grpc+tls"), tls_ca=certificates.ca).heads()
+
+
+def test_a_client_certificate_is_wanted_where_an_authority_is_named(
+    root: str, certificates: Certificates
+) -> None:
+    pem = Path(certificates.ca).read_bytes()
+    with served(root, authority=pem, **certificates.options()) as server:
+        shown = client_at(server.address, tls_ca=certificates.ca, tls_certificate=certificates.client)
+        assert P0 in shown.heads()
+        with pytest.raises(Away, match=r"client certificate \(tlsCertificate\)"):
+            client_at(server.address, tls_ca=certificates.ca).heads()
