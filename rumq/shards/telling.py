@@ -24,6 +24,8 @@ LEVELS = {
     "listener.closed": "warning",
     "listener.open": "warning",
     "listener.overloaded": "warning",
+    "flight.failed": "error",
+    "flight.refused": "warning",
     "lake.died": "error",
     "lake.failed": "error",
     "lake.gap": "warning",
