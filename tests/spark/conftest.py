@@ -1,7 +1,8 @@
 """One Spark session for all tests here, and a log to read. Without Java or pyspark those that use it are skipped."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -35,3 +36,23 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = str(tmp_path_factory.mktemp("log") / "data")
     write_example(root)
     return root
+
+
+@pytest.fixture(params=["files", "flight"])
+def place(request: pytest.FixtureRequest) -> Iterator[Callable[[str], dict[str, str]]]:
+    """The options that name the log of a data directory: its path, or a Flight server of it."""
+    if request.param == "files":
+        yield lambda root: {"path": root}
+        return
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
+    from tests.flight.served import served
+
+    with ExitStack() as servers:
+        addresses: dict[str, str] = {}
+
+        def at(root: str) -> dict[str, str]:
+            if root not in addresses:
+                addresses[root] = servers.enter_context(served(root)).address
+            return {"broker": addresses[root]}
+
+        yield at

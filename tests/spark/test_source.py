@@ -1,6 +1,7 @@
-"""The log as a table. docs/spark.md."""
+"""The log as a table, from its files and from a Flight server: the same. docs/spark.md."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from tests.commitlog.records import NOW
 
 pytestmark = pytest.mark.spark
+Place = Callable[[str], dict[str, str]]
 
 
-def test_a_row_a_message_with_every_column(spark: Any, data: str) -> None:
-    rows = spark.read.format("rumq").option("minPartitions", "3").load(data).collect()
+def test_a_row_a_message_with_every_column(spark: Any, place: Place, data: str) -> None:
+    rows = spark.read.format("rumq").options(minPartitions="3", **place(data)).load().collect()
     assert [row.lsn for row in rows] == list(range(300))
     assert [bytes(row.payload) for row in rows] == [b"%d" % n for n in range(300)]
     row = rows[10]
@@ -24,9 +26,9 @@ def test_a_row_a_message_with_every_column(spark: Any, data: str) -> None:
     assert round(rows[299].ts.timestamp() * 1e6) == NOW + 299 * 1_000_000
 
 
-def test_filters_ranges_and_times_choose_rows(spark: Any, data: str) -> None:
+def test_filters_ranges_and_times_choose_rows(spark: Any, place: Place, data: str) -> None:
     frames = [
-        spark.read.format("rumq").options(**options).load(data)
+        spark.read.format("rumq").options(**options, **place(data)).load()
         for options in (
             {"subscribe": "plant/1/+, other/#"},
             {"subscribePattern": "plant/[12]/temp"},
@@ -44,13 +46,26 @@ def test_filters_ranges_and_times_choose_rows(spark: Any, data: str) -> None:
     assert found == {0: 100, 1: 200, 2: 50, 3: 250, 4: 220, 5: 7}
 
 
-def test_a_narrow_schema_reads_those_columns(spark: Any, data: str) -> None:
-    rows = spark.read.format("rumq").schema("payload binary, topic string").load(data).collect()
+def test_an_expression_needs_no_topic_among_the_columns(spark: Any, place: Place, data: str) -> None:
+    options = {"subscribePattern": "plant/[12]/temp", **place(data)}
+    assert spark.read.format("rumq").schema("lsn bigint").options(**options).load().count() == 200
+
+
+def test_a_narrow_schema_reads_those_columns(spark: Any, place: Place, data: str) -> None:
+    rows = (
+        spark.read.format("rumq")
+        .schema("payload binary, topic string")
+        .options(**place(data))
+        .load()
+        .collect()
+    )
     assert len(rows) == 300 and set(rows[0].asDict()) == {"payload", "topic"}
 
 
-def test_the_names_and_types_of_the_kafka_source(spark: Any, data: str) -> None:
-    frame = spark.read.format("rumq").options(schemaStyle="kafka", includeHeaders="true").load(data)
+def test_the_names_and_types_of_the_kafka_source(spark: Any, place: Place, data: str) -> None:
+    frame = (
+        spark.read.format("rumq").options(schemaStyle="kafka", includeHeaders="true", **place(data)).load()
+    )
     row = frame.where("offset = 20").collect()[0]
     assert (bytes(row.key), bytes(row.value), row.topic, row.timestampType) == (
         b"device-7",
@@ -61,8 +76,9 @@ def test_the_names_and_types_of_the_kafka_source(spark: Any, data: str) -> None:
     assert [(h.key, bytes(h.value)) for h in row.headers] == [("n", b"20"), ("n", b"again")]
 
 
-def test_properties_as_a_map(spark: Any, data: str) -> None:
-    frame = spark.read.format("rumq").options(properties="map", endingOffsets='{"main/g1/p0": 21}').load(data)
+def test_properties_as_a_map(spark: Any, place: Place, data: str) -> None:
+    options = {"properties": "map", "endingOffsets": '{"main/g1/p0": 21}', **place(data)}
+    frame = spark.read.format("rumq").options(**options).load()
     assert [row.properties for row in frame.collect()][19:] == [{}, {"n": "again"}]
 
 
@@ -72,12 +88,14 @@ def test_properties_as_a_map(spark: Any, data: str) -> None:
      ({"stream": "other"}, "one of the streams: main"),
      ({"startingOffsets": '{"main/g1/p0": 301}'}, "no more than where the log ends, 300")],
 )  # fmt: skip
-def test_a_wrong_option_is_named(spark: Any, data: str, options: dict[str, str], says: str) -> None:
+def test_a_wrong_option_is_named(
+    spark: Any, place: Place, data: str, options: dict[str, str], says: str
+) -> None:
     with pytest.raises(Exception, match=says):
-        spark.read.format("rumq").options(**options).load(data).count()
+        spark.read.format("rumq").options(**options, **place(data)).load().count()
 
 
-def test_damage_ends_the_query_with_its_range(spark: Any, data: str, tmp_path: Path) -> None:
+def test_damage_ends_the_query_with_its_range(spark: Any, place: Place, data: str, tmp_path: Path) -> None:
     copied = tmp_path / "data"
     shutil.copytree(data, copied)
     first = sorted((copied / "main/g1/p0").glob("*.seg"))[0]
@@ -85,5 +103,6 @@ def test_damage_ends_the_query_with_its_range(spark: Any, data: str, tmp_path: P
     content[4096 + 130] ^= 1
     first.write_bytes(content)
     with pytest.raises(Exception, match="records 0 to 19 of main/g1/p0 cannot be read"):
-        spark.read.format("rumq").load(str(copied)).count()
-    assert spark.read.format("rumq").option("failOnDataLoss", "false").load(str(copied)).count() == 280
+        spark.read.format("rumq").options(**place(str(copied))).load().count()
+    tolerant = spark.read.format("rumq").options(failOnDataLoss="false", **place(str(copied)))
+    assert tolerant.load().count() == 280

@@ -1,6 +1,7 @@
 """Offsets of streaming queries, without Spark's engine: what each batch is, whatever happens between them."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,18 @@ from tests.commitlog.records import NOW, mark
 from tests.spark.logs import Publisher, message, store_at
 
 P0, P1 = "main/g1/p0", "main/g1/p1"
+Stream = Callable[..., RumqStreamReader]
 
 
-def stream(root: str, **given: str) -> RumqStreamReader:
-    options = parse({"path": root, **given}, now_us=NOW, streaming=True)
-    return RumqStreamReader(options, schema_of(options))
+@pytest.fixture
+def stream(place: Callable[[str], dict[str, str]]) -> Stream:
+    """A reader of a data directory, from its files or from a Flight server."""
+
+    def made(root: str, **given: str) -> RumqStreamReader:
+        options = parse({**place(root), **given}, now_us=NOW, streaming=True)
+        return RumqStreamReader(options, schema_of(options))
+
+    return made
 
 
 def publish(store: Store, number: int, count: int) -> None:
@@ -60,7 +68,7 @@ def root(tmp_path: Path) -> str:
     return str(tmp_path / "d")
 
 
-def test_a_batch_takes_what_its_limit_allows_in_proportion_to_the_lag(root: str) -> None:
+def test_a_batch_takes_what_its_limit_allows_in_proportion_to_the_lag(root: str, stream: Stream) -> None:
     store = store_at(root, partitions=2, segment_bytes_max=1 << 20)
     publish(store, 0, 30)
     publish(store, 1, 10)
@@ -71,7 +79,7 @@ def test_a_batch_takes_what_its_limit_allows_in_proportion_to_the_lag(root: str)
     store.close()
 
 
-def test_a_batch_is_the_same_rows_when_it_is_read_again_later(root: str) -> None:
+def test_a_batch_is_the_same_rows_when_it_is_read_again_later(root: str, stream: Stream) -> None:
     store = store_at(root, segment_bytes_max=2_000)
     reader = stream(root, minPartitions="3")
     publish(store, 0, 30)
@@ -84,7 +92,7 @@ def test_a_batch_is_the_same_rows_when_it_is_read_again_later(root: str) -> None
     assert rows(stream(root), start, end) == before
 
 
-def test_what_no_mark_says_is_committed_is_not_read_yet(root: str) -> None:
+def test_what_no_mark_says_is_committed_is_not_read_yet(root: str, stream: Stream) -> None:
     store = store_at(root, holder="pid 1\n")
     reader = stream(root)
     Publisher(store.own[0]).chunk([message("a", b"")] * 5)
@@ -95,7 +103,7 @@ def test_what_no_mark_says_is_committed_is_not_read_yet(root: str) -> None:
     store.close()
 
 
-def test_who_published_is_known_in_every_batch_of_a_segment_that_grows(root: str) -> None:
+def test_who_published_is_known_in_every_batch_of_a_segment_that_grows(root: str, stream: Stream) -> None:
     """A publisher is named where it first comes, which an earlier batch may have read."""
     store = store_at(root, segment_bytes_max=1 << 20, holder="pid 1\n")
     reader, seen = stream(root), []
@@ -111,7 +119,7 @@ def test_who_published_is_known_in_every_batch_of_a_segment_that_grows(root: str
     store.close()
 
 
-def test_a_partition_that_appears_is_read_from_its_first_record(root: str) -> None:
+def test_a_partition_that_appears_is_read_from_its_first_record(root: str, stream: Stream) -> None:
     store = store_at(root, segment_bytes_max=1 << 20)
     publish(store, 0, 5)
     store.close()
@@ -130,7 +138,7 @@ def test_a_partition_that_appears_is_read_from_its_first_record(root: str) -> No
     assert reader.latestOffset(second, ReadAllAvailable()) == at(p0=7, p1=3)
 
 
-def test_available_now_ends_at_what_was_there_when_it_began(root: str) -> None:
+def test_available_now_ends_at_what_was_there_when_it_began(root: str, stream: Stream) -> None:
     store = store_at(root, segment_bytes_max=1 << 20)
     publish(store, 0, 25)
     reader = stream(root, maxOffsetsPerTrigger="10", minOffsetsPerTrigger="1000")
@@ -140,7 +148,7 @@ def test_available_now_ends_at_what_was_there_when_it_began(root: str) -> None:
     store.close()
 
 
-def test_a_batch_waits_for_the_least_that_was_asked_for(root: str) -> None:
+def test_a_batch_waits_for_the_least_that_was_asked_for(root: str, stream: Stream) -> None:
     store = store_at(root, segment_bytes_max=1 << 20)
     publish(store, 0, 5)
     reader = stream(root, minOffsetsPerTrigger="10", maxTriggerDelay="1d")
@@ -151,7 +159,7 @@ def test_a_batch_waits_for_the_least_that_was_asked_for(root: str) -> None:
     store.close()
 
 
-def test_a_bound_in_bytes_takes_whole_chunks_and_one_at_least(root: str) -> None:
+def test_a_bound_in_bytes_takes_whole_chunks_and_one_at_least(root: str, stream: Stream) -> None:
     store = store_at(root, segment_bytes_max=1 << 20)
     for _ in range(4):
         publish(store, 0, 10)
@@ -162,7 +170,7 @@ def test_a_bound_in_bytes_takes_whole_chunks_and_one_at_least(root: str) -> None
     assert [offsets[P0] for offsets in batches(stream(root, maxBytesPerTrigger=str(size)))] == [0, 40]
 
 
-def test_a_log_that_is_shorter_than_the_checkpoint_says_ends_the_query(root: str) -> None:
+def test_a_log_that_is_shorter_than_the_checkpoint_says_ends_the_query(root: str, stream: Stream) -> None:
     store = store_at(root)
     publish(store, 0, 5)
     store.close()
@@ -172,7 +180,7 @@ def test_a_log_that_is_shorter_than_the_checkpoint_says_ends_the_query(root: str
     assert tolerant.latestOffset(at(p0=9), ReadAllAvailable()) == at(p0=9)
 
 
-def test_a_checkpoint_of_another_version_is_refused(root: str) -> None:
+def test_a_checkpoint_of_another_version_is_refused(root: str, stream: Stream) -> None:
     store_at(root).close()
     with pytest.raises(BadOption, match="offsets of version 1"):
         stream(root).latestOffset({"v": 2, "lsn": {}}, ReadAllAvailable())

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,20 @@ def publish(store: Store, count: int) -> None:
         mark(partition)
 
 
-def test_a_query_goes_on_where_its_checkpoint_says(spark: Any, tmp_path: Path) -> None:
+def test_a_query_goes_on_where_its_checkpoint_says(
+    spark: Any, place: Callable[[str], dict[str, str]], tmp_path: Path
+) -> None:
     root, out, checkpoint = (str(tmp_path / name) for name in ("data", "out", "checkpoint"))
     store = store_at(root, partitions=2)
     options = {"maxOffsetsPerTrigger": "60", "startingOffsets": "earliest"}
     for count in (40, 10):
         publish(store, count)
-        frame = spark.readStream.format("rumq").options(**options).load(root).select("partition", "lsn")
+        frame = (
+            spark.readStream.format("rumq")
+            .options(**options, **place(root))
+            .load()
+            .select("partition", "lsn")
+        )
         query = (
             frame.writeStream.format("parquet")
             .option("checkpointLocation", checkpoint)
