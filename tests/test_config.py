@@ -147,8 +147,8 @@ def test_a_value_that_a_later_source_overrides_is_checked_all_the_same(tmp_path:
     ("text", "meant"),
     [
         ("[log]\ndurabilty = 1", "log.durability"),
-        ("[mqtt]\nport = 1883", "listener.port"),  # the right key in the wrong section
-        ("port = 1883", "listener.port"),
+        ("[mqtt]\nport = 1883", "listener.port or flight.port"),  # the right key in the wrong section
+        ("port = 1883", "listener.port or flight.port"),
         ("[lgo]", "log"),
         ("[[streams]]", "stream"),
         ("[[stream]]\nname = 'a'\nfilters = ['a']\nparttions = 2", "partitions"),

@@ -63,12 +63,18 @@ def tell_of(settings: Settings, listener: Listener, doorway: Doorway) -> None:
     host, port = doorway.address
     protocol = listener.protocol + (" over TLS" if listener.tls_certificate else "")
     tell("listener.bound", host=host, port=port, protocol=protocol)
-    if listener.path or is_loopback(host):
+    if not listener.path:
+        tell_exposed(settings, listener, host, port, "publish and subscribe")
+
+
+def tell_exposed(settings: Settings, listener: Listener, host: str, port: int, what: str) -> None:
+    """Say so where others than this machine reach an address, and all or none of them come in. what: they may do"""
+    if is_loopback(host):
         return
     if anonymous_allowed(settings, listener):
         tell(
             "listener.open", host=host, port=port,
-            why="anybody who reaches this address may publish and subscribe: keep a firewall before it, "
+            why=f"anybody who reaches this address may {what}: keep a firewall before it, "
             "or set up users (rumqd passwd)",
         )  # fmt: skip
     elif not has_users(settings, listener):

@@ -22,7 +22,7 @@ from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.cli.limits import limits
 from rumq.config import Settings
-from rumq.config.access import Listener
+from rumq.config.access import Flight, Listener
 from rumq.errors import ConfigError, Fault
 from rumq.mosquitto.acl import parse_acl
 from rumq.mosquitto.errors import MosquittoFileError
@@ -32,6 +32,7 @@ from rumq.session.quota import Quotas, Rate
 from rumq.shards.telling import tell
 
 KNOWN = ("certificate", "token", "password", "http")
+FLIGHT = -1  # where a listener has its number
 
 
 class Entrances:
@@ -48,6 +49,10 @@ class Entrances:
         self._passwords: dict[str, Passwords] = {}
         self._rules: dict[str, Rules] = {}
         self.made = [self._entrance(number, each) for number, each in enumerate(settings.listeners)]
+
+    def flight(self) -> Entrance:
+        """The one of Flight: a gate and rules, as a listener's with the same keys. raises: ConfigError"""
+        return self._entrance(FLIGHT, as_listener(self._settings.flight))
 
     def _entrance(self, number: int, listener: Listener) -> Entrance:
         house = limits(self._settings)
@@ -166,7 +171,20 @@ def rules_in(path: str) -> Rules:
     return parse_rules(text, path) if path.endswith(".toml") else parse_acl(text, path)
 
 
+def as_listener(flight: Flight) -> Listener:
+    """What Flight has of a listener. A client's certificate opens the door and is nobody's name: gRPC tells only one of
+    the names in it, and not which."""
+    return Listener(
+        host=flight.host, tls_certificate=flight.tls_certificate, tls_key=flight.tls_key,
+        tls_authority=flight.tls_authority, tls_client_certificate="required" if flight.tls_authority else "no",
+        anonymous=flight.anonymous, password_file=flight.password_file, rules_file=flight.rules_file,
+        certificate_as_user="no",
+    )  # fmt: skip
+
+
 def key_of(number: int) -> str:
+    if number == FLIGHT:
+        return "flight"
     return "listener" if number == 0 else f"listener number {number + 1}"
 
 

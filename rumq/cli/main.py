@@ -10,8 +10,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rumq.cli import acl, ask, backup, certs, doctor, import_mosquitto, lake, log, passwd, pub, spark, sub
-from rumq.cli.setting_flags import add_setting_flags, loaded_settings
+from rumq.cli import (
+    acl,
+    ask,
+    backup,
+    certs,
+    doctor,
+    flight,
+    import_mosquitto,
+    lake,
+    log,
+    passwd,
+    pub,
+    spark,
+    sub,
+)  # fmt: skip
+from rumq.cli.setting_flags import add_setting_flags, loaded_settings, sources
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
 OK, FAILED, REFUSED, DATA_IN_USE = 0, 1, 2, 3
@@ -161,6 +175,10 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(lake.NAME, lake.LINE, lake.ABOUT, lake.EXAMPLES)
     lake.add_arguments(made)
 
+    made = command(flight.NAME, flight.LINE, flight.ABOUT, flight.EXAMPLES)
+    flight.add_arguments(made)
+    made.set_defaults(run=flight.run)
+
     made = command(ask.NAME, ask.LINE, ask.ABOUT, ask.EXAMPLES)
     ask.add_arguments(made)
     made.set_defaults(run=ask.run)
@@ -209,18 +227,18 @@ def build_parser() -> argparse.ArgumentParser:
 def run_broker(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     if args.check:
+        from rumq.cli.beside import check_beside
         from rumq.cli.entrances import Entrances
-        from rumq.cli.exporting import exported_streams
         from rumq.cli.transports import transports_of
 
         Entrances(settings, says_exposed=False)
         transports_of(settings)
-        exported_streams(settings)
+        check_beside(settings)
         print("rumqd: the settings are good")
         return OK
     from rumq.cli.run import run
 
-    return run(settings, lambda: loaded_settings(args).settings)
+    return run(settings, lambda: loaded_settings(args).settings, sources(args))
 
 
 def print_config(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rumq.cli.beside import check_beside
 from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
 from rumq.cli.transports import reload
@@ -33,6 +34,7 @@ OF_A_LISTENER = frozenset(
         "tls_ciphersuites",
     )
 )  # fmt: skip
+OF_FLIGHT = ("flight.anonymous", "flight.password_file", "flight.rules_file")
 OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max")
 
 
@@ -50,14 +52,16 @@ class Reloading:
         self._settings, self._read = settings, read
         self._entrances, self._transports = entrances, transports
 
-    def reload(self, driver: Driver) -> None:
+    def reload(self, driver: Driver) -> bool:
+        """False where the new ones are faulty."""
         try:
             wanted = self._read()
             made = Entrances(wanted).made
+            check_beside(wanted)
             reload(wanted, self._transports)
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
-            return
+            return False
         changed = list(differences(self._settings, wanted))
         later = [key for key in changed if not can_change(key)]
         setup_events(wanted.events.format, wanted.events.level)
@@ -80,6 +84,7 @@ class Reloading:
                 )
         self._settings = wanted
         tell("settings.reloaded", changed=[key for key in changed if key not in later], after_restart=later)
+        return True
 
 
 def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
@@ -103,4 +108,4 @@ def can_change(key: str) -> bool:
     """Whether a setting takes effect without a restart; of [mqtt] for clients that connect from now on."""
     if key.startswith("stream."):
         return key.rpartition(".")[2] in OF_A_STREAM
-    return key in OF_A_LISTENER or key.startswith(AT_ONCE)
+    return key in OF_A_LISTENER or key in OF_FLIGHT or key.startswith(AT_ONCE)

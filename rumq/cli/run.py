@@ -13,9 +13,9 @@ from functools import partial
 from commitlog import DirectoryInUse, NotWritable, RealFiles, StoreError
 from commitlog.faults import at_start
 from commitlog.store import check_format, hold
+from rumq.cli.beside import check_beside
 from rumq.cli.doorways import open_doorways
 from rumq.cli.entrances import Entrances
-from rumq.cli.exporting import exported_streams
 from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
@@ -32,8 +32,10 @@ FAILED, DATA_IN_USE = 1, 3  # exit statuses, as of `rumq.cli.main`
 HOLD_SECONDS = 2.0  # a broker that was killed may need a moment to be gone
 
 
-def run(settings: Settings, read: Callable[[], Settings]) -> int:
+def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit status. read: gives the settings as they are written now
+
+    sources: the command line that gives another process the same settings
 
     raises: DataDirectoryError when the data directory cannot be used, RumqError when no address can be bound
     """
@@ -50,18 +52,18 @@ def run(settings: Settings, read: Callable[[], Settings]) -> int:
     # What is wrong with files of users, rules and certificates is said before anything is opened.
     Entrances(settings, says_exposed=False)
     transports_of(settings)
-    exported_streams(settings)
+    check_beside(settings)
     doorways = open_doorways(settings)
     try:
         generation = rehomed(data, lock, specs, internal_stream(settings), count)
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
     if count == 1:
-        return serve_shard(settings, Place(data, lock, doorways, specs, generation, started), read)
+        return serve_shard(settings, Place(data, lock, doorways, specs, generation, started, sources), read)
     doors = make_doors(count)
 
     def shard(index: int, ready: int) -> int:
-        place = Place(data, lock, doorways, specs, generation, started, index, count, doors, ready)
+        place = Place(data, lock, doorways, specs, generation, started, sources, index, count, doors, ready)
         try:
             return serve_shard(settings, place, read)
         except RumqError as fault:

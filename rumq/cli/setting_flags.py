@@ -17,6 +17,13 @@ SHORT_FLAGS = (
 )
 
 
+FLIGHT_FLAGS = (
+    ("--host", "HOST", "flight.host", "address to listen on [localhost]"),
+    ("--port", "PORT", "flight.port", "TCP port, -1 for any free one [8815]"),
+    ("--data", "DIR", "data.dir", "the log to serve, with its broker on or off [rumq-data]"),
+)
+
+
 class Setting(argparse.Action):
     """Keep (key, text, flag) in the order of the command line: of two for one key the later wins."""
 
@@ -39,12 +46,14 @@ class Setting(argparse.Action):
         namespace.settings = [*namespace.settings, (key.strip(), text.strip(), option_string)]
 
 
-def add_setting_flags(parser: argparse.ArgumentParser) -> None:
+def add_setting_flags(
+    parser: argparse.ArgumentParser, flags: Sequence[tuple[str, str, str, str]] = SHORT_FLAGS
+) -> None:
     parser.set_defaults(settings=[])
     parser.add_argument(
         "-c", "--config", metavar="FILE", type=Path, help="a config.toml [none: every default]"
     )
-    for flag, metavar, key, line in SHORT_FLAGS:
+    for flag, metavar, key, line in flags:
         parser.add_argument(
             flag,
             metavar=metavar,
@@ -72,3 +81,13 @@ def loaded_settings(args: argparse.Namespace) -> "Loaded":
 
         return load_settings(None, os.environ, flags, tree=tree_of(args))
     return load_settings(args.config, os.environ, flags)
+
+
+def sources(args: argparse.Namespace) -> list[str]:
+    """The command line that gives another process the same settings; the environment it has anyway."""
+    found = [] if args.config is None else ["--config", str(args.config)]
+    for key, text, _ in args.settings:
+        found += ["--set", f"{key}={text}"]
+    if getattr(args, "mosquitto_conf", None) is not None:
+        found += ["--mosquitto-conf", str(args.mosquitto_conf)]
+    return found

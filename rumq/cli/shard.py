@@ -21,9 +21,9 @@ import trio
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
 from commitlog.volatile import VolatilePartition
 from rumq.auth.identity import Certificate
+from rumq.cli.beside import companions
 from rumq.cli.doorways import Doorway
 from rumq.cli.entrances import Entrances
-from rumq.cli.exporting import export_commands
 from rumq.cli.limits import limits
 from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
@@ -44,10 +44,10 @@ from rumq.session.entrance import Entrance
 from rumq.session.link import Link
 from rumq.shards.announcing import Announcing
 from rumq.shards.asking import answer
+from rumq.shards.beside import Beside
 from rumq.shards.counter import serve
 from rumq.shards.doors import Door, Doors
 from rumq.shards.driver import Driver
-from rumq.shards.exporting import Exporting
 from rumq.shards.exports import Exports
 from rumq.shards.joining import Joining
 from rumq.shards.loop import Loop
@@ -77,6 +77,7 @@ class Place:
     streams: list[StreamSpec]
     generation: int  # of the journals
     started: float
+    sources: list[str]  # the command line that gives another process the same settings
     index: int = 0
     count: int = 1
     doors: list[Door] | None = None
@@ -142,7 +143,8 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
                 services.start_soon(serve, place.data, lambda question: answer(driver, question), counter)
                 async for number in signals:
                     if number == signal.SIGHUP:
-                        reloading.reload(driver)
+                        if reloading.reload(driver):
+                            beside.reload()
                         continue
                     if place.count == 1:
                         tell(
@@ -162,7 +164,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         ).begin()  # fmt: skip
         if driver.announcing is not None:
             driver.announcing.begin()
-        exporting.start()
+        beside.start()
         if place.ready >= 0:
             os.write(place.ready, b"r")
             return
@@ -170,10 +172,10 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         seconds = round(time.monotonic() - place.started, 3)
         tell("broker.ready", host=host, port=port, seconds=seconds)
 
-    # One shard has the exporters: they live and die with it, as with a broker of one process.
-    exporting = Exporting(export_commands(settings, place.data) if place.index == 0 else [], tell)
+    # One shard has what runs beside: it lives and dies with it, as with a broker of one process.
+    beside = Beside(companions(settings, place.data, place.sources) if place.index == 0 else [])
     loop.run(main)
-    exporting.stop()
+    beside.stop()
     driver.writer.stop()
     driver.reader.stop()
     scrubber.stop()

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from rumq.config.access import Auth, Listener
+from rumq.config.access import Auth, Flight, Listener
 from rumq.config.words import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
 
 Durability: TypeAlias = Literal["process", "disk"]
@@ -219,6 +219,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     stream: tuple[Stream, ...] = (Stream(),)  # at least one; the last resort takes "#"
     mqtt: Mqtt = Mqtt()
     sys: Sys = Sys()
+    flight: Flight = Flight()
     events: Events = Events()
 
     @property

@@ -117,6 +117,30 @@ class Listener(Struct, frozen=True, kw_only=True):
     ] = 65_535
 
 
+class Flight(Struct, frozen=True, kw_only=True):
+    """The log over the network for Spark and other Arrow clients, read-only, by a process of its own: docs/spark.md.
+    Who may read what is decided by [auth], as for MQTT. Needs the extra "flight".
+    """
+
+    host: Annotated[str, text('address to listen on; "*" is every address of this machine', 255)] = (
+        "localhost"
+    )
+    port: Annotated[
+        int,
+        number("TCP port, mostly 8815; 0: none; -1: any free one, named in listener.bound", "", -1, 65_535),
+    ] = 0
+    tls_certificate: Annotated[str, maybe_text("PEM, with the chain; with it, TLS is spoken here")] = ""
+    tls_key: Annotated[str, maybe_text("PEM, readable by its owner alone")] = ""
+    tls_authority: Annotated[
+        str, maybe_text("PEM of those who sign clients' certificates; with it, clients must show one")
+    ] = ""
+    anonymous: Annotated[Literal["auth", "auto", "yes", "no"], choice('"auth": as auth.anonymous')] = "auth"
+    password_file: Annotated[str, maybe_text("users of Flight alone; empty: auth.password_file")] = ""
+    rules_file: Annotated[
+        str, maybe_text('who may "replay" what; empty: auth.rules_file; docs/security.md')
+    ] = ""
+
+
 class Auth(Struct, frozen=True, kw_only=True):
     """Who may come in: docs/security.md. Every listener that has no key of its own takes these."""
 

@@ -91,12 +91,13 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             tls_certificates=certificates, verify_client=authority is not None, root_certificates=authority,
         )  # fmt: skip
 
-    def close(self, seconds_max: float) -> None:
-        """Have running reads end with an error that is worth trying again, and wait so long for them."""
+    def close(self, seconds_max: float) -> bool:
+        """Have running reads end with an error that is worth trying again; False if some have not after so long."""
         self._closing = True
         ending = threading.Thread(target=self.shutdown, daemon=True)
         ending.start()
         ending.join(seconds_max)
+        return not ending.is_alive()
 
     # What Flight calls
 

@@ -24,6 +24,7 @@ LEVELS = {
     "listener.closed": "warning",
     "listener.open": "warning",
     "listener.overloaded": "warning",
+    "flight.died": "error",
     "flight.failed": "error",
     "flight.refused": "warning",
     "lake.died": "error",

@@ -133,7 +133,7 @@ def test_set_needs_key_and_value(capsys: pytest.CaptureFixture[str]) -> None:
 def test_config_shows_the_settings_in_force_and_their_sources() -> None:
     ended = rumqd("config", "--port", "1", "--set", "log.linger_ms=2", env={"RUMQ_LOG_DURABILITY": "process"})
     sections = ended.out[: ended.out.index("[[stream]]")]
-    lines = {line.split(" ")[0]: line for line in sections.splitlines()}
+    lines = {line.split(" ")[0]: line for line in reversed(sections.splitlines())}  # the first of a name
     assert lines["port"].split() == ["port", "=", "1", "#", "--port"]
     assert lines["linger_ms"].endswith("# --set")
     assert lines["durability"].endswith("# environment RUMQ_LOG_DURABILITY")

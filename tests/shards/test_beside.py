@@ -1,5 +1,6 @@
-"""An exporter is kept alive; retention waits for its notes."""
+"""Processes beside the broker are kept alive; retention waits for the notes of exporters."""
 
+import signal
 import threading
 from collections.abc import Callable
 from queue import Queue
@@ -8,8 +9,8 @@ from typing import Any
 
 from commitlog.exported import write_exported
 from commitlog.simulated import SimulatedFiles
-from rumq.shards import exporting
-from rumq.shards.exporting import Exporting
+from rumq.shards import beside
+from rumq.shards.beside import Beside, Companion
 from rumq.shards.exports import Exports
 from tests.commitlog.records import DIRECTORY, opened
 
@@ -20,6 +21,11 @@ class Process:
     def __init__(self) -> None:
         self._ended = threading.Event()
         self.status: int | None = None
+        self.name = ""
+        self.signals: list[int] = []
+
+    def send_signal(self, number: int) -> None:
+        self.signals.append(number)
 
     def end(self, status: int) -> None:
         self.status = status
@@ -38,9 +44,9 @@ class Process:
 
 
 def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> None:
-    monkeypatch.setattr(exporting, "BACKOFF_SECONDS", (0.0,))
+    monkeypatch.setattr(beside, "BACKOFF_SECONDS", (0.0,))
     started: Queue[Process] = Queue()
-    told: list[tuple[str, dict[str, Any]]] = []
+    told: list[dict[str, Any]] = []
 
     def start(command: list[str], **_: Any) -> Process:
         assert command == ["export", "it"]
@@ -48,19 +54,38 @@ def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> 
         started.put(process)
         return process
 
-    kept = Exporting(
-        [["export", "it"]], lambda name, **fields: told.append((name, fields)), open_process=start
-    )
+    kept = Beside([Companion(["export", "it"], lambda **fields: told.append(fields))], open_process=start)
     kept.start()
     started.get(timeout=10).end(1)
     second = started.get(timeout=10)
-    assert told == [("lake.died", {"why": "exit status 1", "start_seconds": 0.0})]
+    assert told == [{"why": "exit status 1", "start_seconds": 0.0}]
     kept.stop()
     assert second.status == -15 and started.empty() and len(told) == 1
 
 
 def test_a_stop_before_the_start_is_a_stop() -> None:
-    Exporting([["x"]], lambda name, **fields: None).stop()
+    Beside([Companion(["x"], lambda **fields: None)]).stop()
+
+
+def test_new_settings_are_passed_on_to_those_that_read_them() -> None:
+    """Another one would die of the signal."""
+    started: Queue[Process] = Queue()
+
+    def start(command: list[str], **_: Any) -> Process:
+        process = Process()
+        process.name = command[0]
+        started.put(process)
+        return process
+
+    kept = Beside(
+        [Companion([name], lambda **fields: None, name == "reads") for name in ("reads", "exports")],
+        open_process=start,
+    )
+    kept.start()
+    both = [started.get(timeout=10), started.get(timeout=10)]
+    kept.reload()
+    assert {process.name: process.signals for process in both} == {"reads": [signal.SIGHUP], "exports": []}
+    kept.stop()
 
 
 class Reader:

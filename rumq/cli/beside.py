@@ -1,0 +1,64 @@
+"""The processes beside a broker, as its settings say: exporters to Parquet, and the Flight server.
+
+Knows no Parquet and no Flight: it asks only whether there is pyarrow, and whether what they need can be taken."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+from rumq.cli.entrances import FLIGHT, Entrances, as_listener
+from rumq.cli.exporting import export_commands, exported_streams
+from rumq.cli.transports import one
+from rumq.config import Settings
+from rumq.errors import ConfigError, Fault
+from rumq.shards.beside import Companion
+from rumq.shards.telling import tell
+
+
+def check_beside(settings: Settings) -> None:
+    """raises: ConfigError"""
+    exported_streams(settings)
+    if settings.flight.port:
+        check_flight(settings)
+
+
+def check_flight(settings: Settings) -> None:
+    """raises: ConfigError for what its server could not start with"""
+    flight = settings.flight
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ConfigError(
+            Fault("settings", "flight.port", "", "Flight needs pyarrow: pip install 'rumq[flight]'")
+        )
+    Entrances(settings, says_exposed=False).flight()
+    if flight.tls_certificate:
+        one(FLIGHT, as_listener(flight), settings.auth.exposed_files == "refuse")
+    elif flight.tls_authority:
+        raise ConfigError(
+            Fault(
+                "settings",
+                "flight.tls_certificate",
+                "",
+                "is missing: tls_authority is about certificates of TLS",
+            )
+        )
+
+
+def companions(settings: Settings, data: str, sources: list[str]) -> list[Companion]:
+    """sources: the command line that gives another process these settings"""
+    found = [Companion(command, lake_died) for command in export_commands(settings, data)]
+    if settings.flight.port:
+        found.append(Companion(flight_command(data, sources), flight_died, reloads=True))
+    return found
+
+
+def flight_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "flight", "--for-broker", *sources, "--set", f"data.dir={data}"]
+
+
+def lake_died(why: str, start_seconds: float) -> None:
+    tell("lake.died", why=why, start_seconds=start_seconds)
+
+
+def flight_died(why: str, start_seconds: float) -> None:
+    tell("flight.died", why=why, start_seconds=start_seconds)

@@ -1,0 +1,154 @@
+"""The process that serves Flight: from settings to a server, and until a signal ends it. Wires, and has no rules."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rumq.cli.beside import check_flight
+from rumq.cli.doorways import tell_exposed
+from rumq.cli.entrances import Entrances, as_listener
+from rumq.cli.setting_flags import loaded_settings
+from rumq.config import Settings
+from rumq.config.access import Flight
+from rumq.errors import ConfigError, DataDirectoryError, RumqError
+from rumq.events import setup_events
+from rumq.flight.where import PORT
+from rumq.shards.telling import tell
+
+if TYPE_CHECKING:
+    from rumq.flight.door import Door
+
+NICE = 10  # the broker comes first
+STOP_SECONDS = 2.0
+BIND_SECONDS = 2.0  # one that was killed may need a moment to be gone
+WAITED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+PR_SET_PDEATHSIG = 1
+
+
+def serve(args: argparse.Namespace) -> int:
+    """raises: RumqError where it cannot listen, ConfigError, DataDirectoryError"""
+    parent = os.getppid()
+    if args.for_broker:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        args.told = args.temporary = (
+            True  # of a mosquitto.conf: the broker has said it, and names the directory
+        )
+    settings = loaded_settings(args).settings
+    setup_events(settings.events.format, settings.events.level)
+    check_flight(settings)
+    if not os.path.exists(f"{settings.data.dir}/FORMAT"):
+        raise DataDirectoryError(settings.data.dir, "no data directory of rumq: name one with --data")
+    os.nice(NICE)
+    # Before gRPC has threads: they inherit it, and signals come to `wait` alone.
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
+    os.environ.setdefault(
+        "GRPC_VERBOSITY", "NONE"
+    )  # what a client does wrong is an event, or its own business
+    door = door_of(settings)
+    server = listening(settings, door)
+    gc.freeze()
+    try:
+        wait(args, door, parent)
+    finally:
+        if not server.close(STOP_SECONDS):
+            os._exit(0)  # some client does not read: its thread would hold us
+    return 0
+
+
+def wait(args: argparse.Namespace, door: Door, parent: int) -> None:
+    """Until it is to end; reads users and rules again meanwhile."""
+    while not args.for_broker or os.getppid() == parent:
+        found = signal.sigtimedwait(WAITED, 1.0)
+        if found is None or (found.si_signo == signal.SIGINT and args.for_broker):
+            continue  # a terminal sends it to the broker too, which ends us
+        if found.si_signo != signal.SIGHUP:
+            return
+        try:
+            settings = loaded_settings(args).settings
+            entrance = Entrances(settings).flight()
+        except ConfigError as fault:
+            tell("settings.refused", why=str(fault))
+        else:
+            door.become(entrance.gate, entrance.rules, exact=entrance.exact_refusals)
+            if not args.for_broker:
+                tell("settings.reloaded", changed=[], after_restart=[])
+
+
+def door_of(settings: Settings) -> Door:
+    from rumq.flight.door import Door
+
+    entrance = Entrances(settings).flight()
+    return Door(
+        entrance.gate, entrance.rules, now=time.monotonic, now_us=lambda: time.time_ns() // 1000, wait=time.sleep,
+        exact=entrance.exact_refusals, guess_seconds_max=settings.auth.guess_seconds_max,
+        hashes_max=max(1, (os.cpu_count() or 2) // 2),
+    )  # fmt: skip
+
+
+def listening(settings: Settings, door: Door) -> Any:
+    """A server that accepts calls, which is told. raises: RumqError"""
+    import pyarrow as pa
+
+    from rumq.flight.log import Log
+    from rumq.flight.server import LogServer
+
+    flight = settings.flight
+    port = max(0, flight.port or PORT)
+    if port:
+        check_free(flight.host, port)
+    host = {"*": "[::]"}.get(flight.host, f"[{flight.host}]" if ":" in flight.host else flight.host)
+    scheme = "grpc+tls" if flight.tls_certificate else "grpc"
+    try:
+        server = LogServer(
+            f"{scheme}://{host}:{port}", Log(settings.data.dir), door, event=tell, **certificates(flight)
+        )
+    except (OSError, pa.ArrowException) as fault:
+        raise cannot_listen(flight.host, port, str(fault).partition(". Detail")[0]) from None
+    protocol = "flight over TLS" if flight.tls_certificate else "flight"
+    tell("listener.bound", host=flight.host, port=server.port, protocol=protocol)
+    tell_exposed(settings, as_listener(flight), flight.host, server.port, "read the whole log")
+    return server
+
+
+def certificates(flight: Flight) -> dict[str, Any]:
+    """What the server is given for TLS. The files were looked at: `check_flight`."""
+    if not flight.tls_certificate:
+        return {}
+    chain = Path(flight.tls_certificate).read_bytes()
+    key = Path(flight.tls_key or flight.tls_certificate).read_bytes()
+    authority = Path(flight.tls_authority).read_bytes() if flight.tls_authority else None
+    return {"certificates": [(chain, key)], "authority": authority}
+
+
+def check_free(host: str, port: int) -> None:
+    """gRPC shares a port with whoever has it, without a word: two servers would answer in turn. raises: RumqError"""
+    until = time.monotonic() + BIND_SECONDS
+    while True:
+        try:
+            for family, kind, protocol, _, address in socket.getaddrinfo(
+                None if host == "*" else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            ):
+                with socket.socket(family, kind, protocol) as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    if family == socket.AF_INET6:
+                        probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                    probe.bind(address)
+            return
+        except OSError as fault:
+            if time.monotonic() > until:
+                raise cannot_listen(host, port, fault.strerror or str(fault)) from None
+            time.sleep(0.05)
+
+
+def cannot_listen(host: str, port: int, why: str) -> RumqError:
+    return RumqError(
+        f"cannot listen on {host}:{port}: {why}; give another flight.port or flight.host, or stop what uses it"
+    )

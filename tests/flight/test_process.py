@@ -1,0 +1,163 @@
+"""Flight as a process: beside a broker that is told to, and by hand. docs/spark.md, docs/operating.md."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rumq.cli.beside import check_beside
+from rumq.cli.entrances import Entrances
+from rumq.config import Settings
+from rumq.config.access import Flight
+from rumq.errors import ConfigError
+from rumq.flight.errors import NotAllowed
+from tests.broker_process import Rumqd
+from tests.cli.conftest import ENVIRONMENT, command, rumqd
+from tests.flight.served import HASHED, client_at
+from tests.flight.test_client import lsns
+
+P0 = "main/g1/p0"
+
+
+class ByHand:
+    """`rumqd flight` on any free port; what it told when it was ready."""
+
+    def __init__(self, root: str, *flags: str) -> None:
+        self.process = subprocess.Popen(
+            command("flight", "--data", root, "--port", "-1", *flags), stderr=subprocess.PIPE, env=ENVIRONMENT
+        )
+        self.bound = self.event("listener.bound")
+        self.address = f"grpc://127.0.0.1:{self.bound['port']}"
+
+    def event(self, name: str) -> dict[str, Any]:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            event: dict[str, Any] = json.loads(line)
+            if event["event"] == name:
+                return event
+        raise AssertionError(f"it ended without {name}")
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(20)
+
+
+def secrets(path: Path, text: str) -> str:
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
+def test_it_serves_until_it_is_stopped_and_reads_users_again(root: str, tmp_path: Path) -> None:
+    path = secrets(tmp_path / "users", f"anna:{HASHED}\n")
+    ready = ByHand(root, "--set", f"auth.password_file={path}")
+    password = secrets(tmp_path / "password", "secret\n")
+    anna = client_at(ready.address, username="anna", password_file=password)
+    ben = client_at(ready.address, username="ben", password_file=password)
+    assert ready.bound["protocol"] == "flight" and lsns(anna) == list(range(300))
+    with pytest.raises(NotAllowed, match="wrong user name or password"):
+        ben.heads()
+    assert "ben" in ready.event("flight.refused")["why"]
+    secrets(tmp_path / "users", "nonsense\n")
+    ready.process.send_signal(signal.SIGHUP)
+    assert "line 1: expected user:hash" in ready.event("settings.refused")["why"]
+    assert P0 in anna.heads()
+    secrets(tmp_path / "users", f"ben:{HASHED}\n")
+    ready.process.send_signal(signal.SIGHUP)
+    assert ready.event("settings.reloaded")["changed"] == []
+    assert P0 in ben.heads()
+    with pytest.raises(NotAllowed):
+        anna.heads()
+    assert ready.stop() == 0
+
+
+def test_what_it_cannot_start_with_is_one_sentence(root: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for flags, status, says in (
+            (["--port", str(port), "--host", "127.0.0.1"], 1, f"on 127.0.0.1:{port}: Address already in use"),
+            (["--data", str(tmp_path)], 3, "no data directory of rumq"),
+        ):
+            ended = rumqd("flight", "--data", root, *flags)
+            assert ended.status == status and says in ended.err and ended.err.count("\n") == 1, ended.err
+
+
+@pytest.mark.parametrize(
+    ("flight", "says"),
+    [
+        (Flight(port=1, password_file="/nowhere"), "flight.password_file: /nowhere: cannot be read"),
+        (Flight(port=1, rules_file="/nowhere"), "flight.rules_file: /nowhere: cannot be read"),
+        (Flight(port=1, tls_certificate="/nowhere"), 'flight.tls_certificate = "/nowhere"'),
+        (Flight(port=1, tls_authority="/nowhere"), "tls_authority is about certificates of TLS"),
+    ],
+)
+def test_a_broker_refuses_settings_that_its_flight_could_not_start_with(flight: Flight, says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)) as caught:
+        check_beside(Settings(flight=flight))
+    assert "\n" not in str(caught.value)
+
+
+def test_others_come_in_only_where_users_are_set_up_or_everybody_may() -> None:
+    for host, anonymous, expected in (("127.0.0.1", "auto", True), ("*", "auto", False), ("*", "yes", True)):
+        settings = Settings(flight=Flight(port=1, host=host, anonymous=anonymous))
+        assert Entrances(settings).flight().gate.anonymous is expected
+
+
+@pytest.fixture
+def broker(root: str, tmp_path: Path) -> Any:
+    made = Rumqd(tmp_path / "data", "--set", "flight.port=-1", "--set", "flight.host=127.0.0.1")
+    yield made
+    made.end()
+
+
+def test_a_broker_serves_it_beside_itself_and_starts_it_again(broker: Rumqd) -> None:
+    broker.start()
+    bound = broker.event("listener.bound", number=2)
+    assert bound["protocol"] == "flight"
+    told = [f"m{n}" for n in range(5)]
+    sent = rumqd(
+        "pub", "plant/7", "-l", "-q", "1", "--port", str(broker.address.port), stdin="\n".join(told).encode()
+    )
+    assert sent.status == 0, sent.err
+    client = client_at(f"grpc://127.0.0.1:{bound['port']}", retries=20, retry_seconds=0.0)
+    assert client.heads()[P0]["committed"] in range(6)  # the mark of the last group may be on its way
+    server = beside(broker.process.pid)
+    assert os.getpriority(os.PRIO_PROCESS, server) > os.getpriority(os.PRIO_PROCESS, broker.process.pid)
+    os.kill(server, signal.SIGKILL)
+    assert broker.event("flight.died")["why"] == "exit status -9"
+    again = broker.event("listener.bound", number=3)
+    assert client_at(f"grpc://127.0.0.1:{again['port']}").heads()[P0]["first"] == 0
+    last = beside(broker.process.pid)
+    broker.kill()
+    assert gone(last), "it ends with its broker, however that ends"
+
+
+def beside(pid: int) -> int:
+    """The process that the broker has beside itself."""
+    found = [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+        if b"flight" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+def gone(pid: int) -> bool:
+    """Waits for it; a descriptor of a process is readable once it has ended (pidfd_open(2))."""
+    import select
+
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    ready, _, _ = select.select([descriptor], [], [], 20)
+    os.close(descriptor)
+    return bool(ready)
