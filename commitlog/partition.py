@@ -90,6 +90,10 @@ class Partition:
             self.publisher_names.append(name)
         return number
 
+    def known_publisher(self, client_id: str) -> int:
+        """The number of a publisher; 0 if it has published nothing that the log knows."""
+        return self._publisher_numbers.get(client_id.encode(), 0)
+
     # Writing
 
     def append(

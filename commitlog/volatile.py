@@ -51,6 +51,10 @@ class VolatilePartition:
         self.next_offsets.append(0)
         return topic_id
 
+    def known_publisher(self, client_id: str) -> int:
+        """Clients publish nothing here."""
+        return 0
+
     def append(
         self, rows: bytearray, frames: bytes, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",

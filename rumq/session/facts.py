@@ -132,10 +132,12 @@ class Window(Fact, frozen=True, tag="window"):
 
 
 class Shared(Fact, frozen=True, tag="shared"):
-    """A shared subscription begins, with members in other shards so far. cursors: the next lsn of each partition"""
+    """A shared subscription has a member in another shard now. cursors: the next lsn of each partition;
+    returned: (partition, first lsn, next lsn) to be handed out again"""
 
     asked: str
     cursors: list[int]
+    returned: list[tuple[int, int, int]] = []
 
 
 class ShareTide(msgspec.Struct, frozen=True, array_like=True):

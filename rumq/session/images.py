@@ -144,7 +144,7 @@ class Images:
             self.shares[asked] = ShareImage(list(tide.cursors), list(tide.returned))
 
     def _shared(self, fact: f.Shared) -> None:
-        self.shares[fact.asked] = ShareImage(list(fact.cursors))
+        self.shares[fact.asked] = ShareImage(list(fact.cursors), list(fact.returned))
 
     def _retained(self, fact: f.Retained) -> None:
         self._snapshot[fact.topic] = fact

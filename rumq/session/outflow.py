@@ -67,7 +67,7 @@ class Outflow:
         self.outbox = outbox
         self.window = window
         self.retained: deque[Pieces] | None = None
-        self.aliases: dict[int, int] | None = None  # topic id -> alias told to this client
+        self.aliases: dict[int, int] | None = None  # partition << 32 | topic id -> told to the client
         self.starved = False  # something waits for credit
         self.is_open = True
         self.delivered = 0

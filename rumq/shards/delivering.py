@@ -85,10 +85,12 @@ class Delivering:
 
     def _publisher(self, session: Session | None, index: int) -> int:
         """The number of a client as a publisher in a partition's rows; 0: it has published nothing there."""
-        if session is None or session.publishers is None:
+        if session is None:
             return 0
-        number = session.publishers[index]
         partition = self._feeds[index].partition
+        # Also what it published before it had this session (MQTT-3.8.3-3 speaks of the client id).
+        number = session.publishers[index] if session.publishers is not None else 0
+        number = number or partition.known_publisher(session.client_id)
         return int(partition.outgoing.theirs[number]) if partition.is_mirrored else number
 
     def _deliver_with_aliases(self, effect: Deliver, reader: Reader, packet_max: int, alias_max: int) -> None:
@@ -119,7 +121,7 @@ class Delivering:
             blob, after = fanout.build(
                 chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,
                 forms, effect.wanted, effect.places, True, packet_max, publisher, self._driver.now_us,
-                flow.aliases, alias_max, 1 << 16,
+                flow.aliases, alias_max, 1 << 16, effect.partition,
             )  # fmt: skip
             if blob.expired or blob.too_large:
                 self._count_left_out(effect, blob)

@@ -176,10 +176,16 @@ class Keeping:
                     behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, marks)
         return behind
 
-    def _shares(self, marks: Marks) -> dict[str, f.ShareTide]:
+    def shared(self, asked: str) -> None:
+        """Another shard's client is about to rely on a share whose home is here: note how it stands. Between steps."""
+        tide = self._shares(self._marks(), asked).get(asked)
+        if tide is not None:
+            self._journal.shared(asked, tide.cursors, tide.returned)
+
+    def _shares(self, marks: Marks, only: str | None = None) -> dict[str, f.ShareTide]:
         shares = {}
         for asked, share in self._shard.sharing.shares.items():
-            if not share.is_here:
+            if not share.is_here or (only is not None and asked != only):
                 continue
             returned = list(share.returned)
             durable = 0

@@ -88,6 +88,9 @@ class Outgoing:
             self.theirs.append(0)
         return number
 
+    def known_publisher(self, client_id: str) -> int:
+        return self._publisher_numbers.get(client_id.encode(), 0)
+
     def numbered(self, pairs: list[tuple[int, int]]) -> None:
         """The owner has told its numbers of our publishers."""
         for ours, theirs in pairs:

@@ -276,7 +276,7 @@ class Peer:
             )
             # Its client may rely on the share from SUBACK on, whether or not this shard dies.
             wanted = partial(link.say, m.Wanted(message.request))
-            driver.after_step(lambda: driver.shares.when_written(wanted))
+            driver.after_step(lambda: driver.shares.relied_on(message.key, wanted))
 
         if driver.peers.confirm([message.topic_filter], begin):
             begin()

@@ -110,10 +110,14 @@ class Peers:
             partition.next_lsn = next_lsn
             feed.begin(next_lsn)
         elif next_lsn < feed.live_mark:
-            # Messages of QoS 0 that were seen here and never written; their lsns are given out again.
+            # Messages of QoS 0 that were seen here and never written; their lsns are given out again, and so are the
+            # ids of topics that came with them.
             feed.cut_back(next_lsn)
+            feed.routes.forget()
             self._driver.shard.sharing.cut_back(partition.index, next_lsn)
             for session in self._driver.registry.sessions.values():
+                if session.link is not None and session.link.flow is not None:
+                    session.link.flow.aliases = None
                 for reader in session.subscriber.readers():
                     reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
 

@@ -40,6 +40,9 @@ class RemotePartition:
             missing = topic_id + 1 - len(self.topic_names)
             if missing > 0:
                 self.topic_names.extend([b""] * missing)
+            before = self.topic_names[topic_id]
+            if before != name and self.topic_ids.get(before) == topic_id:
+                del self.topic_ids[before]
             self.topic_names[topic_id] = name
             self.topic_ids[name] = topic_id
 
@@ -48,6 +51,9 @@ class RemotePartition:
 
     def add_publisher(self, client_id: str) -> int:
         return self.outgoing.add_publisher(client_id)
+
+    def known_publisher(self, client_id: str) -> int:
+        return self.outgoing.known_publisher(client_id)
 
     def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
         return self.outgoing.uncommitted_tags()

@@ -60,9 +60,10 @@ class Shares:
         elif type(effect) is ShareReady:
             self._say(effect.key, m.ShareReady(effect.key))
 
-    def when_written(self, then: Callable[[], None]) -> None:
-        """Call back once the journal has all that is known now."""
+    def relied_on(self, key: str, then: Callable[[], None]) -> None:
+        """A client of another shard joins a share of ours: call back once the journal has how it stands."""
         keeping, writing = self._driver.keeping, self._driver.writing
+        keeping.shared(key)
         keeping.flush(self._driver.now_us)
         writing.urgent(keeping.partition.index)
         self._waiting.append((keeping.partition.next_lsn, then))

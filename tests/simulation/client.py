@@ -19,9 +19,11 @@ class Client:
 
     def __init__(
         self, client_id: str, version: int, history: History, tell: Callable[..., None], *, clean: bool, lazy: bool,
-        window: int,
+        window: int, aliases_max: int = 0,
     ) -> None:  # fmt: skip
-        """window: its Receive Maximum, 0: it says none"""
+        """window: its Receive Maximum, 0: it says none; aliases_max: its Topic Alias Maximum"""
+        self.aliases_max = aliases_max
+        self._aliases: dict[int, str] = {}
         self.client_id, self.version, self.clean, self.lazy, self.window = (
             client_id,
             version,
@@ -64,12 +66,15 @@ class Client:
             self.session.ending = self.history.step
         self._asked.clear()
         self._kept_back.clear()
+        self._aliases.clear()
         properties: dict[str, Any] = {}
         if self.version == 5:
             if not self.clean:
                 properties["session_expiry_interval"] = EXPIRY_SECONDS
             if self.window:
                 properties["receive_maximum"] = self.window
+            if self.aliases_max:
+                properties["topic_alias_maximum"] = self.aliases_max
         said = None
         if will is not None:
             named: dict[str, Any] = {"will_delay_interval": int(delay)} if delay else {}
@@ -213,6 +218,9 @@ class Client:
 
     def _message(self, packet: p.Publish) -> None:
         assert self.session is not None
+        topic, alias = packet.topic, packet.properties.get("topic_alias")
+        if alias is not None:
+            topic = self._aliases[alias] = topic or self._aliases[alias]
         seen = packet.qos == 2 and packet.packet_id in self._in
         if packet.qos == 2:
             self._in.add(packet.packet_id or 0)
@@ -221,7 +229,7 @@ class Client:
             self._acknowledge(p.Puback(packet.packet_id or 0))
         if not seen:
             delivery = Delivery(
-                int(packet.payload), packet.topic, packet.qos, packet.retain, packet.dup, self.history.step
+                int(packet.payload), topic, packet.qos, packet.retain, packet.dup, self.history.step
             )
             self.session.deliveries.append(delivery)
         elif not packet.dup:

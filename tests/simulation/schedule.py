@@ -99,6 +99,7 @@ class Schedule:
         return Client(
             client_id, random.choice((4, 5, 5)), self.history, self.machine.tell, clean=random.random() < 0.35,
             lazy=random.random() < 0.2, window=random.choice((0, 0, 1, 3)),
+            aliases_max=2 if number % 3 == 1 else 0,
         )  # fmt: skip
 
     # What may happen

@@ -276,6 +276,7 @@ def build(
     aliases: object,
     alias_max: cython.Py_ssize_t,
     bytes_max: cython.Py_ssize_t,
+    partition: cython.ulonglong = 0,
 ) -> tuple[Blob, int]:
     """Build what a group gets of rows first..count; returns it and the first row not looked at.
 
@@ -284,8 +285,10 @@ def build(
     packet_max: longer packets are left out and listed in `too_large`; 0: no limit (MQTT 5.0, 3.1.2.11.4)
     publisher: number of the subscriber as a publisher, for No Local
     now: µs since 1970, for message expiry
-    aliases: topic id -> alias already told to this one subscriber, extended up to alias_max; None: no aliases
+    aliases: partition << 32 | topic id -> alias already told to this one subscriber, extended up to alias_max;
+        None: no aliases
     bytes_max: stop once the output has as many bytes
+    partition: whose rows they are, for aliases
     """
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     src: cython.const[cython.uchar][::1] = frames
@@ -423,7 +426,7 @@ def build(
                 base_ts + words[w + 4],
             )
         if aliases is not None:
-            known = aliases.get(words[w])
+            known = aliases.get(partition << 32 | words[w])
             if known is not None:
                 alias = known
                 named = False
@@ -439,7 +442,7 @@ def build(
             i += 1
             continue
         if alias and named:
-            aliases[words[w]] = alias
+            aliases[partition << 32 | words[w]] = alias
         if at + size + 8 > capacity:
             out = None
             buffer.extend(bytes(max(size + 8, capacity)))
