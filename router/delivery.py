@@ -249,6 +249,8 @@ class Delivery:
                 return
             share.returned.popleft()
             stop_lsn = min(next_lsn, chunk.next_lsn)
+            if stop_lsn <= lsn:
+                continue  # its owner died before it wrote them: they came back after that was known
             if stop_lsn < next_lsn:
                 share.returned.appendleft((index, stop_lsn, next_lsn))
             if hasattr(chunk, "rows"):

@@ -18,6 +18,7 @@ class Joining:
         """images: what the shard's journal says"""
         self._driver, self._images = driver, images
         self._has_met = False
+        self._ends = {p.index: p.next_lsn for p in driver.store.partitions if not p.is_mirrored}
         self._left: set[int] = set()  # shards that have not told yet what their logs have of our sessions
 
     def is_over(self) -> bool:
@@ -27,12 +28,13 @@ class Joining:
             if not driver.peers.all_known:
                 return False
             self._has_met = True
-            adapt_to_log(driver, images)
+            adapt_to_log(driver, images, self._ends)
             if images.sessions:
                 self._left = set(driver.peers.others)
                 driver.peers.find_tags(images.tags_from, self._found)
         if self._left:
             return False
+        adapt_to_log(driver, images, self._ends)  # an owner may have died since, and lost what it had not written
         restore(driver, images)
         driver.peers.begin()
         return True

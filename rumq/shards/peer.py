@@ -92,7 +92,9 @@ class Peer:
             self._driver.commands.append(c.End(self._subscriber, []))
             self._subscriber = None
         self.has_begun = False
-        self.said_early.clear()
+        if self.said_early:
+            self.was_begun = False  # what it said was not listened to yet
+            self.said_early.clear()
         self._early_wants.clear()
         self._driver.commands.append(c.ShareAway(self._sharer))
         self._driver.shard.sharing.home_lost(lambda key: self._driver.home(key) == self.index)

@@ -112,6 +112,7 @@ class Peers:
         elif next_lsn < feed.live_mark:
             # Messages of QoS 0 that were seen here and never written; their lsns are given out again, and so are the
             # ids of topics that came with them.
+            partition.next_lsn = min(partition.next_lsn, next_lsn)
             feed.cut_back(next_lsn)
             feed.routes.forget()
             self._driver.shard.sharing.cut_back(partition.index, next_lsn)

@@ -83,10 +83,14 @@ def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> Images:
     return images
 
 
-def adapt_to_log(driver: Driver, images: Images) -> None:
-    """Make the images fit the partitions as they are; those of other shards must have been met."""
-    next_lsns = [p.next_lsn for p in driver.store.partitions]
-    images.changed = adapt(images, driver.keeping.layout(), next_lsns)
+def adapt_to_log(driver: Driver, images: Images, ends: dict[int, int] | None = None) -> None:
+    """Make the images fit the partitions; those of other shards must have been met.
+
+    ends: the next lsn of partitions as this run found them, where records may have come since: what has those lsns
+    now is not what the images speak of"""
+    found = ends or {}
+    next_lsns = [found.get(p.index, p.next_lsn) for p in driver.store.partitions]
+    images.changed |= adapt(images, driver.keeping.layout(), next_lsns)
     for partition in driver.store.partitions:
         if partition.is_volatile:
             begin_anew(images, partition.index, partition.next_lsn)
@@ -115,6 +119,8 @@ def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool
                 changed |= image.window.drop_from(index, next_lsn) > 0
     for share in images.shares.values():
         changed |= lower(share.cursors, next_lsns)
+        share.returned = [(p, a, min(b, next_lsns[p])) for p, a, b in share.returned if a < next_lsns[p]]
+        share.handed = {(p, lsn) for p, lsn in share.handed if lsn < next_lsns[p]}
     for vector in (images.retained_from, images.tags_from):
         lower(vector, next_lsns)
         vector.extend([0] * (len(next_lsns) - len(vector)))

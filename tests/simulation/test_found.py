@@ -298,3 +298,57 @@ def test_a_will_does_not_come_to_its_own_client_with_no_local(world: World, home
     world.connect(client)
     world.machine.settle()
     assert world.had(client) == []
+
+
+def topics_had(world: World, client: Client) -> list[tuple[int, str]]:
+    assert client.session is not None
+    return [(seen.message, seen.topic) for seen in client.session.deliveries]
+
+
+def test_topics_of_two_partitions_do_not_share_an_alias(world: World) -> None:
+    """MQTT 5.0, 3.3.2.3.4: both are the first topic of their partition, so their ids are the same."""
+    reader = world.joined(0, aliases_max=4)
+    reader.subscribe("#", 1)
+    publisher = world.joined(0)
+    world.machine.settle()
+    for topic in (TOPIC, HOME_TOPIC, TOPIC, HOME_TOPIC):
+        publisher.publish(topic, 1, retain=False)
+        world.machine.settle()
+    assert topics_had(world, reader) == [(0, TOPIC), (1, HOME_TOPIC), (2, TOPIC), (3, HOME_TOPIC)]
+
+
+@pytest.mark.parametrize("aliases_max", [0, 4])
+def test_an_id_that_an_owner_gives_out_again_after_its_death_is_the_new_topic_s(aliases_max: int) -> None:
+    """A topic that came with messages of QoS 0 only is forgotten with them, if their owner dies before it writes them."""
+    world = World(replace(CALM, partitions=1, linger_seconds=10.0))
+    owner = 0
+    readers = [world.joined(1, aliases_max=aliases_max) for _ in range(2)]
+    for reader, topic in zip(readers, ("a", "#"), strict=True):
+        reader.subscribe(topic, 1)
+    publisher = world.joined(1)
+    world.machine.settle()
+    publisher.publish("a", 0, retain=False)
+    world.machine.run(20)
+    assert topics_had(world, readers[0]) == [(0, "a")]
+    world.machine.kill(owner)
+    world.machine.settle()
+    for topic in ("c", "a"):
+        publisher.publish(topic, 1, retain=False)
+        world.machine.settle()
+    assert topics_had(world, readers[0]) == [(0, "a"), (2, "a")]
+    assert topics_had(world, readers[1]) == [(0, "a"), (1, "c"), (2, "a")]
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_no_local_holds_for_what_a_client_published_before_its_session_began(world: World, home: int) -> None:
+    """MQTT-3.8.3-3 speaks of the client id."""
+    client = world.joined(home)
+    client.publish(TOPIC, 1, retain=False)
+    world.machine.settle()
+    client.disconnect()
+    world.joined(home).publish(TOPIC, 1, retain=False)
+    world.connect(client)
+    world.machine.settle()
+    client.subscribe(f"$log/earliest/{TOPIC}", 1, no_local=True)
+    world.machine.settle()
+    assert topics_had(world, client) == [(1, TOPIC)]

@@ -18,12 +18,17 @@ class World:
         self.machine.settle()
         self._connections = 0
 
-    def client(self, home: int = 0, *, clean: bool = True, window: int = 0, lazy: bool = False) -> Client:
+    def client(
+        self, home: int = 0, *, clean: bool = True, window: int = 0, lazy: bool = False, aliases_max: int = 0
+    ) -> Client:
         """One that lives in a shard, not connected yet."""
         count = self.machine.build.shards
         some = next(n for n in range(self._connections * 100, 1 << 30) if home_of(f"c{n}", count) == home)
         self._connections += 1
-        return Client(f"c{some}", 5, self.history, self.machine.tell, clean=clean, lazy=lazy, window=window)
+        return Client(
+            f"c{some}", 5, self.history, self.machine.tell, clean=clean, lazy=lazy, window=window,
+            aliases_max=aliases_max,
+        )  # fmt: skip
 
     def joined(self, home: int = 0, **about: Any) -> Client:
         client = self.client(home, **about)
