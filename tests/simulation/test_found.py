@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rumq.shards.homes import home_of
+from rumq.shards.messages import ShareBack
 from tests.simulation.client import Client
 from tests.simulation.schedule import TOPICS
 from tests.simulation.world import CALM, World
@@ -352,3 +353,19 @@ def test_no_local_holds_for_what_a_client_published_before_its_session_began(wor
     client.subscribe(f"$log/earliest/{TOPIC}", 1, no_local=True)
     world.machine.settle()
     assert topics_had(world, client) == [(1, TOPIC)]
+
+
+def test_records_that_their_owner_never_wrote_may_be_given_back_late(world: World) -> None:
+    """They stand beyond what the share's home knows of the partition by now: it must not look for them for ever."""
+    key = share_at(world, 0)
+    members = [world.joined(home) for home in (0, 1)]
+    for member in members:
+        member.subscribe(key, 1)
+    world.machine.settle()
+    elsewhere = world.machine.shards[1]
+    assert elsewhere is not None
+    elsewhere.driver.peers.others[0].link.say(ShareBack(key, [(1, 50, 60)], False))
+    world.machine.settle()
+    world.joined(1).publish(TOPIC, 1, retain=False)
+    world.machine.settle()
+    assert sorted(number for member in members for number in world.had(member)) == [0]
