@@ -90,7 +90,9 @@ class Journal:
         if session.durable:
             self.facts.append(f.Placed(session.number, reader, list(cursors)))
 
-    def shared(self, asked: str, cursors: list[int], returned: list[tuple[int, int, int]] | None = None) -> None:
+    def shared(
+        self, asked: str, cursors: list[int], returned: list[tuple[int, int, int]] | None = None
+    ) -> None:
         """A shared subscription is also another shard's from now on."""
         self.facts.append(f.Shared(asked, list(cursors), returned or []))
 

@@ -34,7 +34,9 @@ class Joining:
                 driver.peers.find_tags(images.tags_from, self._found)
         if self._left:
             return False
-        adapt_to_log(driver, images, self._ends)  # an owner may have died since, and lost what it had not written
+        adapt_to_log(
+            driver, images, self._ends
+        )  # an owner may have died since, and lost what it had not written
         restore(driver, images)
         driver.peers.begin()
         return True

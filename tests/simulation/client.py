@@ -64,6 +64,9 @@ class Client:
         self.history.connections.append(self.connection)
         if clean_start and self.session is not None and self.session.ending is None:
             self.session.ending = self.history.step
+        if clean_start:  # it has nothing of an earlier session any more, whatever becomes of this CONNECT
+            self._out.clear()
+            self._in.clear()
         self._asked.clear()
         self._kept_back.clear()
         self._aliases.clear()

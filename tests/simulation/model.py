@@ -225,7 +225,14 @@ def judge_shares(history: History) -> None:
             if any(message.sent > (wish.granted or 0) for wish in lasts) and min(
                 wish.qos for _, wish in all_members
             ):
-                require(message.acked is None or message.number in had, f"{key}: nobody got {message}")
+                # MQTT-4.8.2-5: what was begun with QoS 2 ends with its member's session.
+                begun = message.qos == 2 and any(
+                    wish.qos == 2 and (not session.lasting or session.ending is not None)
+                    for session, wish in all_members
+                )
+                require(
+                    message.acked is None or message.number in had or begun, f"{key}: nobody got {message}"
+                )
             if calm and not others:
                 most = 1 + (message.repeats if message.qos == 1 else 0)
                 require(fresh[message.number] <= most, f"{key}: {fresh[message.number]} got {message}")

@@ -9,7 +9,16 @@ import pytest
 from tests.simulation.schedule import run
 
 FIRST, SCHEDULES = 0, 300
-FOUND = (301_097, 300_521, 101_421, 100_192, 18_668, 23_563, 36_667, 500_761)  # what they showed once has no other test, or needs three shards
+FOUND = (
+    301_097,
+    300_521,
+    101_421,
+    100_192,
+    18_668,
+    23_563,
+    36_667,
+    500_761,
+)  # what they showed once has no other test, or needs three shards
 LONG = 20_000
 HAPPENS = (
     "kills", "kills inside", "power losses", "cuts", "takeovers", "delays", "disconnects", "client.taken_over",
