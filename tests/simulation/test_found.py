@@ -322,7 +322,6 @@ def test_topics_of_two_partitions_do_not_share_an_alias(world: World) -> None:
 def test_an_id_that_an_owner_gives_out_again_after_its_death_is_the_new_topic_s(aliases_max: int) -> None:
     """A topic that came with messages of QoS 0 only is forgotten with them, if their owner dies before it writes them."""
     world = World(replace(CALM, partitions=1, linger_seconds=10.0))
-    owner = 0
     readers = [world.joined(1, aliases_max=aliases_max) for _ in range(2)]
     for reader, topic in zip(readers, ("a", "#"), strict=True):
         reader.subscribe(topic, 1)
@@ -331,7 +330,7 @@ def test_an_id_that_an_owner_gives_out_again_after_its_death_is_the_new_topic_s(
     publisher.publish("a", 0, retain=False)
     world.machine.run(20)
     assert topics_had(world, readers[0]) == [(0, "a")]
-    world.machine.kill(owner)
+    world.machine.kill(0)  # who owns the partition
     world.machine.settle()
     for topic in ("c", "a"):
         publisher.publish(topic, 1, retain=False)
