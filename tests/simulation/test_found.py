@@ -320,7 +320,7 @@ def test_topics_of_two_partitions_do_not_share_an_alias(world: World) -> None:
 
 @pytest.mark.parametrize("aliases_max", [0, 4])
 def test_an_id_that_an_owner_gives_out_again_after_its_death_is_the_new_topic_s(aliases_max: int) -> None:
-    """A topic that came with messages of QoS 0 only is forgotten with them, if their owner dies before it writes them."""
+    """A topic that came with messages of QoS 0 only is forgotten with them if its owner dies before the write."""
     world = World(replace(CALM, partitions=1, linger_seconds=10.0))
     readers = [world.joined(1, aliases_max=aliases_max) for _ in range(2)]
     for reader, topic in zip(readers, ("a", "#"), strict=True):
