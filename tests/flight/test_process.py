@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,15 @@ from rumq.cli.entrances import Entrances
 from rumq.config import Settings
 from rumq.config.access import Flight
 from rumq.errors import ConfigError
+from rumq.flight.client import LogClient
 from rumq.flight.errors import NotAllowed
+from rumq.flight.tickets import Ticket
+from rumq.flight.where import Where
 from tests.broker_process import Rumqd
 from tests.cli.conftest import ENVIRONMENT, command, rumqd
-from tests.flight.served import HASHED, client_at
+from tests.flight.served import HASHED, client_at, served
 from tests.flight.test_client import lsns
+from tests.spark.logs import Publisher, message, store_at
 
 P0 = "main/g1/p0"
 
@@ -77,9 +80,33 @@ def test_it_serves_until_it_is_stopped_and_reads_users_again(root: str, tmp_path
     assert ready.stop() == 0
 
 
+def test_a_server_that_is_killed_in_the_middle_costs_a_reader_a_moment(tmp_path: Path) -> None:
+    """54 MB do not fit into what lies between the two when it dies."""
+    store = store_at(str(tmp_path / "d"), segment_bytes_max=64 << 20)
+    publisher = Publisher(store.own[0])
+    for _ in range(6):
+        publisher.chunk([message("a", b"x" * 900_000)] * 10)
+    store.close()
+    first = ByHand(str(tmp_path / "d"))
+    servers = [first]
+
+    def wait(seconds: float) -> None:
+        if len(servers) == 1:
+            servers.append(ByHand(str(tmp_path / "d"), "--port", str(first.bound["port"])))
+
+    client = LogClient(Where(first.address), wait=wait)
+    batches = client.batches(Ticket(partition=P0, start=0, end=60))
+    found = [next(batches)]
+    first.process.kill()
+    first.process.wait()
+    found += batches
+    assert [lsn for batch in found for lsn in batch.column("lsn").to_pylist()] == list(range(60))
+    assert len(servers) == 2 and servers[1].stop() == 0
+
+
 def test_what_it_cannot_start_with_is_one_sentence(root: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with served(root) as other:  # gRPC would share the port with it, without a word
+        port = other.port
         for flags, status, says in (
             (["--port", str(port), "--host", "127.0.0.1"], 1, f"on 127.0.0.1:{port}: Address already in use"),
             (["--data", str(tmp_path)], 3, "no data directory of rumq"),
