@@ -78,8 +78,7 @@ def wait(args: argparse.Namespace, door: Door, parent: int) -> None:
             tell("settings.refused", why=str(fault))
         else:
             door.become(entrance.gate, entrance.rules, exact=entrance.exact_refusals)
-            if not args.for_broker:
-                tell("settings.reloaded", changed=[], after_restart=[])
+            tell("flight.reloaded", rules=entrance.rules is not None)
 
 
 def door_of(settings: Settings) -> Door:

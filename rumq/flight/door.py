@@ -87,7 +87,7 @@ class Door:
         if denied.reason == SERVER_BUSY:
             return "too many wrong answers wait already, try again later"
         if denied.reason == BAD_USER_NAME_OR_PASSWORD and self._exact:
-            return "wrong user name or password"
+            return "wrong user name, password or token"
         return "not authorized"
 
     def _identity(self, header: str | None, peer: str) -> Identity:

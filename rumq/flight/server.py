@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.flight as fl
 
-from rumq.auth.errors import Denied
+from rumq.auth.errors import SERVER_BUSY, Denied
 from rumq.errors import RumqError
 from rumq.flight.door import HEADER, Caller, Door
 from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_wire
@@ -56,8 +56,7 @@ class Showing(fl.ServerMiddlewareFactory):  # type: ignore[misc]
         try:
             return Shown(header, self._door.shake_hands(header))
         except Denied as denied:
-            self._event("flight.refused", peer="", why=denied.why)
-            raise as_flight(NotAllowed(self._door.told(denied), known=False)) from None
+            raise as_flight(refused(denied, "", self._door, self._event)) from None
 
 
 class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
@@ -174,8 +173,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             try:
                 caller = self._door.enter(context.get_middleware("shown").header, peer)
             except Denied as denied:
-                self._event("flight.refused", peer=peer, why=denied.why)
-                raise NotAllowed(self._door.told(denied), known=False) from None
+                raise refused(denied, peer, self._door, self._event) from None
             yield caller
 
     @contextmanager
@@ -192,6 +190,13 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         except Exception as fault:  # ours: gRPC's threads have no other place to say so
             self._event("flight.failed", peer=peer, why=type(fault).__name__, exc_info=True)
             raise as_flight(Failed("a bug, which its events tell")) from None
+
+
+def refused(denied: Denied, peer: str, door: Door, event: Event) -> NotAllowed:
+    """What is answered; told to the operator unless it came unchecked, at whatever rate somebody likes."""
+    if denied.reason != SERVER_BUSY:
+        event("flight.refused", peer=peer, why=denied.why)
+    return NotAllowed(door.told(denied), known=False)
 
 
 def as_flight(fault: RumqError) -> Exception:

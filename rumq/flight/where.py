@@ -120,10 +120,11 @@ SIGNS = (
     ("not in peer certificate", "its certificate is for another name than this address has"),
     ("ostname verification", "its certificate is for another name than this address has"),
     ("certificate verify failed", "its certificate comes from an authority that tlsCa does not name"),
+    ("parsing HTTP/2", "what answers there does not speak Flight: is it the port of [flight]?"),
     (
         "Socket closed",
-        "the connection was closed; if it always is, TLS (grpc+tls://) or a client certificate (tlsCertificate) is "
-        "wanted there",
+        "the connection was closed: is it the port of [flight], and does it want TLS (grpc+tls://) or a client "
+        "certificate (tlsCertificate)?",
     ),
     ("eadline", "no answer in time (readTimeoutMs)"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,12 +51,12 @@ def marked(
     """As `scan`, each batch with the lsn from which on to read what it has not."""
     topics = TopicNames(wants)
     publishers = view.publishers(start, end) if NEEDS_PUBLISHERS & set(columns.values()) else {}
+    id_bytes = lengths(publishers)
     ready: list[pa.RecordBatch] = []
     rows = size = next_lsn = 0
     for block in blocks(view, start, end, fail_on_data_loss):
-        wanted = topics.learn(block)
-        for part in cut(wanted):
-            count, more = len(part.rows), int((part.ends - part.starts).sum())
+        for part, more in cut(topics.learn(block), id_bytes):
+            count = len(part.rows)
             if ready and (rows + count > BATCH_ROWS_MAX or size + more > BATCH_BYTES_MAX):
                 yield together(ready), next_lsn
                 ready, rows, size = [], 0, 0
@@ -102,17 +102,28 @@ def whole(view: PartitionView, start: int, end: int) -> Iterator[Chunk | Gap]:
         yield Gap(max(start, view.end_lsn), end, why)
 
 
-def cut(block: Block) -> Iterator[Block]:
-    """Parts that are no larger than a batch may be; a record that is larger is one of its own."""
+def lengths(publishers: Mapping[int, bytes]) -> Any:
+    """Bytes of each client id by its number, and a last 0 for numbers that are not there."""
+    found = np.zeros(max(publishers, default=-1) + 2, np.int64)
+    found[list(publishers)] = [len(name) for name in publishers.values()]
+    return found
+
+
+def cut(block: Block, id_bytes: Any) -> Iterator[tuple[Block, int]]:
+    """Parts that are no larger than a batch may be, with their bytes; a record that is larger is one of its own.
+
+    id_bytes: see `lengths`; a record has no client id in it, a row has"""
     if not len(block.rows):
         return
-    sizes = np.cumsum(block.ends - block.starts)
+    numbers = np.minimum(block.rows["pub_no"], len(id_bytes) - 1)
+    sizes = np.cumsum(block.ends - block.starts + id_bytes[numbers])
     at = done = 0
     while at < len(sizes):
         stop = min(int(np.searchsorted(sizes, done + BATCH_BYTES_MAX, "right")), at + BATCH_ROWS_MAX)
         stop = max(stop, at + 1)
-        yield block if (at, stop) == (0, len(sizes)) else block.kept(slice(at, stop))
-        at, done = stop, int(sizes[stop - 1])
+        size = int(sizes[stop - 1]) - done
+        yield block if (at, stop) == (0, len(sizes)) else block.kept(slice(at, stop)), size
+        at, done = stop, done + size
 
 
 def together(batches: list[pa.RecordBatch]) -> Any:

@@ -75,6 +75,12 @@ def test_to_subscribe_is_not_to_replay() -> None:
     past = rules('[[rule]]\nallow = ["replay"]\ntopics = ["#"]\n')
     with pytest.raises(NotAllowed):
         check_permission(ticket(), door_of(found=past).enter(None, "h"))
+    both = rules(
+        '[[rule]]\nallow = ["replay"]\ntopics = ["plant/#"]\n[[rule]]\nallow = ["subscribe"]\ntopics = ["plant/1/#"]\n'
+    )
+    wanted = wants(ticket(), door_of(found=both).enter(None, "h"))
+    assert wanted is not None
+    assert [topic for topic in ("plant/0/temp", "plant/1/temp") if wanted(topic)] == ["plant/1/temp"]
 
 
 def test_without_rules_all_topics_are_wanted_at_no_cost() -> None:
@@ -158,7 +164,7 @@ def test_an_address_cannot_hold_more_threads_than_its_share() -> None:
 
 
 def test_a_refusal_may_be_told_without_its_reason() -> None:
-    for exact, told in ((True, "wrong user name or password"), (False, "not authorized")):
+    for exact, told in ((True, "wrong user name, password or token"), (False, "not authorized")):
         door = door_of(users("anna"), exact=exact)
         with pytest.raises(Denied) as caught:
             door.enter(basic("anna", "wrong"), "h")

@@ -5,12 +5,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 
 from commitlog import RealFiles
 from commitlog.manifest import Manifest
+from rumq.auth.gate import Gate
+from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.errors import RumqError
 from rumq.flight.errors import Busy, Failed, NotAllowed
 from rumq.flight.log import Log
@@ -69,12 +72,15 @@ def test_batches_are_bounded_in_rows_and_bytes(tmp_path: Path) -> None:
     publisher = Publisher(store.own[0])
     for count, size in [(30_000, 1), (60_000, 1), (20, 900_000), (10_000, 1)]:
         publisher.chunk([message("a", b"x" * size)] * count)
+    # A client id stands in a record as a number, and in every row as it is.
+    Publisher(store.own[0], "c" * 60_000).chunk([message("a", b"x")] * 1_000)
     store.close()
     with served(str(tmp_path / "d")) as server:
-        found = list(client_at(server.address).batches(Ticket(partition=P0, start=0, end=100_020)))
-    assert [lsn for batch in found for lsn in batch.column("lsn").to_pylist()] == list(range(100_020))
+        found = list(client_at(server.address).batches(Ticket(partition=P0, start=0, end=101_020)))
+    assert [lsn for batch in found for lsn in batch.column("lsn").to_pylist()] == list(range(101_020))
     assert max(batch.num_rows for batch in found) <= 65_536
-    assert max(batch.column("payload").nbytes for batch in found) <= 9 << 20
+    for name in ("payload", "client_id"):
+        assert max(batch.column(name).nbytes for batch in found) <= 9 << 20
 
 
 def test_what_cannot_be_read_is_a_typed_error_with_its_exact_range(root: str, tmp_path: Path) -> None:
@@ -177,7 +183,7 @@ def test_hands_are_shaken_as_flight_does_it(root: str) -> None:
     with served(root, door_of(users("anna"))) as server, fl.connect(server.address) as client:
         header = client.authenticate_basic_token("anna", "secret")
         assert read(client, {}, fl.FlightCallOptions(headers=[header])).num_rows == 300
-        with pytest.raises(fl.FlightUnauthenticatedError, match="wrong user name or password"):
+        with pytest.raises(fl.FlightUnauthenticatedError, match="wrong user name, password or token"):
             client.authenticate_basic_token("anna", "wrong")
 
 
@@ -195,7 +201,15 @@ def test_files_of_secrets_are_read_where_they_are_used(root: str, tmp_path: Path
         with pytest.raises(RumqError, match="secret cannot be read on this machine: No such file"):
             client.heads()
         secret.write_text("wrong\n")
-        with pytest.raises(NotAllowed, match="wrong user name or password"):
+        with pytest.raises(NotAllowed, match="wrong user name, password or token"):
             client.heads()
         secret.write_text("secret\n")
+        assert P0 in client.heads()
+    key = "k" * 32
+    gate = Gate([Tokens(parse_keys(key, "keys"), Claims())])
+    with served(root, door_of(gate)) as server:
+        client = client_at(server.address, token_file=str(secret))
+        with pytest.raises(NotAllowed, match="wrong user name, password or token"):
+            client.heads()
+        secret.write_text(jwt.encode({"sub": "anna"}, key, "HS256"))
         assert P0 in client.heads()
