@@ -18,7 +18,7 @@ class StreamSpec:
     """durability: what an acknowledgement promises, to survive the process's death or a power loss as well;
     "memory": nothing, it is kept in no file (`commitlog.volatile`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
-    topics_max: for whoever adds topics; None: as many as there are."""
+    topics_max, retained_bytes_max (of a partition): for whoever adds topics or retains; None: any number."""
 
     name: str
     filters: tuple[str, ...]
@@ -29,6 +29,7 @@ class StreamSpec:
     retention_bytes_max: int | None = None
     retention_seconds_max: int | None = None
     topics_max: int | None = None
+    retained_bytes_max: int | None = None
 
 
 def stream_of(topic: str, streams: list[StreamSpec], matches: Matches) -> int:

@@ -46,6 +46,7 @@ class RetainedView:
     def __init__(self) -> None:
         self._messages = Ordered()
         self.bytes = 0
+        self.bytes_in: dict[int, int] = {}  # of each partition
         self.changes = 0
 
     def __len__(self) -> int:
@@ -105,12 +106,19 @@ class RetainedView:
 
     def _keep(self, name: bytes, raw: bytes) -> None:
         old = self._messages.set(name, raw)
-        self.bytes += len(raw) - (len(old) if old is not None else 0)
+        self._count(raw, 1)
+        if old is not None:
+            self._count(old, -1)
 
     def _forget(self, name: bytes) -> None:
         old = self._messages.pop(name)
         if old is not None:
-            self.bytes -= len(old)
+            self._count(old, -1)
+
+    def _count(self, raw: bytes, sign: int) -> None:
+        partition = int.from_bytes(raw[:4], "little")
+        self.bytes += sign * len(raw)
+        self.bytes_in[partition] = self.bytes_in.get(partition, 0) + sign * len(raw)
 
 
 class Search:

@@ -28,7 +28,7 @@ from rumq.mosquitto.acl import parse_acl
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.net.posting import post
 from rumq.session.entrance import Entrance
-from rumq.session.quota import Quotas, Rate
+from rumq.session.quota import Quotas, Rate, Rates
 from rumq.shards.telling import tell
 
 KNOWN = ("certificate", "token", "password", "http")
@@ -59,6 +59,9 @@ class Entrances:
         own = dataclasses.replace(
             house,
             maximum_qos=min(house.maximum_qos, listener.maximum_qos),
+            receive_maximum=min(house.receive_maximum, listener.receive_maximum),
+            inflight_max=min(house.inflight_max, listener.inflight_max),
+            subscriptions_max=min(house.subscriptions_max, listener.subscriptions_max),
             topic_alias_maximum=min(house.topic_alias_maximum, listener.topic_alias_maximum),
             connect_seconds_max=listener.connect_seconds_max,
         )
@@ -74,10 +77,18 @@ class Entrances:
     def _quotas(self, listener: Listener) -> Quotas:
         auth = self._settings.auth
         return Quotas(
-            Rate(listener.client_messages_per_second_max, listener.client_bytes_per_second_max),
-            Rate(auth.user_messages_per_second_max, auth.user_bytes_per_second_max),
-            Rate(listener.messages_per_second_max, listener.bytes_per_second_max),
+            Rates(
+                Rate(listener.client_messages_per_second_max, listener.client_bytes_per_second_max),
+                Rate(auth.user_messages_per_second_max, auth.user_bytes_per_second_max),
+                Rate(listener.messages_per_second_max, listener.bytes_per_second_max),
+            ),
+            Rates(
+                Rate(0, listener.client_replay_bytes_per_second_max),
+                Rate(0, auth.user_replay_bytes_per_second_max),
+                Rate(0, listener.replay_bytes_per_second_max),
+            ),
             auth.user_connections_max,
+            auth.user_topics_max,
         )
 
     def _maybe_rules(self, number: int, listener: Listener) -> Rules | None:

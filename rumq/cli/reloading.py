@@ -35,7 +35,7 @@ OF_A_LISTENER = frozenset(
     )
 )  # fmt: skip
 OF_FLIGHT = ("flight.anonymous", "flight.password_file", "flight.rules_file")
-OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max")
+OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max", "retained_bytes_max")
 
 
 class Reloading:
@@ -81,7 +81,9 @@ class Reloading:
                     retention_bytes_max=stream.retention_bytes_max or None,
                     retention_seconds_max=stream.retention_seconds_max or None,
                     topics_max=stream.topics_max,
+                    retained_bytes_max=stream.retained_bytes_max or None,
                 )
+        driver.retaining.look_again()
         self._settings = wanted
         tell("settings.reloaded", changed=[key for key in changed if key not in later], after_restart=later)
         return True

@@ -24,6 +24,12 @@ RETENTION_SECONDS = number(
 TOPICS = number(
     "a message for a topic beyond these is refused (0x97); each costs memory", "topics", 1, 100_000_000
 )
+RETAINED = number(
+    "of each partition's retained messages, which are in memory; more are refused (0x97); 0: any",
+    "bytes",
+    0,
+    2**60,
+)
 EXPORT_TO = maybe_text(
     "folder or URI where finished segments become Parquet files; empty: nowhere (docs/lake.md)"
 )
@@ -53,6 +59,7 @@ class Log(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
+    retained_bytes_max: Annotated[int, RETAINED] = GIB
     export_to: Annotated[str, EXPORT_TO] = ""
     retain_for_export_bytes_max: Annotated[
         int,
@@ -123,6 +130,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
+    retained_bytes_max: Annotated[int, RETAINED] = GIB
     export_to: Annotated[str, EXPORT_TO] = ""
 
 

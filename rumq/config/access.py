@@ -109,6 +109,19 @@ class Listener(Struct, frozen=True, kw_only=True):
         int, number("of all clients of this listener together, in each shard; 0: any", "messages/s", 0, 10**9)
     ] = 0
     bytes_per_second_max: Annotated[int, number("likewise", "bytes/s", 0, 10**12)] = 0
+    client_replay_bytes_per_second_max: Annotated[
+        int, number("what each client is sent of the past ($log/...); 0: any", "bytes/s", 0, 10**12)
+    ] = 0
+    replay_bytes_per_second_max: Annotated[
+        int, number("likewise, all clients of this listener together, in each shard", "bytes/s", 0, 10**12)
+    ] = 0
+    receive_maximum: Annotated[
+        int, number("as mqtt.receive_maximum, at most that", "messages", 1, 65_535)
+    ] = 65_535
+    inflight_max: Annotated[int, number("as mqtt.inflight_max, at most that", "messages", 1, 65_535)] = 65_535
+    subscriptions_max: Annotated[
+        int, number("as mqtt.subscriptions_max, at most that", "subscriptions", 1, 10_000_000)
+    ] = 10_000_000
     topic_alias_maximum: Annotated[
         int,
         number(
@@ -188,6 +201,18 @@ class Auth(Struct, frozen=True, kw_only=True):
         int, number("of all connections of a user together, in each shard; 0: any", "messages/s", 0, 10**9)
     ] = 0
     user_bytes_per_second_max: Annotated[int, number("likewise", "bytes/s", 0, 10**12)] = 0
+    user_replay_bytes_per_second_max: Annotated[
+        int, number("what all its connections together are sent of the past", "bytes/s", 0, 10**12)
+    ] = 0
+    user_topics_max: Annotated[
+        int,
+        number(
+            "topics that a user's messages bring into being, in each shard since it started; more are refused (0x97)",
+            "topics",
+            0,
+            10**8,
+        ),
+    ] = 0
     remember_seconds_max: Annotated[
         float,
         number("a password that was right is not hashed again for so long; 0 always", "seconds", 0, 86_400),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rumq.auth.identity import Identity
@@ -14,6 +15,7 @@ from rumq.mqtt.topics import check_topic_name
 from rumq.session import permission
 from rumq.session.entering import Entering
 from rumq.session.limits import EXPIRES_NEVER, Limits
+from rumq.session.meter import Meter
 from rumq.session.session import Shape
 
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: no limit that anybody would have to be told
@@ -53,7 +55,8 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
         old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
     if not link.entrance.quotas.enter(who.user):
         raise MqttFault(f"user {who.user!r} has too many connections", Reason.QUOTA_EXCEEDED)
-    link.buckets = link.entrance.quotas.buckets(who.user, house.monotonic)
+    replaying = link.entrance.quotas.replaying.buckets(who.user, house.monotonic)
+    link.buckets = link.entrance.quotas.sending.buckets(who.user, house.monotonic)
     alias_out = min(given.get("topic_alias_maximum", 0), limits.topic_alias_out_maximum)
     shape = Shape(5 if connect.version == 5 else 4, link.client_max_packet, alias_out)
     session, present = house.registry.open(
@@ -79,6 +82,8 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     session.will = permission.permitted_will(link, connect)
     house.journal.connected(session)
     link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
+    if replaying and link.flow is not None:
+        link.flow.meter = Meter(replaying, lambda: house.monotonic, house.later, partial(house.refresh, link))
     answer(link, p.Connack(present, Reason.SUCCESS, properties))
     if link.closed:
         return

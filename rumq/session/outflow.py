@@ -16,6 +16,7 @@ from router.effects import Deliver
 from router.readers import Reader
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.window import Window
+from rumq.session.meter import Meter
 
 RETAINED_CODE = 1 << 31  # in a window slot: the message was sent as a retained one
 PIECE_BYTES = 1 << 16  # how much of a numbered blob is copied at a time
@@ -54,8 +55,8 @@ class Outflow:
     """The sink of one connected session."""
 
     __slots__ = (
-        "_commands", "_make_window", "_noted", "aliases", "delivered", "is_open", "outbox", "retained", "starved",
-        "waits", "window",
+        "_commands", "_make_window", "_noted", "aliases", "delivered", "is_open", "meter", "outbox", "retained",
+        "starved", "waits", "window",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +71,7 @@ class Outflow:
         self.aliases: dict[int, int] | None = None  # partition << 32 | topic id -> told to the client
         self.starved = False  # something waits for credit
         self.is_open = True
+        self.meter: Meter | None = None  # of what it is sent of the past
         self.delivered = 0
         self.waits = False  # something must go out first, and is being written down
         self._noted = noted
@@ -90,6 +92,9 @@ class Outflow:
                 self.outbox.refused = True
             self._commands.append(Blocked(reader, partition, base + effect.first))
             return
+        if self.is_spent_for(reader):
+            self._commands.append(Blocked(reader, partition, base + effect.first))
+            return
         first = blob.first_at_or_after(base + effect.first) if effect.first else 0
         count = (
             blob.count if effect.stop == effect.chunk.count else blob.first_at_or_after(base + effect.stop)
@@ -100,15 +105,27 @@ class Outflow:
             self._offer_again(reader, partition, blob, first, count)
             return
         if not blob.qos_count:
-            data = blob.data if first == 0 and count == blob.count else blob.part(first, count)
+            data: Any = blob.data if first == 0 and count == blob.count else blob.part(first, count)
             # What a share hands out is not cut back: it would not know where the part ends.
             owner = (self, reader, partition, blob, first, count) if reader.share is None else None
             self.outbox.write(data, owner)
             self.delivered += count - first
+            if self.meter is not None:
+                self.metered(reader, count - first, len(data))
             return
         taken = self.number(blob, first, count, reader.number << 6 | partition)
+        if self.meter is not None:
+            self.metered(reader, taken - first, blob.start(taken) - blob.start(first))
         if taken < count:
             self._refuse(reader, partition, blob.lsn(taken))
+
+    def is_spent_for(self, reader: Reader) -> bool:
+        """Whether the client has been sent as much of the past as it may be for now; it goes on by itself."""
+        return self.meter is not None and self.meter.is_spent and reader.group.wants.located
+
+    def metered(self, reader: Reader, messages: int, size: int) -> None:
+        if self.meter is not None and reader.group.wants.located:
+            self.meter.spend(messages, size)
 
     def _refuse(self, reader: Reader, partition: int, lsn: int) -> None:
         """Have everything from `lsn` on come again; nothing behind it, of QoS 0, may pass meanwhile."""

@@ -19,6 +19,7 @@ from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import is_reserved, parse_share
+from rumq.session.new_topics import new_topic
 from rumq.session.replay import split_replay
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def meet_topic(link: Link, name: bytes, topic: str) -> bool:
     assert permit is not None
     if not permit.may("publish", topic):
         return False
-    if known.get(name) is None and not link.house.add_topic(name):
+    if known.get(name) is None and not new_topic(link, name):
         return False
     allowed = topics_of(permit)
     if isinstance(allowed, dict) and len(allowed) >= SMALL_MAX:

@@ -13,6 +13,7 @@ from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name, is_reserved
 from rumq.session import permission
+from rumq.session.new_topics import new_topic
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -30,7 +31,7 @@ def meet_topic(link: Link, name: bytes) -> bool:
         return False
     if link.permit is not None:
         return permission.meet_topic(link, name, text)
-    return link.house.add_topic(name)
+    return new_topic(link, name)
 
 
 def take_or_refuse(link: Link, wire: Wire, data: Any, pos: int, end: int) -> int:

@@ -1,7 +1,8 @@
-"""How fast clients may send: token buckets of messages and of bytes, for a client, a user, a listener.
+"""How much clients may: token buckets of messages and bytes, for a client, a user, a listener; connections and topics.
 
-Who has spent more than there is is not read for as long as that takes to come back: nothing is dropped, the client's
-own socket fills. Buckets may go below nothing by one read (256 KiB). Time is an argument. Knows no packet."""
+Who has sent more than there is is not read for as long as that takes to come back: nothing is dropped, the client's
+own socket fills. Who is replaying is not sent more. Buckets may go below nothing by one read (256 KiB). Time is an
+argument. Knows no packet."""
 
 from __future__ import annotations
 
@@ -47,26 +48,57 @@ class Bucket:
         return wait
 
 
-class Quotas:
-    """Of one listener, in one shard. client, user, all: rates of each client, of each user, of everybody together
+class Rates:
+    """Of each client, of each user over all its clients, of everybody together."""
 
-    connections_max: of one user, 0 for any number"""
+    def __init__(self, client: Rate = ANY, user: Rate = ANY, everybody: Rate = ANY) -> None:
+        self._client, self._user, self._everybody = client, user, everybody
+        self._users: dict[str, Bucket] = {}
+        self._shared: Bucket | None = None
+
+    def become(self, other: Rates) -> None:
+        """Other rates, for those who come from now on."""
+        self._client, self._user, self._everybody = other._client, other._user, other._everybody
+        self._users.clear()
+        self._shared = None
+
+    def buckets(self, user: str | None, now: float) -> tuple[Bucket, ...]:
+        """Those that a connection of the user spends from."""
+        found = []
+        if any(self._client):
+            found.append(Bucket(self._client, now))
+        if any(self._user) and user is not None:
+            found.append(self._users.setdefault(user, Bucket(self._user, now)))
+        if any(self._everybody):
+            if self._shared is None:
+                self._shared = Bucket(self._everybody, now)
+            found.append(self._shared)
+        return tuple(found)
+
+    def leave(self, user: str) -> None:
+        """The user's last connection is gone."""
+        self._users.pop(user, None)
+
+
+class Quotas:
+    """Of one listener, in one shard. sending: what clients may publish; replaying: what they may be sent of `$log/...`
+
+    connections_max, topics_max: of one user, 0 for any number; topics: that its messages bring into being"""
 
     def __init__(
-        self, client: Rate = ANY, user: Rate = ANY, all_clients: Rate = ANY, connections_max: int = 0
+        self, sending: Rates | None = None, replaying: Rates | None = None, connections_max: int = 0,
+        topics_max: int = 0,
     ) -> None:  # fmt: skip
-        self._client, self._user, self._all_clients = client, user, all_clients
-        self.connections_max = connections_max
-        self._users: dict[str, Bucket] = {}
+        self.sending, self.replaying = sending or Rates(), replaying or Rates()
+        self.connections_max, self.topics_max = connections_max, topics_max
         self._connections: dict[str, int] = {}
-        self._everybody: Bucket | None = None
+        self._topics: dict[str, int] = {}  # of each user, since the broker started
 
     def become(self, other: Quotas) -> None:
-        """Other limits, for those who come from now on; who is here is still counted."""
-        self._client, self._user, self._all_clients = other._client, other._user, other._all_clients
-        self.connections_max = other.connections_max
-        self._users.clear()
-        self._everybody = None
+        """Other limits, for those who come from now on; who and what is here is still counted."""
+        self.sending.become(other.sending)
+        self.replaying.become(other.replaying)
+        self.connections_max, self.topics_max = other.connections_max, other.topics_max
 
     def enter(self, user: str | None) -> bool:
         """A connection of a user comes in; False: it has too many. Each is to `leave`."""
@@ -86,17 +118,12 @@ class Quotas:
             self._connections[user] = left
         else:
             self._connections.pop(user, None)
-            self._users.pop(user, None)
+            self.sending.leave(user)
+            self.replaying.leave(user)
 
-    def buckets(self, user: str | None, now: float) -> tuple[Bucket, ...]:
-        """Those that a connection of the user spends from."""
-        found = []
-        if any(self._client):
-            found.append(Bucket(self._client, now))
-        if any(self._user) and user is not None:
-            found.append(self._users.setdefault(user, Bucket(self._user, now)))
-        if any(self._all_clients):
-            if self._everybody is None:
-                self._everybody = Bucket(self._all_clients, now)
-            found.append(self._everybody)
-        return tuple(found)
+    def may_add_topic(self, user: str | None) -> bool:
+        return user is None or not self.topics_max or self._topics.get(user, 0) < self.topics_max
+
+    def added_topic(self, user: str | None) -> None:
+        if user is not None and self.topics_max:
+            self._topics[user] = self._topics.get(user, 0) + 1

@@ -36,6 +36,8 @@ class Delivering:
             flow = each.sink
             if effect.if_taken and flow is not None and flow.starved:  # type: ignore[attr-defined]
                 continue  # it goes on by itself once the client has acknowledged something
+            if isinstance(flow, Outflow) and flow.is_spent_for(each):
+                continue
             if flow is not None and flow.is_open:  # type: ignore[attr-defined]
                 if flow.outbox.waits():  # type: ignore[attr-defined]
                     flow.outbox.refused = True  # type: ignore[attr-defined]
@@ -113,8 +115,9 @@ class Delivering:
             credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
             if credit == 0:
                 flow.starved = True
-            if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0:
-                flow.outbox.refused = not flow.waits
+            is_spent = flow.is_spent_for(reader)
+            if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0 or is_spent:
+                flow.outbox.refused = not flow.waits and not is_spent
                 reader.refused |= 1 << effect.partition
                 self._commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
                 return
@@ -130,6 +133,7 @@ class Delivering:
             elif blob.count:
                 flow.outbox.write(blob.data)
                 flow.delivered += blob.count
+            flow.metered(reader, blob.count, len(blob.data))
             first = after
 
     def _count_left_out(self, effect: Deliver, blob: Any) -> None:

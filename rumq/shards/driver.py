@@ -51,9 +51,11 @@ from rumq.shards.finding import Finding
 from rumq.shards.handing import Handing
 from rumq.shards.homes import Homes
 from rumq.shards.keeping import Keeping
+from rumq.shards.messages import RetainedFull
 from rumq.shards.peers import Peers
 from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
+from rumq.shards.retaining import Retaining
 from rumq.shards.sharing import Shares
 from rumq.shards.slowing import Slowing
 from rumq.shards.topics import Topics
@@ -118,6 +120,7 @@ class Driver:
         self.numbering = Topics(store, event)
         self.topics = self.numbering.known
         self.refusing = Refusing([*store.partitions, store.internal], self.batches, event, free_bytes_min)
+        self.retaining = Retaining(store, self.shard.retained, self.batches, event, self._say_retained)
         self.writer = worker("rumq-write")
         self.reader = worker("rumq-read")
         self.retention_clock = RetentionClock(store, self.writer, event, self.now_us, self.monotonic)
@@ -170,7 +173,15 @@ class Driver:
         self._held_messages.append(Hold(link, data, 0, 1, True))
 
     def refuse_publish(self, link: Link, packet: Publish, partition: int) -> None:
-        self.refusing.refuse(link, packet, partition)
+        if self.batches[partition].refusing:
+            self.refusing.refuse(link, packet, partition)
+        else:
+            self.retaining.refuse(link, packet)
+
+    def _say_retained(self, partition: int, full: bool) -> None:
+        for peer in self.peers.others.values():
+            if peer.link is not None:
+                peer.link.say(RetainedFull(partition, full))
 
     def next_turn(self, call: Callable[[], None]) -> None:
         self._next_turn.append(call)
@@ -297,6 +308,7 @@ class Driver:
             self.keeping.look(self.now_us, self.monotonic)
         self.writing.start(self.now_us, self.monotonic, self.drain)
         self.slowing.look()
+        self.retaining.look()
         if self.doors is not None:
             self.shares.end_turn()
             self.peers.end_turn(self.monotonic)

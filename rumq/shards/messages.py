@@ -93,6 +93,13 @@ class Mark(Message, frozen=True, tag="mark"):
     first_lsn: int
 
 
+class RetainedFull(Message, frozen=True, tag="retained_full"):
+    """Whether a partition may retain nothing more."""
+
+    partition: int
+    full: bool
+
+
 class Refusing(Message, frozen=True, tag="refusing"):
     """Whether a partition takes records. why: empty when it does; full: for want of room"""
 
@@ -320,7 +327,8 @@ class Drained(Message, frozen=True, tag="drained"):
 
 
 AnyMessage = (
-    Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | Want | Wanted | Unwant | Rows | ReadFrom
+    Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | RetainedFull | Want | Wanted | Unwant
+    | Rows | ReadFrom
     | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Drained | ShareJoin | ShareWeight
     | ShareParts | ShareBack | ShareReady | ShareDone | Tally
 )  # fmt: skip

@@ -57,6 +57,7 @@ class Peer:
         self._heard: dict[type, Callable[[Any, memoryview], None]] = {
             m.Hello: self._hello, m.Begin: self._begin, m.Resume: self._resume, m.Resumed: self._resumed,
             m.Published: self._published, m.Numbered: self._numbered, m.Mark: self._mark, m.Refusing: self._refusing,
+            m.RetainedFull: self._retained_full,
             m.Want: self._want, m.Wanted: self._answered, m.Unwant: self._unwant, m.Rows: self._rows,
             m.ReadFrom: self._question, m.FindStart: self._question, m.FindRetained: self._question,
             m.FindTags: self._question, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
@@ -104,6 +105,7 @@ class Peer:
         self.needs.clear()
         for partition in self.partitions:
             partition.outgoing.detach()
+            self._driver.retaining.elsewhere(partition.index, False)
         self._driver.peers.lost(self, why)
 
     def drained(self) -> None:
@@ -168,6 +170,8 @@ class Peer:
         )  # fmt: skip
         for index, (full, why) in driver.refusing.reasons().items():
             self.link.say(m.Refusing(index, full, why))
+        for index in driver.retaining.full:
+            self.link.say(m.RetainedFull(index, True))
 
     # Publishing
 
@@ -189,6 +193,9 @@ class Peer:
 
     def _numbered(self, message: m.Numbered, _: memoryview) -> None:
         self._driver.store.partitions[message.partition].outgoing.numbered(message.publishers)
+
+    def _retained_full(self, message: m.RetainedFull, _: memoryview) -> None:
+        self._driver.retaining.elsewhere(message.partition, message.full)
 
     def _refusing(self, message: m.Refusing, _: memoryview) -> None:
         self._driver.refusing.elsewhere(message.partition, message.full, message.why)

@@ -37,6 +37,7 @@ LEVELS = {
     "log.recovered": "warning",
     "log.unreachable": "error",
     "publish.slowed": "warning",
+    "retained.full": "warning",
     "retention.held": "warning",
     "settings.refused": "error",
     "shard.crashing": "error",

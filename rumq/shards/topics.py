@@ -14,6 +14,7 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.reasons import Reason
+from rumq.session.new_topics import user_topics_max as most_of_user
 
 
 class Topics:
@@ -49,14 +50,25 @@ class Topics:
             self.known[name] = partition.index << 32 | topic_id
         return int(topic_id)
 
-    def refuse(self, name: bytes, client_id: str, peer: str | None) -> str:
+    def refuse(
+        self,
+        name: bytes,
+        client_id: str,
+        peer: str | None,
+        user: str | None = None,
+        user_topics_max: int | None = None,
+    ) -> str:
         """Count a message for a topic that there is no room for; returns why, for its publisher.
+
+        user_topics_max: how many topics the user has brought into being, which is as many as it may
 
         Told at the 1st, 2nd, 4th, 8th ... of a stream: a flood must not become a flood of events."""
         partition = self._store.partitions[self._store.place(name.decode())]
         stream, most = partition.stream, partition.spec.topics_max
         self.refused[stream] += 1
         refused = self.refused[stream]
+        if user_topics_max is not None:
+            most = user_topics_max
         if refused & (refused - 1) == 0:
             self._event(
                 "topic.refused",
@@ -65,7 +77,10 @@ class Topics:
                 refused=refused,
                 client_id=client_id,
                 peer=peer,
+                user=None if user_topics_max is None else user,
             )
+        if user_topics_max is not None:
+            return f"user {user!r} may bring {most} topics into being and has"
         return f"the stream {stream} has {most} topics and may have no more"
 
     def refuse_publish(self, link: Any, name: bytes, packet: p.Publish) -> None:
@@ -73,7 +88,8 @@ class Topics:
 
         raises: MqttFault where the version has no words for it: without an acknowledgement the client keeps its
         message, and an end says that none will come (3.1.1, 3.3.5)"""
-        why = self.refuse(name, link.session.client_id, link.transport.peer)
+        user = link.who.user if link.who is not None else None
+        why = self.refuse(name, link.session.client_id, link.transport.peer, user, most_of_user(link))
         if not packet.qos:
             return
         if link.version != 5:

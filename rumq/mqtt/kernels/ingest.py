@@ -55,6 +55,7 @@ class Batch:
     frames_len = cython.declare(cython.Py_ssize_t, visibility="readonly")
     flags = cython.declare(cython.uint, visibility="readonly")
     refusing = cython.declare(cython.bint, visibility="public")
+    full_of_retained = cython.declare(cython.bint, visibility="public")
     first_form = cython.declare(cython.uint)
     rows = cython.declare(object)
     frames = cython.declare(object)
@@ -67,6 +68,7 @@ class Batch:
         self.refusing = (
             False  # the partition takes nothing from clients: what is for it is left to the decoder
         )
+        self.full_of_retained = False  # likewise, of what is retained and not empty
         self.count = 0
         self.frames_len = 0
         self.flags = CHUNK_UNIFORM
@@ -694,7 +696,7 @@ def cut(
             if wire.v5 and wire.unacknowledged >= wire.receive_maximum:
                 wire.refuse(0x93, "more than %d unacknowledged PUBLISH packets" % wire.receive_maximum)
                 break
-        if batch.refusing and not wire.own:
+        if (batch.refusing or (head & 1 and batch.full_of_retained and payload_at != stop)) and not wire.own:
             if run_at >= 0:
                 copy(frames, out, buf, run_at, pos - run_at)
                 out += pos - run_at

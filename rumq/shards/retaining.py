@@ -1,0 +1,83 @@
+"""How much may be retained: past `retained_bytes_max` of a partition a retained message is refused, all others go on.
+
+What is retained is held in memory, under names that anybody who may publish can make up. An empty retained message
+is always taken: it makes room. Knows no socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from router.retained import RetainedView
+from rumq.mqtt import packets as p
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.reasons import Reason
+
+FREED = 0.95  # of what is allowed, so that one message more or less does not change it each time
+
+
+class Retaining:
+    """batches: as `cut` fills them; say: tells other shards whether a partition of ours may retain more"""
+
+    def __init__(
+        self, store: Any, view: RetainedView, batches: list[Any], event: Callable[..., None],
+        say: Callable[[int, bool], None],
+    ) -> None:  # fmt: skip
+        self._store, self._view, self._batches, self._event, self._say = store, view, batches, event, say
+        self._looked = -1
+        self.full: set[int] = set()  # partitions of ours
+        self.refused = 0
+
+    def look(self) -> None:
+        """At the end of a turn: compare what there is with what there may be. Cost: nothing if nothing was retained."""
+        if self._view.changes == self._looked:
+            return
+        self._looked = self._view.changes
+        for partition in self._store.own:
+            most, index = partition.spec.retained_bytes_max, partition.index
+            there = self._view.bytes_in.get(index, 0)
+            if index not in self.full and most is not None and there >= most:
+                self.full.add(index)
+                self._event(
+                    "retained.full",
+                    stream=partition.stream,
+                    partition=partition.number,
+                    retained_bytes_max=most,
+                )
+                self._changed(index)
+            elif index in self.full and (most is None or there < most * FREED):
+                self.full.discard(index)
+                self._event(
+                    "retained.freed",
+                    stream=partition.stream,
+                    partition=partition.number,
+                    refused=self.refused,
+                )
+                self._changed(index)
+
+    def look_again(self) -> None:
+        """The limits have changed."""
+        self._looked = -1
+
+    def elsewhere(self, index: int, full: bool) -> None:
+        """Another shard's partition may retain nothing more, or may again."""
+        self._batches[index].full_of_retained = full
+
+    def _changed(self, index: int) -> None:
+        self._batches[index].full_of_retained = index in self.full
+        self._say(index, index in self.full)
+
+    def refuse(self, link: Any, packet: p.Publish) -> None:
+        """Answer a retained PUBLISH that there is no room for: it is not stored, and nobody gets it.
+
+        raises: MqttFault where the version has no words for it (3.1.1, 3.3.5)"""
+        self.refused += 1
+        if not packet.qos:
+            return
+        why = "too much is retained already"
+        if link.version != 5:
+            raise MqttFault(why, Reason.QUOTA_EXCEEDED)
+        kind = p.Puback if packet.qos == 1 else p.Pubrec
+        assert packet.packet_id is not None
+        link.wire.acks += link.explained(kind(packet.packet_id, Reason.QUOTA_EXCEEDED), why)
+        link.wire.answers += 1
