@@ -16,13 +16,13 @@ from rumq.config import Settings
 from rumq.config.access import Flight
 from rumq.errors import ConfigError
 from rumq.flight.client import LogClient
-from rumq.flight.errors import NotAllowed
+from rumq.flight.errors import Away, NotAllowed
 from rumq.flight.tickets import Ticket
 from rumq.flight.where import Where
 from tests.broker_process import Rumqd
 from tests.cli.conftest import ENVIRONMENT, command, rumqd
 from tests.flight.served import HASHED, client_at, served
-from tests.flight.test_client import lsns
+from tests.flight.test_client import Certificates, lsns
 from tests.spark.logs import Publisher, message, store_at
 
 P0 = "main/g1/p0"
@@ -102,6 +102,24 @@ def test_a_server_that_is_killed_in_the_middle_costs_a_reader_a_moment(tmp_path:
     found += batches
     assert [lsn for batch in found for lsn in batch.column("lsn").to_pylist()] == list(range(60))
     assert len(servers) == 2 and servers[1].stop() == 0
+
+
+def test_it_speaks_tls_and_wants_a_certificate_where_the_settings_say_so(root: str, tmp_path: Path) -> None:
+    files = Certificates(tmp_path)
+    os.chmod(files.chain_and_key, 0o600)
+    ready = ByHand(
+        root, "--set", f"flight.tls_certificate={files.chain_and_key}", "--set", f"flight.tls_authority={files.ca}",
+        "--set", "flight.anonymous=yes",
+    )  # fmt: skip
+    assert ready.bound["protocol"] == "flight over TLS"
+    address = ready.address.replace("grpc", "grpc+tls")
+    assert len(lsns(client_at(address, tls_ca=files.ca, tls_certificate=files.client))) == 300
+    with pytest.raises(Away, match="client certificate"):
+        client_at(address, tls_ca=files.ca).heads()
+    assert ready.stop() == 0
+    os.chmod(files.chain_and_key, 0o604)
+    exposed = rumqd("flight", "--data", root, "--set", f"flight.tls_certificate={files.chain_and_key}")
+    assert exposed.status == 2 and "flight.tls_key" in exposed.err and "chmod o-rw" in exposed.err
 
 
 def test_what_it_cannot_start_with_is_one_sentence(root: str, tmp_path: Path) -> None:
