@@ -137,9 +137,9 @@ class Certificates:
     def __init__(self, folder: Path) -> None:
         self.authority = trustme.CA()
         self.server = self.authority.issue_cert("127.0.0.1")
-        self.ca, self.client, self.other = (
-            str(folder / name) for name in ("ca.pem", "client.pem", "other.pem")
-        )
+        names = ("ca.pem", "client.pem", "other.pem", "server.pem")
+        self.ca, self.client, self.other, self.chain_and_key = (str(folder / name) for name in names)
+        self.server.private_key_and_cert_chain_pem.write_to_path(self.chain_and_key)
         self.authority.cert_pem.write_to_path(self.ca)
         self.authority.issue_cert("client.invalid").private_key_and_cert_chain_pem.write_to_path(self.client)
         trustme.CA().cert_pem.write_to_path(self.other)
