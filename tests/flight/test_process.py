@@ -1,5 +1,6 @@
 """Flight as a process: beside a broker that is told to, and by hand. docs/spark.md, docs/operating.md."""
 
+import importlib.util
 import json
 import os
 import re
@@ -146,6 +147,12 @@ def test_a_broker_refuses_settings_that_its_flight_could_not_start_with(flight: 
     with pytest.raises(ConfigError, match=re.escape(says)) as caught:
         check_beside(Settings(flight=flight))
     assert "\n" not in str(caught.value)
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"flight.port: Flight needs pyarrow: pip install 'rumq\[flight\]'"):
+        check_beside(Settings(flight=Flight(port=1)))
 
 
 def test_others_come_in_only_where_users_are_set_up_or_everybody_may() -> None:
