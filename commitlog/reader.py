@@ -139,6 +139,11 @@ class PartitionView:
     def segments(self) -> list[SegmentView]:
         return [self._view(segment) for segment in self._segments]
 
+    def segment_of(self, lsn: int) -> str:
+        """The name of the file that holds a record; "": none does any more."""
+        found = (s.path for s in self._segments if s.base_lsn <= lsn < (s.end_lsn or 0))
+        return next(found, "").rpartition("/")[2]
+
     def _view(self, s: SegmentFile) -> SegmentView:
         size = self._sizes[s.path]
         try:

@@ -48,7 +48,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         # Of rumq.spark what knows no Spark.
         {
             "commitlog", "msgspec", "pyarrow", "rumq.auth", "rumq.errors", "rumq.mqtt.errors", "rumq.mqtt.topics",
-            "rumq.spark.errors", "rumq.spark.options", "rumq.spark.plan", "rumq.spark.scan",
+            "rumq.spark.errors", "rumq.spark.extents", "rumq.spark.filling", "rumq.spark.options", "rumq.spark.plan",
+            "rumq.spark.scan", "rumq.spark.topics",
         },
         WORLD - {"ssl", "threading", "time", "urllib"},
     ),

@@ -52,6 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stream", metavar="NAME", action="append", help="only this stream; may be given again [all]"
     )
     export.add_argument("--once", action="store_true", help="leave when all that is finished is exported")
+    export.add_argument(
+        "--keep", metavar="SECONDS", type=int, default=7200,
+        help="so long files that were merged stay, for queries that read them [7200]",
+    )  # fmt: skip
     export.add_argument("--events-format", choices=("auto", "human", "json"), default="auto", help="[auto]")
     export.add_argument(
         "--events-level", choices=("debug", "info", "warning", "error"), default="info", help="[info]"

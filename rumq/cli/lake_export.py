@@ -39,7 +39,7 @@ def export(args: argparse.Namespace) -> int:
     if args.once:
         exporting = exporter(args)
         done = exporting.run()
-        exporting.merge(hour_to_merge())
+        exporting.merge(hour_to_merge(), now_s=int(time.time()), keep_s=args.keep)
         print(
             f"{done.rows:,} records of {done.segments} segments exported to {done.files} files: {done.log_bytes:,} "
             f"bytes of log are {done.bytes:,} of Parquet; {done.gaps} gaps"
@@ -84,7 +84,7 @@ def go_on(args: argparse.Namespace) -> None:
                 seen, failed = found, 0
                 if hour != merged:
                     merged = hour  # what cannot be merged is tried again with the next hour
-                    exporting.merge(hour)
+                    exporting.merge(hour, now_s=int(time.time()), keep_s=args.keep)
             except (OSError, RumqError) as fault:
                 wait = RETRY_SECONDS[min(failed, len(RETRY_SECONDS) - 1)]
                 failed += 1

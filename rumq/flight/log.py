@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from commitlog.reader import PartitionView
 from rumq.flight.door import Caller
 from rumq.flight.errors import BadRequest, NotAllowed
 from rumq.flight.schema import makers_of, schema_of
 from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Ticket, parse_command
-from rumq.spark.plan import cut, maybe_view, reader, spans
+from rumq.spark.extents import Extent, extents, reader
+from rumq.spark.filling import Filling
+from rumq.spark.options import Options
+from rumq.spark.plan import cut, spans
 from rumq.spark.scan import marked, wanting
+from rumq.spark.topics import topic_ranges
 
 
 class Log:
-    """A data directory, which a broker may be writing to."""
+    """A data directory, which a broker may be writing to, and the lake that it is exported to."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -26,17 +29,16 @@ class Log:
     def heads(self) -> dict[str, dict[str, int]]:
         """Of each partition: first lsn, committed (one behind the last record that may be read), its generation, and
         last_ts, when the newest record came, µs since 1970. Numbers of records, not of those that one may read."""
-        found = [maybe_view(self.path, name) for name in reader(self.path).names()]
-        return {view.name: head(view) for view in found if view is not None}
+        return {extent.name: head(extent) for extent in extents(Options(self.path))}
 
     def find_time(self, asked: FindTime) -> int:
         """The first lsn at or after a time; the end where there is none. raises: BadRequest"""
-        return self._view("action", asked.partition).find_time(asked.ts_us)
+        return self._extent("action", asked.partition).find_time(asked.ts_us)
 
     def end_within(self, asked: EndWithin) -> int:
         """How far so many bytes of the log go: `PartitionView.end_within`. raises: BadRequest"""
-        view = self._view("action", asked.partition)
-        return view.end_within(asked.start, asked.end, asked.bytes_max)
+        extent = self._extent("action", asked.partition)
+        return extent.end_within(asked.start, asked.end, asked.bytes_max)
 
     def tickets(self, command: Command) -> list[Ticket]:
         """A ticket for each range. raises: BadOption, DataLoss"""
@@ -55,23 +57,31 @@ class Log:
         raises: BadRequest, NotAllowed at once; DataLoss, OSError while they are read
         """
         check_permission(ticket, caller)
-        view = self._view("ticket", ticket.partition)
+        extent = self._extent("ticket", ticket.partition)
         schema = schema_of(ticket.columns, ticket.properties)
+        columns, wanted = makers_of(ticket.columns, ticket.properties), wants(ticket, caller)
+        filling = None
+        if extent.place:
+            filling = Filling(extent.place, extent.name, columns, schema, wanted, topic_ranges(ticket.topics))
         return marked(
-            view, ticket.start, ticket.end, makers_of(ticket.columns, ticket.properties), schema,
-            wants=wants(ticket, caller), fail_on_data_loss=ticket.failOnDataLoss,
+            extent.view, ticket.start, ticket.end, columns, schema, wants=wanted,
+            fail_on_data_loss=ticket.failOnDataLoss, filling=filling,
         )  # fmt: skip
 
-    def _view(self, what: str, name: str) -> PartitionView:
-        if PARTITION.fullmatch(name) is None or (view := maybe_view(self.path, name)) is None:
+    def _extent(self, what: str, name: str) -> Extent:
+        found = None
+        if PARTITION.fullmatch(name) is not None:
+            found = next(iter(extents(Options(self.path), [name])), None)
+        if found is None:
             there = ", ".join(reader(self.path).names()) or "none yet"
             raise BadRequest(what, f"there is no partition {name!r}; there are {there}")
-        return view
+        return found
 
 
-def head(view: PartitionView) -> dict[str, int]:
+def head(extent: Extent) -> dict[str, int]:
     return {
-        "first": view.first_lsn, "committed": view.end_lsn, "generation": view.generation, "last_ts": view.last_ts,
+        "first": extent.first_lsn, "committed": extent.end_lsn,
+        "generation": int(extent.name.split("/")[1].removeprefix("g")), "last_ts": extent.last_ts,
     }  # fmt: skip
 
 

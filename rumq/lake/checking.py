@@ -14,6 +14,9 @@ import pyarrow.parquet as pq
 from rumq.lake.kernels import walking
 from rumq.lake.piece import lsn_digest
 
+TOPIC_CHARACTERS_MAX = 200  # of a topic in the manifest
+TOO_LONG = "\U0010ffff" * (TOPIC_CHARACTERS_MAX + 1)
+
 
 class Content(NamedTuple):
     """rows, and the digests of the records: sums, modulo 2**64, that do not mind their order (`walking.digest`)"""
@@ -23,9 +26,18 @@ class Content(NamedTuple):
     payload: int
 
 
+class Bounds(NamedTuple):
+    """Between which times (µs) and topics all records are, for those who look for some. -1, "": not known"""
+
+    first_ts: int
+    last_ts: int
+    first_topic: str
+    last_topic: str
+
+
 class FileCheck(NamedTuple):
     """What a file is: its bytes, and what they decode to. base_lsn, next_lsn: -1 when it is empty; repeated: lsns
-    that come more than once"""
+    that come more than once; bounds: as its statistics say"""
 
     bytes: int
     crc: int
@@ -33,6 +45,7 @@ class FileCheck(NamedTuple):
     base_lsn: int
     next_lsn: int
     repeated: int
+    bounds: Bounds
 
 
 def examined(raw: Any) -> FileCheck:
@@ -42,7 +55,27 @@ def examined(raw: Any) -> FileCheck:
     ordered = np.sort(lsns)
     first, last = (int(ordered[0]), int(ordered[-1])) if len(ordered) else (-1, -2)
     repeated = len(ordered) - 1 - int(np.count_nonzero(np.diff(ordered))) if len(ordered) else 0
-    return FileCheck(len(raw), crc32(raw), content_of(table), first, last + 1, repeated)
+    return FileCheck(len(raw), crc32(raw), content_of(table), first, last + 1, repeated, bounds_of(raw))
+
+
+def bounds_of(raw: Any) -> Bounds:
+    """raw: the bytes of a file of the lake, with a row at least"""
+    found = pq.ParquetFile(pa.BufferReader(raw)).metadata
+    topics, times = [], []
+    for number in range(found.num_row_groups):
+        group = found.row_group(number)
+        ts, topic = group.column(0).statistics, group.column(1).statistics
+        times += [ts.min_raw, ts.max_raw]
+        # Of topics of kilobytes there are no statistics.
+        topics += [topic.min, topic.max] if topic is not None and topic.has_min_max else ["", TOO_LONG]
+    last = max(topics)
+    # What is cut off at its end is less than the whole, which is right for the least only.
+    return Bounds(
+        min(times),
+        max(times),
+        min(topics)[:TOPIC_CHARACTERS_MAX],
+        last if len(last) <= TOPIC_CHARACTERS_MAX else "",
+    )
 
 
 def content_of(table: pa.Table) -> Content:

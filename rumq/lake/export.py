@@ -16,13 +16,13 @@ from commitlog import Chunk, Gap
 from commitlog.exported import write_exported
 from commitlog.files import Files
 from commitlog.reader import LogReader, PartitionView, SegmentView
-from rumq.lake.checking import Content
+from rumq.lake.checking import Content, bounds_of
 from rumq.lake.columns import batches
 from rumq.lake.errors import LakeError
-from rumq.lake.folder import NEW, Folder, Step
+from rumq.lake.folder import NEW, Folder, Step, absolute
 from rumq.lake.manifest import File, Lost, Manifest, Partition, as_fields
-from rumq.lake.merging import MERGED_BYTES_MAX, merge
-from rumq.lake.naming import GAPS, file_path, gap_path, maybe_named
+from rumq.lake.merging import MERGED_BYTES_MAX, Merging
+from rumq.lake.naming import GAPS, file_path, gap_path, is_hidden, maybe_named
 from rumq.lake.piece import Piece, joined
 from rumq.lake.publishing import publish
 from rumq.lake.schema import GAPS as GAPS_SCHEMA
@@ -63,13 +63,17 @@ class Exporter:
             folder.let_go()
             raise
 
-    def merge(self, before_hour: int, bytes_max: int = MERGED_BYTES_MAX) -> int:
+    def merge(
+        self, before_hour: int, bytes_max: int = MERGED_BYTES_MAX, *, now_s: int = 0, keep_s: int = 0
+    ) -> int:
         """Merge small files of the hours before one (since 1970); how many files are made.
 
-        raises: OSError, LakeError"""
-        return merge(
-            self._folder, self.manifest, before_hour, bytes_max=bytes_max, step=self._step, event=self._event
-        )
+        now_s: seconds since 1970; keep_s: so long what a query has been told of stays. raises: OSError, LakeError"""
+        merging = Merging(self._folder, self.manifest, now_s, keep_s, step=self._step, event=self._event)
+        made = merging.merge(before_hour, bytes_max)
+        merging.show()
+        merging.tidy()
+        return made
 
     def close(self) -> None:
         """Let another one export to the folder."""
@@ -77,14 +81,14 @@ class Exporter:
 
     def _sweep(self) -> None:
         """Remove what a crash left: files that were being written, and those whose records are in other files."""
-        held = {file.path for file in self.manifest.files()}
+        held = {file.path for file in self.manifest.files()} | self.manifest.shadowed()
         for path in self._folder.names(""):
             last = path.rpartition("/")[2]
             if last.startswith("_") and last.endswith(NEW):
                 self._folder.remove(path)
                 continue
             named = maybe_named(path)
-            if named is None or path in held:
+            if named is None or path in held or is_hidden(path):
                 continue
             partition = self.manifest.partition(named.partition)
             if path.startswith(f"{GAPS}/"):
@@ -180,7 +184,7 @@ class Exporter:
         path = file_path(partition, hour, base_lsn, next_lsn)
         file = File(
             path, partition, hour, base_lsn, next_lsn, content.rows, int(part.ends[-1] - part.starts[0]), raw.size,
-            crc32(raw), content.lsn, content.payload,
+            crc32(raw), content.lsn, content.payload, *bounds_of(raw),
         )  # fmt: skip
         return publish(self._folder, file, raw, self._step)
 
@@ -195,7 +199,7 @@ class Exporter:
         """Tell the broker that everything below is exported."""
         if not self._marks or next_lsn < 0:
             return
-        write_exported(self._files, view.directory, next_lsn)
+        write_exported(self._files, view.directory, next_lsn, absolute(self._folder.place))
         self._step("marked")
 
 

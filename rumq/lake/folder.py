@@ -6,6 +6,7 @@ Knows no log and no Parquet."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Callable
@@ -16,12 +17,14 @@ from rumq.lake.errors import LakeError
 LOCK = "_rumq/LOCK"
 NEW = ".new"
 Step = Callable[[str], None]
+WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # what such file systems answer
 
 
 class Folder(Protocol):
-    """Every method may raise OSError."""
+    """Every method may raise OSError. place: as the operator wrote it; system: of pyarrow.fs, which `path` is for"""
 
     place: str
+    system: Any
 
     def hold(self) -> None:
         """Be the one that writes here. raises: LakeError when another process is"""
@@ -30,6 +33,9 @@ class Folder(Protocol):
 
     def put(self, name: str, data: Any, step: Step) -> None:
         """Have a file appear whole and synced, in the place of an older one. step: is told what was done"""
+
+    def copy(self, name: str, to: str, step: Step) -> None:
+        """Have a file appear under a second name, whole and synced."""
 
     def append(self, name: str, data: bytes) -> None:
         """Put bytes at a file's end, synced."""
@@ -64,6 +70,8 @@ def folder_at(place: str) -> Folder:
 
 
 class LocalFolder:
+    system = None  # pyarrow's own, for paths
+
     def __init__(self, place: str) -> None:
         self.place = place.rstrip("/") or "/"
         self._lock = -1
@@ -104,6 +112,24 @@ class LocalFolder:
         step("synced")
         os.rename(temporary, path)
         step("renamed")
+        sync_directory(above)
+
+    def copy(self, name: str, to: str, step: Step) -> None:
+        path = self.path(to)
+        above, _, last = path.rpartition("/")
+        self._make(above)
+        temporary = f"{above}/_{last}{NEW}"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        try:
+            os.link(self.path(name), temporary)
+        except OSError as fault:
+            if fault.errno not in WITHOUT_LINKS:
+                raise
+            self.put(to, self.read(name), step)
+            return
+        os.rename(temporary, path)
+        step("linked")
         sync_directory(above)
 
     def append(self, name: str, data: bytes) -> None:
@@ -158,7 +184,7 @@ class RemoteFolder:
     """An object store: an object appears whole when it is closed. Nothing keeps a second writer away."""
 
     def __init__(self, place: str, system: Any, root: str) -> None:
-        self.place, self._system, self._root = place, system, root.rstrip("/")
+        self.place, self.system, self._root = place, system, root.rstrip("/")
 
     def hold(self) -> None:
         """Object stores have no lock: see to it that one process exports to it."""
@@ -167,38 +193,48 @@ class RemoteFolder:
         pass
 
     def put(self, name: str, data: Any, step: Step) -> None:
-        self._system.create_dir(self.path(name).rpartition("/")[0], recursive=True)
-        with self._system.open_output_stream(self.path(name)) as out:
+        self.system.create_dir(self.path(name).rpartition("/")[0], recursive=True)
+        with self.system.open_output_stream(self.path(name)) as out:
             out.write(data)
             step("written")
         step("synced")
         step("renamed")
+
+    def copy(self, name: str, to: str, step: Step) -> None:
+        self.system.create_dir(self.path(to).rpartition("/")[0], recursive=True)
+        self.system.copy_file(self.path(name), self.path(to))
+        step("linked")
 
     def append(self, name: str, data: bytes) -> None:
         before = self.read(name) if self.size(name) > 0 else b""
         self.put(name, before + data, lambda _: None)
 
     def read(self, name: str) -> bytes:
-        with self._system.open_input_stream(self.path(name)) as file:
+        with self.system.open_input_stream(self.path(name)) as file:
             return bytes(file.read())
 
     def size(self, name: str) -> int:
-        info = self._system.get_file_info(self.path(name))
+        info = self.system.get_file_info(self.path(name))
         return info.size if info.is_file else -1
 
     def names(self, name: str) -> list[str]:
         from pyarrow import fs
 
         below = fs.FileSelector(self.path(name).rstrip("/"), allow_not_found=True, recursive=True)
-        found = [info.path for info in self._system.get_file_info(below) if info.is_file]
+        found = [info.path for info in self.system.get_file_info(below) if info.is_file]
         return sorted(path.removeprefix(f"{self._root}/") for path in found)
 
     def remove(self, name: str) -> None:
         if self.size(name) >= 0:
-            self._system.delete_file(self.path(name))
+            self.system.delete_file(self.path(name))
 
     def path(self, name: str) -> str:
         return f"{self._root}/{name}"
+
+
+def absolute(place: str) -> str:
+    """A place that means the same wherever it is read."""
+    return place if "://" in place else os.path.abspath(place)
 
 
 def sync_directory(path: str) -> None:

@@ -11,6 +11,7 @@ from zlib import crc32
 
 from rumq.lake.errors import LakeError
 from rumq.lake.folder import Folder
+from rumq.lake.naming import is_hidden
 
 NAME = "_rumq/manifest.jsonl"
 HEAD = len(b'{"crc":"00000000",')
@@ -20,7 +21,8 @@ class File(NamedTuple):
     """One Parquet file. records base_lsn..next_lsn of a partition, less the gaps; hour: since 1970, UTC.
 
     raw: bytes of its records' frames in the log; bytes, crc: of the file, CRC-32
-    lsn, payload: digests of its records, which add up (rumq/lake/kernels/walking.py)"""
+    lsn, payload: digests of its records, which add up (rumq/lake/kernels/walking.py)
+    first_ts, last_ts: bounds of ts, µs; -1: not known. first_topic, last_topic: bounds of topic; "": not known"""
 
     path: str
     partition: str
@@ -33,6 +35,19 @@ class File(NamedTuple):
     crc: int
     lsn: int
     payload: int
+    first_ts: int = -1
+    last_ts: int = -1
+    first_topic: str = ""
+    last_topic: str = ""
+
+
+class Hidden(NamedTuple):
+    """A merged file that readers of the manifest have, and who lists folders not yet: he sees those in `gone`.
+
+    since: seconds since 1970"""
+
+    since: int
+    gone: tuple[str, ...]
 
 
 class Lost(NamedTuple):
@@ -51,6 +66,10 @@ class Partition:
         self.first_lsn = self.next_lsn = -1
         self.segment = ""  # the last one that was exported
         self.files: dict[str, File] = {}
+        self.hidden: dict[str, Hidden] = {}
+        self.kept: dict[
+            str, int
+        ] = {}  # hidden names of shown files, and since when: a query may still read them
         self.gaps: list[Lost] = []
         self.breaks: list[str] = []  # where the edits do not follow each other
 
@@ -74,7 +93,8 @@ class Manifest:
     """The edits of a lake, and what they come to. partitions: by name, such as main/g1/p0
 
     "add": a stretch of a partition: partition, base_lsn, next_lsn, segment, files, gaps
-    "merge": files of one partition and hour in the place of others: partition, files, gone (paths)"""
+    "merge": files of one partition and hour in the place of others: partition, files, gone (paths), at (seconds)
+    "show": a merged file in its hour's folder: partition, files (it), gone (its hidden name), at"""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -125,6 +145,12 @@ class Manifest:
         for partition in self.partitions.values():
             yield from partition.files.values()
 
+    def shadowed(self) -> set[str]:
+        """Files that lie there for who lists folders, until he is to see the merged ones."""
+        return {
+            path for p in self.partitions.values() for hidden in p.hidden.values() for path in hidden.gone
+        }
+
     def add(self, edit: dict[str, Any]) -> None:
         """Append an edit, synced. After `writable`. raises: OSError, and then the manifest is to be read again"""
         self._folder.append(NAME, encode(edit))
@@ -135,9 +161,14 @@ class Manifest:
         partition = self.partitions.setdefault(name, Partition(name))
         for path in edit.get("gone", ()):
             partition.files.pop(path, None)
+            partition.hidden.pop(path, None)
+            if is_hidden(path):
+                partition.kept[path] = edit["at"]
         for fields in edit["files"]:
             file = File(partition=name, **fields)
             partition.files[file.path] = file
+            if is_hidden(file.path):
+                partition.hidden[file.path] = Hidden(edit["at"], tuple(edit["gone"]))
         if edit["edit"] == "add":
             if partition.next_lsn < 0:
                 partition.first_lsn = edit["base_lsn"]

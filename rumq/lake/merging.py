@@ -1,7 +1,9 @@
 """Small files of an hour become few larger ones. docs/lake.md, "Merging".
 
-A merged file is written and checked like any other, then one line of the manifest puts it in the place of those that it
-is made of, and only then do they go. Knows no log and no clock."""
+A merged file is written and checked like any other, under a name that who lists folders does not see, and one line of
+the manifest puts it in the place of those that it is made of. They stay for a while, for queries that have been told
+of them. Then it is shown in its hour's folder, and they go; its hidden name goes another while later. So no query
+that runs loses a file, and who lists folders misses no record. Knows no log and no clock."""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rumq.lake.checking import Content, content_of
+from rumq.lake.checking import Content, bounds_of, content_of
 from rumq.lake.errors import LakeError
 from rumq.lake.folder import Folder, Step
 from rumq.lake.manifest import File, Manifest, as_fields
-from rumq.lake.naming import file_path
+from rumq.lake.naming import MERGED, file_path, hidden_path, is_hidden
 from rumq.lake.publishing import publish
 from rumq.lake.schema import GROUP_ROWS, writer
 
@@ -33,36 +35,75 @@ def groups(manifest: Manifest, before_hour: int, bytes_max: int) -> Iterator[lis
                 continue
             group: list[File] = []
             for file in files:
-                if group and sum(each.raw for each in group) + file.raw > bytes_max:
+                # What is hidden is merged again once it is shown.
+                if is_hidden(file.path) or sum(each.raw for each in group) + file.raw > bytes_max:
                     if len(group) > 1:
                         yield group
                     group = []
-                group.append(file)
+                if not is_hidden(file.path):
+                    group.append(file)
             if len(group) > 1:
                 yield group
 
 
-def merge(
-    folder: Folder, manifest: Manifest, before_hour: int, *, bytes_max: int = MERGED_BYTES_MAX,
-    step: Step = lambda name: None, event: Callable[..., None] = lambda name, **fields: None,
-) -> int:  # fmt: skip
-    """Merge the files of all hours before one (since 1970); returns how many files are made.
+class Merging:
+    """One round of it. now_s: seconds since 1970; keep_s: so long a file stays after the manifest has another one"""
 
-    raises: OSError, LakeError"""
-    made = 0
-    for group in list(groups(manifest, before_hour, bytes_max)):
-        merged = merge_group(folder, group, step)
-        gone = [file.path for file in group]
-        manifest.add(
-            {"edit": "merge", "partition": merged.partition, "files": [as_fields(merged)], "gone": gone}
-        )
-        step("merged")
-        for path in gone:
-            folder.remove(path)
-            step("removed")
-        event("lake.merged", path=merged.path, files=len(gone), rows=merged.rows, bytes=merged.bytes)
-        made += 1
-    return made
+    def __init__(
+        self, folder: Folder, manifest: Manifest, now_s: int, keep_s: int, *,
+        step: Step = lambda name: None, event: Callable[..., None] = lambda name, **fields: None,
+    ) -> None:  # fmt: skip
+        self._folder, self._manifest = folder, manifest
+        self._now_s, self._before_s = now_s, now_s - keep_s
+        self._step, self._event = step, event
+
+    def merge(self, before_hour: int, bytes_max: int) -> int:
+        """Merge the files of all hours before one (since 1970); returns how many files are made.
+
+        raises: OSError, LakeError"""
+        found = list(groups(self._manifest, before_hour, bytes_max))
+        for group in found:
+            merged = merge_group(self._folder, group, self._step)
+            gone = [file.path for file in group]
+            self._change("merge", merged, gone)
+            self._step("merged")
+            self._event(
+                "lake.merged", path=merged.path, files=len(gone), rows=merged.rows, bytes=merged.bytes
+            )
+        return len(found)
+
+    def show(self) -> None:
+        """Have who lists folders see merged files, and no longer what they are made of. raises: OSError"""
+        for partition in self._manifest.partitions.values():
+            due = [path for path, hidden in partition.hidden.items() if hidden.since <= self._before_s]
+            for path in due:
+                file, gone = partition.files[path], partition.hidden[path].gone
+                shown = file._replace(path=file_path(file.partition, file.hour, file.base_lsn, file.next_lsn))
+                self._folder.copy(path, shown.path, self._step)
+                self._change("show", shown, [path])
+                self._step("shown")
+                for old in gone:
+                    self._remove(old)
+
+    def tidy(self) -> None:
+        """Remove the hidden names of what was shown a while ago, and what a crash left. raises: OSError"""
+        named = {file.path for file in self._manifest.files()}
+        kept = {path: at for each in self._manifest.partitions.values() for path, at in each.kept.items()}
+        for path in self._folder.names(MERGED):
+            if path not in named and kept.get(path, 0) <= self._before_s:
+                self._remove(path)
+
+    def _change(self, kind: str, file: File, gone: list[str]) -> None:
+        self._manifest.add(
+            {
+                "edit": kind, "partition": file.partition, "files": [as_fields(file)], "gone": gone,
+                "at": self._now_s,
+            }
+        )  # fmt: skip
+
+    def _remove(self, path: str) -> None:
+        self._folder.remove(path)
+        self._step("removed")
 
 
 def merge_group(folder: Folder, group: list[File], step: Step) -> File:
@@ -76,9 +117,10 @@ def merge_group(folder: Folder, group: list[File], step: Step) -> File:
     raw = out.getvalue()
     first, last = group[0], group[-1]
     merged = File(
-        file_path(first.partition, first.hour, first.base_lsn, last.next_lsn), first.partition, first.hour,
+        hidden_path(file_path(first.partition, first.hour, first.base_lsn, last.next_lsn)), first.partition, first.hour,
         first.base_lsn, last.next_lsn, sum(file.rows for file in group), sum(file.raw for file in group), raw.size,
         crc32(raw), sum(file.lsn for file in group) % 2**64, sum(file.payload for file in group) % 2**64,
+        *bounds_of(raw),
     )  # fmt: skip
     return publish(folder, merged, raw, step)
 

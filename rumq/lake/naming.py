@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 NAME = re.compile(r"([a-z0-9][a-z0-9_-]*)-g(\d+)-p(\d{4,})-(\d{20})-(\d{20})\.parquet")
 GAPS = "_gaps"
+MERGED = "_merged"
 
 
 class Named(NamedTuple):
@@ -30,6 +31,15 @@ def file_path(partition: str, hour: int, base_lsn: int, next_lsn: int) -> str:
     when = datetime.fromtimestamp(hour * 3600, UTC)
     stream = partition.partition("/")[0]
     return f"stream={stream}/dt={when:%Y-%m-%d}/hr={when:%H}/{range_name(partition, base_lsn, next_lsn)}"
+
+
+def hidden_path(path: str) -> str:
+    """Where a merged file lies until who lists folders is to see it."""
+    return f"{MERGED}/{path.rpartition('/')[2]}"
+
+
+def is_hidden(path: str) -> bool:
+    return path.startswith(f"{MERGED}/")
 
 
 def gap_path(partition: str, base_lsn: int, next_lsn: int) -> str:

@@ -49,7 +49,8 @@ def verify(folder: Folder, log: LogReader | None = None) -> Iterator[Finding]:
             path = gap_path(partition.name, gap.base_lsn, gap.next_lsn)
             if folder.size(path) < 0:
                 yield Finding("error", partition.name, path, "the row of a gap is missing")
-    held = {file.path for file in manifest.files()}
+    held = {file.path for file in manifest.files()} | manifest.shadowed()
+    held |= {path for partition in manifest.partitions.values() for path in partition.kept}
     for path in folder.names(""):
         named = maybe_named(path)
         if named is not None and not path.startswith(f"{GAPS}/") and path not in held:
@@ -97,6 +98,13 @@ def file_faults(folder: Folder, file: File) -> Iterator[str]:
         yield f"its records are {found.base_lsn} to {found.next_lsn - 1}, not {file.base_lsn} to {file.next_lsn - 1}"
     if found.repeated:
         yield f"{found.repeated} of its records are in it twice"
+    if file.first_ts >= 0 and found.bounds != (
+        file.first_ts,
+        file.last_ts,
+        file.first_topic,
+        file.last_topic,
+    ):
+        yield f"its records are within {found.bounds}, and the manifest has others: queries would pass it over"
     yield from content_faults(found.content, file, "the manifest")
 
 

@@ -1,4 +1,5 @@
-"""The log as a table in Spark: `rumq.spark.session()`, then `spark.read.format("rumq").load(DATA_DIR)`.
+"""The log as a table in Spark: `rumq.spark.session()`, then `spark.read.format("rumq").load(DATA_DIR)`, or
+`rumq.spark.read(spark, DATA_DIR)` for what is in a lake too.
 
 docs/spark.md. Knows no broker: it reads the files of a data directory, with the broker on or off."""
 
@@ -8,7 +9,13 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rumq.spark.history import read
+    from rumq.spark.topics import mqtt_filter_to_predicate
+
+LAZY = {"read": "history", "mqtt_filter_to_predicate": "topics"}
 
 
 def register(spark: Any) -> None:
@@ -55,4 +62,13 @@ def session(name: str = "rumq", master: str = "local[*]", **more: Any) -> Any:
     return made(name, master, **more)
 
 
-__all__ = ["check_workers", "register", "session"]
+def __getattr__(name: str) -> Any:
+    """What needs pyspark, when it is asked for: this module is loaded by every session that looks for sources."""
+    from importlib import import_module
+
+    if name in LAZY:
+        return getattr(import_module(f"rumq.spark.{LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["check_workers", "mqtt_filter_to_predicate", "read", "register", "session"]

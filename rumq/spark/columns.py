@@ -148,17 +148,7 @@ class Columns:
 
     def properties_map(self) -> pa.Array:
         """The last of each name: a map of Spark has a name once."""
-        offsets, keys, values = self._parsed.users()
-        rows = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(offsets))
-        codes = keys.dictionary_encode().indices.to_numpy()
-        pair = rows * (int(codes.max(initial=0)) + 1) + codes
-        _, from_behind = np.unique(pair[::-1], return_index=True)
-        last = np.sort(len(pair) - 1 - from_behind)
-        counts = np.bincount(rows[last], minlength=len(self))
-        starts = np.append(0, np.cumsum(counts)).astype(np.int32)
-        return pa.MapArray.from_arrays(
-            pa.array(starts), keys.take(pa.array(last)), values.take(pa.array(last))
-        )
+        return as_map(*self._parsed.users())
 
     def headers(self) -> pa.Array:
         """As the Kafka source has them."""
@@ -176,6 +166,19 @@ class Columns:
 
     def number(self, kind: int, made: pa.DataType) -> pa.Array:
         return self._parsed.number(kind, made)
+
+
+def as_map(offsets: Any, keys: pa.Array, values: pa.Array) -> pa.Array:
+    """Pairs of rows as maps: the last of each name."""
+    count = len(offsets) - 1
+    rows = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
+    codes = keys.dictionary_encode().indices.to_numpy()
+    pair = rows * (int(codes.max(initial=0)) + 1) + codes
+    _, from_behind = np.unique(pair[::-1], return_index=True)
+    last = np.sort(len(pair) - 1 - from_behind)
+    counts = np.bincount(rows[last], minlength=count)
+    starts = np.append(0, np.cumsum(counts)).astype(np.int32)
+    return pa.MapArray.from_arrays(pa.array(starts), keys.take(pa.array(last)), values.take(pa.array(last)))
 
 
 MAKERS: dict[str, Callable[[Columns], pa.Array]] = {

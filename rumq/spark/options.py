@@ -21,7 +21,7 @@ from rumq.spark.errors import BadOption, UnknownOption
 EITHER = (
     "path", "subscribe", "subscribePattern", "assign", "stream", "startingOffsets", "startingTimestamp",
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss", "minPartitions",
-    "maxRecordsPerPartition", "includeHeaders", "properties", "schemaStyle", *OF_A_BROKER,
+    "maxRecordsPerPartition", "includeHeaders", "properties", "schemaStyle", "lake", *OF_A_BROKER,
 )  # fmt: skip
 BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 STREAM = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
@@ -73,6 +73,7 @@ class Options:
     trigger_seconds_max: float = 900.0
     trigger_bytes_max: int = 0  # 0: no bound
     where: Where | None = None  # the broker to read from, and then path is empty
+    lake: str = ""  # "": where the log is exported to, if it says so; "none": no lake
 
 
 def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> Options:
@@ -88,6 +89,8 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
         raise BadOption(
             "path", "", 'a data directory, as in .load("rumq-data"), or .option("broker", "grpc://host:8815")'
         )
+    if get("lake") and where is not None:
+        raise BadOption("lake", get("lake"), "it with a path: a broker finds its lake itself")
     start = bound("starting", said, "earliest", now_us)
     end = bound("ending", said, "latest", now_us)
     if start.time_us is not None and end.time_us is not None and start.time_us > end.time_us:
@@ -117,6 +120,7 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
         seconds("maxTriggerDelay", get("maxTriggerDelay", "15m")),
         positive("maxBytesPerTrigger", get("maxBytesPerTrigger")) if "maxbytespertrigger" in said else 0,
         where,
+        get("lake"),
     )
 
 
@@ -200,15 +204,20 @@ def moment(name: str, value: str, now_us: int) -> int:
 def filters(value: str) -> tuple[str, ...]:
     found = tuple(f.strip() for f in value.split(",") if f.strip())
     for topic_filter in found:
-        try:
-            shared = parse_share(topic_filter)
-            check_topic_filter(topic_filter)
-        except TopicFilterInvalid as fault:
-            raise BadOption("subscribe", value, f"MQTT topic filters ({fault})") from None
-        if shared is not None:
-            allowed = f"a filter without a share: Spark divides the work itself, write {shared[1]}"
-            raise BadOption("subscribe", value, allowed)
+        check_filter("subscribe", topic_filter)
     return found
+
+
+def check_filter(option: str, topic_filter: str) -> None:
+    """raises: BadOption"""
+    try:
+        shared = parse_share(topic_filter)
+        check_topic_filter(topic_filter)
+    except TopicFilterInvalid as fault:
+        raise BadOption(option, topic_filter, f"MQTT topic filters ({fault})") from None
+    if shared is not None:
+        allowed = f"a filter without a share: Spark divides the work itself, write {shared[1]}"
+        raise BadOption(option, topic_filter, allowed)
 
 
 def pattern(said: Mapping[str, str]) -> str | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from commitlog import RealFiles, StoreError
-from commitlog.reader import LogReader, PartitionView
 from rumq.spark.errors import BadOption, DataLoss
+from rumq.spark.extents import View, views
 from rumq.spark.options import Bound, Options
 
 TASK_ROWS_MIN = 250_000  # below this a task's start costs more than another core saves
@@ -23,68 +21,6 @@ class Span(NamedTuple):
     end: int
 
 
-class View(Protocol):
-    """A partition as it was when it was looked at: of files, `PartitionView`, or of a broker, `RemoteView`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def first_lsn(self) -> int: ...
-    @property
-    def end_lsn(self) -> int: ...
-    def find_time(self, ts_us: int) -> int: ...
-    def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int: ...
-
-
-def reader(path: str) -> LogReader:
-    """raises: BadOption where there is no log"""
-    try:
-        return LogReader(RealFiles(), path)
-    except (OSError, StoreError) as fault:
-        raise BadOption("path", path, f"a data directory of rumq ({fault})") from None
-
-
-_views: dict[tuple[str, str], PartitionView] = {}
-_looking = threading.Lock()  # views of a partition share what they know of its files
-
-
-def maybe_view(path: str, name: str) -> PartitionView | None:
-    """A partition as it is now. A process that lives long, on the driver or of a worker, looks at what is new only."""
-    with _looking:
-        view = reader(path).maybe_partition(name, _views.get((path, name)))
-        if view is None:
-            _views.pop((path, name), None)
-        else:
-            _views[path, name] = view
-        return view
-
-
-def views(options: Options) -> list[View]:
-    """The partitions to read, as they are now."""
-    if options.where is not None:
-        from rumq.spark.remote import remote_views
-
-        there = remote_views(options.where)
-        return [there[name] for name in chosen(options, {name: name.partition("/")[0] for name in there})]
-    found = chosen(options, {name: name.partition("/")[0] for name in reader(options.path).names()})
-    return [view for name in found if (view := maybe_view(options.path, name)) is not None]
-
-
-def chosen(options: Options, there: dict[str, str]) -> list[str]:
-    """Names of partitions. there: name -> its stream"""
-    streams = sorted(set(there.values()))
-    if options.stream is not None and options.stream not in streams:
-        allowed = f"one of the streams: {', '.join(streams) or 'none is there yet'}"
-        raise BadOption("stream", options.stream, allowed)
-    if missing := [name for name in options.assigned if name not in there]:
-        raise BadOption("assign", ", ".join(missing), f"partitions that are there: {', '.join(there)}")
-    return [
-        name
-        for name, stream in there.items()
-        if options.stream in (None, stream) and (not options.assigned or name in options.assigned)
-    ]
-
-
 def spans(options: Options) -> list[Span]:
     """What a batch query reads. raises: BadOption, DataLoss"""
     found = views(options)
@@ -96,7 +32,7 @@ def spans(options: Options) -> list[Span]:
     return [Span(v.name, starts[v.name], ends[v.name]) for v in found if starts[v.name] < ends[v.name]]
 
 
-def starting(options: Options, found: list[View]) -> dict[str, int]:
+def starting(options: Options, found: Sequence[View]) -> dict[str, int]:
     """Partition name -> first lsn. raises: BadOption, DataLoss for one that retention took"""
     bound = options.start
     named("startingOffsets", bound, found)
@@ -122,7 +58,7 @@ def starting(options: Options, found: list[View]) -> dict[str, int]:
     return lsns
 
 
-def ending(options: Options, found: list[View]) -> dict[str, int]:
+def ending(options: Options, found: Sequence[View]) -> dict[str, int]:
     """Partition name -> end, exclusive."""
     bound = options.end
     named("endingOffsets", bound, found)
@@ -146,7 +82,7 @@ def given(view: View, lsn: int) -> int:
     return {-2: view.first_lsn, -1: view.end_lsn}.get(lsn, lsn)
 
 
-def named(option: str, bound: Bound, found: list[View]) -> None:
+def named(option: str, bound: Bound, found: Sequence[View]) -> None:
     """Offsets name exactly the partitions that are read: what is left out would be read from who knows where."""
     said = bound.lsns if bound.lsns is not None else bound.times_us
     if said is None:

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from commitlog import Chunk, Gap
 from commitlog.reader import PartitionView
+from rumq.lake.reading import cut as bounds
 from rumq.mqtt.topics import matches
 from rumq.spark.columns import Block, Columns, TopicNames
 from rumq.spark.errors import DataLoss
+from rumq.spark.filling import BATCH_BYTES_MAX, BATCH_ROWS_MAX, Filling
 
-BATCH_ROWS_MAX = 65_536
-BATCH_BYTES_MAX = 8 << 20  # of frames; larger ones make Spark slower, much larger ones end its JVM
 NEEDS_PUBLISHERS = {"client_id", "key"}
 
 
@@ -31,30 +31,47 @@ def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool
 
 
 def scan(
-    view: PartitionView, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True,
+    view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """Records start..end that are wanted, in order.
 
-    columns: name in the schema -> name in `columns.MAKERS`
-    raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError
-    cost: memory for a few batches, whatever the range
+    view: None where only the lake has the partition; columns: name in the schema -> name in `columns.MAKERS`
+    filling: has what the log has not
+    raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError;
+    LakeError
+    cost: memory for a few batches, whatever the range; of the lake for a file of it
     """
-    found = marked(view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss)
+    found = marked(
+        view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, filling=filling
+    )
     return (batch for batch, _ in found)
 
 
 def marked(
-    view: PartitionView, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True,
+    view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
     """As `scan`, each batch with the lsn from which on to read what it has not."""
+    if view is None:
+        yield from filled(
+            "", Gap(start, end, "the log does not have the partition"), filling, fail_on_data_loss
+        )
+        return
     topics = TopicNames(wants)
     publishers = view.publishers(start, end) if NEEDS_PUBLISHERS & set(columns.values()) else {}
     id_bytes = lengths(publishers)
     ready: list[pa.RecordBatch] = []
     rows = size = next_lsn = 0
-    for block in blocks(view, start, end, fail_on_data_loss):
+    for block in blocks(view, start, end):
+        if isinstance(block, Gap):
+            if ready:
+                yield together(ready), next_lsn
+                ready, rows, size = [], 0, 0
+            # Behind the end of the log nothing can be in its lake.
+            elsewhere = filling if block.base_lsn < view.end_lsn else None
+            yield from filled(view.name, block, elsewhere, fail_on_data_loss)
+            continue
         for part, more in cut(topics.learn(block), id_bytes):
             count = len(part.rows)
             if ready and (rows + count > BATCH_ROWS_MAX or size + more > BATCH_BYTES_MAX):
@@ -73,14 +90,28 @@ def marked(
         yield together(ready), next_lsn
 
 
-def blocks(view: PartitionView, start: int, end: int, fail_on_data_loss: bool) -> Iterator[Block]:
-    """Chunks, many small ones as one."""
+def filled(
+    name: str, gap: Gap, filling: Filling | None, fail_on_data_loss: bool
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """What there is elsewhere of a gap in a partition. raises: DataLoss for what is nowhere"""
+    for part in filling.filled(gap) if filling is not None else [gap]:
+        if not isinstance(part, Gap):
+            yield part
+        elif fail_on_data_loss:
+            name = name or (filling.partition if filling is not None else "")
+            raise DataLoss(name, part.base_lsn, part.next_lsn, part.why)
+
+
+def blocks(view: PartitionView, start: int, end: int) -> Iterator[Block | Gap]:
+    """Chunks, many small ones as one, and what cannot be read."""
     waiting: list[Chunk] = []
     rows = size = 0
     for found in whole(view, start, end):
         if isinstance(found, Gap):
-            if fail_on_data_loss:
-                raise DataLoss(view.name, found.base_lsn, found.next_lsn, found.why)
+            if waiting:
+                yield Block(waiting)
+                waiting, rows, size = [], 0, 0
+            yield found
             continue
         if waiting and (rows + found.count > BATCH_ROWS_MAX or size + len(found.frames) > BATCH_BYTES_MAX):
             yield Block(waiting)
@@ -117,13 +148,11 @@ def cut(block: Block, id_bytes: Any) -> Iterator[tuple[Block, int]]:
         return
     numbers = np.minimum(block.rows["pub_no"], len(id_bytes) - 1)
     sizes = np.cumsum(block.ends - block.starts + id_bytes[numbers])
-    at = done = 0
-    while at < len(sizes):
-        stop = min(int(np.searchsorted(sizes, done + BATCH_BYTES_MAX, "right")), at + BATCH_ROWS_MAX)
-        stop = max(stop, at + 1)
+    done = 0
+    for first, stop in bounds(sizes, BATCH_ROWS_MAX, BATCH_BYTES_MAX):
         size = int(sizes[stop - 1]) - done
-        yield block if (at, stop) == (0, len(sizes)) else block.kept(slice(at, stop)), size
-        at, done = stop, done + size
+        yield block if (first, stop) == (0, len(sizes)) else block.kept(slice(first, stop)), size
+        done += size
 
 
 def together(batches: list[pa.RecordBatch]) -> Any:

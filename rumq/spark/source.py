@@ -18,12 +18,15 @@ from pyspark.sql.types import StructType
 
 from rumq.cli.version import VERSION
 from rumq.spark.errors import BadOption, WrongWorker
+from rumq.spark.extents import lakes_of, maybe_view
+from rumq.spark.filling import Filling
 from rumq.spark.options import Options, parse
-from rumq.spark.plan import Span, cut, maybe_view, spans
+from rumq.spark.plan import Span, cut, spans
 from rumq.spark.publish import parse_target
 from rumq.spark.scan import scan, wanting
 from rumq.spark.schema import columns_of, schema_of
 from rumq.spark.settle import settle
+from rumq.spark.topics import topic_ranges
 
 
 def here() -> str:
@@ -34,11 +37,12 @@ def here() -> str:
 
 @dataclass
 class Range(InputPartition):
-    """Records start..end of one partition of the log. driver: who planned it"""
+    """Records start..end of one partition. lake: who has what the log has not, ""; driver: who planned it"""
 
     partition: str
     start: int
     end: int
+    lake: str
     rumq_version: str
     driver: str
 
@@ -46,8 +50,9 @@ class Range(InputPartition):
 def ranges(found: list[Span], options: Options) -> list[Range]:
     """Tasks. Spark turns an empty list into one that is None, so there is always one."""
     cores = len(os.sched_getaffinity(0))
-    tasks = cut(found, options.partitions_min, options.records_max, cores) or [Span("", 0, 0)]
-    return [Range(*task, VERSION, here()) for task in tasks]
+    tasks = cut(found, options.partitions_min, options.records_max, cores)
+    of = lakes_of(options) if tasks and options.where is None else {}
+    return [Range(*task, of.get(task.partition, ""), VERSION, here()) for task in tasks or [Span("", 0, 0)]]
 
 
 class RumqDataSource(DataSource):
@@ -101,28 +106,24 @@ class RangeReader:
             return
         settle()
         options = self._options
+        name, start, end = partition.partition, partition.start, partition.end
         schema = to_arrow_schema(self._schema, timezone="UTC")
         if options.where is not None:
             from rumq.spark.remote import remote_batches
 
-            yield from remote_batches(
-                options, partition.partition, partition.start, partition.end, self._schema.names, schema
-            )
+            yield from remote_batches(options, name, start, end, self._schema.names, schema)
             return
-        view = maybe_view(options.path, partition.partition)
-        if view is None:
-            raise BadOption(
-                "path", options.path, f"one that every worker can read: {partition.partition} is not there"
-            )
+        wants, filling = wanting(options.filters, options.pattern), None
+        if partition.lake:
+            ranges = topic_ranges(options.filters)
+            filling = Filling(partition.lake, name, self._columns, schema, wants, ranges)
+        view = maybe_view(options.path, name)
+        if view is None and filling is None:
+            raise BadOption("path", options.path, f"one that every worker can read: {name} is not there")
         yield from scan(
-            view,
-            partition.start,
-            partition.end,
-            self._columns,
-            schema,
-            wants=wanting(options.filters, options.pattern),
-            fail_on_data_loss=options.fail_on_data_loss,
-        )
+            view, start, end, self._columns, schema, wants=wants, fail_on_data_loss=options.fail_on_data_loss,
+            filling=filling,
+        )  # fmt: skip
 
 
 class RumqReader(RangeReader, DataSourceReader):

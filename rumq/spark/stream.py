@@ -18,8 +18,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from rumq.spark.errors import BadOption, DataLoss
+from rumq.spark.extents import View, views
 from rumq.spark.options import Options
-from rumq.spark.plan import Span, View, starting, views
+from rumq.spark.plan import Span, starting
 from rumq.spark.source import RangeReader, ranges
 
 OFFSETS_VERSION = 1  # of the form below, which checkpoints keep for ever

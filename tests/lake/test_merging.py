@@ -115,3 +115,25 @@ def test_a_gap_may_lie_in_a_merged_file(tmp_path: Path) -> None:
     missing = range(gap["base_lsn"], gap["next_lsn"])
     assert sorted([*lsns_in(tmp_path), *missing]) == list(range(log.finished_lsn)) and len(missing) == 20
     assert list(verify(LocalFolder(str(tmp_path)))) == []
+
+
+def test_what_a_query_has_been_told_of_stays_for_a_while_and_a_lister_sees_each_record_once(
+    log: Log, tmp_path: Path
+) -> None:
+    told: list[tuple[int, list[str]]] = []
+    exporter = Exporter(log.files, "data", LocalFolder(str(tmp_path)))
+    exporter.run()
+    for now_s in range(1000, 1350, 50):
+        told.append((now_s - 1, the_lake.files(str(tmp_path))))
+        if now_s == 1050:  # a start is no reason to remove them
+            exporter.close()
+            exporter = Exporter(log.files, "data", LocalFolder(str(tmp_path)))
+        exporter.merge(FIRST + 1, now_s=now_s, keep_s=100)
+        assert lsns_in(tmp_path) == list(range(log.finished_lsn))
+        assert list(verify(LocalFolder(str(tmp_path)))) == []
+        for when, paths in told:
+            if now_s - when <= 100:
+                assert [path for path in paths if not Path(path).exists()] == [], (now_s, when)
+    exporter.close()
+    assert len(of_hour(tmp_path, "22")) == 1 and not list(tmp_path.glob("_merged/*"))
+    assert the_lake.files(str(tmp_path)) == [str(path) for path in parquet_files(tmp_path)]

@@ -1,0 +1,169 @@
+"""Records of a partition out of the files of a lake, by lsn. docs/lake.md.
+
+What is there is what the manifest says at one moment. Knows no log and no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rumq.lake.errors import LakeError
+from rumq.lake.folder import Folder, folder_at
+from rumq.lake.manifest import NAME, File, Lost, Manifest, Partition
+from rumq.lake.piece import HOUR_US
+
+MISSING = "the lake does not have them"
+TopicRange = tuple[str, str]  # from the first one on, below the second
+
+_known: dict[str, tuple[int, Folder, Manifest]] = {}
+
+
+class Lake(NamedTuple):
+    folder: Folder
+    manifest: Manifest
+
+
+def lake_at(place: str, *, fresh: bool = False) -> Lake:
+    """A lake as its manifest says now. A process that lives long reads a manifest again only when it has grown.
+
+    fresh: read it whatever its size is. raises: LakeError where there is none, or it is damaged; OSError"""
+    size, folder, manifest = _known.get(place) or (-1, folder_at(place), None)
+    now = folder.size(NAME)
+    if now < 0:
+        raise LakeError(place, f"it has no {NAME}: no lake of rumq, or nothing was exported yet")
+    if manifest is None or now != size or fresh:
+        manifest = Manifest(folder).readable()
+        _known[place] = now, folder, manifest
+    return Lake(folder, manifest)
+
+
+def files_within(partition: Partition, start: int, end: int) -> list[File]:
+    """Those that have any of the records start..end, in the order of these."""
+    found = [f for f in partition.files.values() if f.base_lsn < end and start < f.next_lsn]
+    return sorted(found, key=lambda file: file.base_lsn)
+
+
+def lost_within(partition: Partition, start: int, end: int) -> list[Lost]:
+    """Those of the records start..end that are not in the lake, and why; as far as it should have them its gaps."""
+    if partition.next_lsn < 0 or partition.next_lsn <= start or end <= partition.first_lsn:
+        return [Lost(start, end, MISSING)] if start < end else []
+    found = [
+        Lost(max(start, gap.base_lsn), min(end, gap.next_lsn), gap.why)
+        for gap in sorted(partition.gaps)
+        if gap.base_lsn < end and start < gap.next_lsn
+    ]
+    if start < partition.first_lsn:
+        found.insert(0, Lost(start, partition.first_lsn, MISSING))
+    if partition.next_lsn < end:
+        found.append(Lost(partition.next_lsn, end, MISSING))
+    return found
+
+
+def may_have(file: File, ranges: Sequence[TopicRange] | None) -> bool:
+    """Whether a file may have a topic of one of the ranges. ranges: None for all topics"""
+    if ranges is None:
+        return True
+    return any(
+        (not file.last_topic or low <= file.last_topic) and (not file.first_topic or file.first_topic < high)
+        for low, high in ranges
+    )
+
+
+def read(
+    lake: Lake, name: str, start: int, end: int, columns: Sequence[str], *,
+    wants: Callable[[str], bool] | None = None, ranges: Sequence[TopicRange] | None = None,
+) -> Iterator[pa.Table]:  # fmt: skip
+    """The records start..end of a partition in order, as far as they are there: a table for each file.
+
+    columns: names of the schema; wants: of a topic, whether it is wanted; ranges: bounds of what `wants` says yes to
+    raises: LakeError where a file is not what the manifest says; OSError
+    cost: a file in memory, 128 MiB of frames, whatever the range"""
+    at = start
+    tries = 2
+    while at < end:
+        try:
+            for file in files_within(lake.manifest.partition(name), at, end):
+                if may_have(file, ranges):
+                    table = part_of(lake.folder, file, at, end, columns, wants, ranges)
+                    if len(table):
+                        yield table
+                at = min(file.next_lsn, end)
+            return
+        except FileNotFoundError as fault:
+            # Merged, and since removed: the manifest names another one by now.
+            tries -= 1
+            if not tries:
+                raise LakeError(lake.folder.place, f"a file of its manifest is gone: {fault}") from None
+            lake = lake_at(lake.folder.place, fresh=True)
+
+
+def part_of(
+    folder: Folder, file: File, start: int, end: int, columns: Sequence[str],
+    wants: Callable[[str], bool] | None, ranges: Sequence[TopicRange] | None,
+) -> pa.Table:  # fmt: skip
+    """The wanted records start..end of one file, by lsn."""
+    lsn, topic = pc.field("lsn"), pc.field("topic")
+    condition = None
+    if file.base_lsn < start or end < file.next_lsn:
+        condition = (lsn >= start) & (lsn < end)
+    if ranges is not None:
+        within = [(topic >= low) & (topic < high) for low, high in ranges]
+        some = within[0]
+        for more in within[1:]:
+            some = some | more
+        condition = some if condition is None else condition & some
+    names = list(dict.fromkeys([*columns, "lsn", *(["topic"] if wants is not None else [])]))
+    try:
+        table = opened(folder, file.path, names, condition)
+    except pa.ArrowInvalid as fault:
+        raise LakeError(
+            folder.place,
+            f"{file.path} cannot be read ({str(fault).splitlines()[0]}): `rumqd lake verify` says more",
+        ) from None
+    if condition is None and len(table) != file.rows:
+        raise LakeError(folder.place, f"{file.path} has {len(table)} rows, its manifest says {file.rows}")
+    if wants is not None:
+        distinct = pc.unique(table.column("topic")).to_pylist()
+        wanted = [word for word in distinct if wants(word)]
+        if len(wanted) < len(distinct):
+            table = table.filter(pc.is_in(table.column("topic"), pa.array(wanted, pa.string())))
+    return table.take(pc.sort_indices(table, [("lsn", "ascending")])).select(list(columns))
+
+
+def opened(folder: Folder, path: str, columns: list[str], condition: Any) -> pa.Table:
+    # Arrow's threads beside Spark's tasks, one a core, are too many.
+    return pq.read_table(
+        folder.path(path), columns=columns, filters=condition, filesystem=folder.system, use_threads=False,
+        partitioning=None,
+    )  # fmt: skip
+
+
+def find_time(lake: Lake, name: str, ts_us: int, end: int) -> int | None:
+    """The first record below `end` at or after a time (µs since 1970); None: there is none. raises: as `read`"""
+    for file in files_within(lake.manifest.partition(name), 0, end):
+        last = file.last_ts if file.last_ts >= 0 else (file.hour + 1) * HOUR_US
+        if last < ts_us:
+            continue
+        condition = (pc.field("ts") >= pa.scalar(ts_us, pa.timestamp("us", "UTC"))) & (pc.field("lsn") < end)
+        found = pc.min(opened(lake.folder, file.path, ["lsn"], condition).column("lsn")).as_py()
+        if found is not None:
+            return int(found)
+    return None
+
+
+def cut(sizes: Any, rows_max: int, bytes_max: int) -> Iterator[tuple[int, int]]:
+    """Parts of rows in order, each no larger than a batch may be; a row that is larger is one of its own.
+
+    sizes: bytes up to and with each row"""
+    marks = [0]
+    while marks[-1] < len(sizes):
+        at = marks[-1]
+        done = int(sizes[at - 1]) if at else 0
+        stop = min(int(sizes.searchsorted(done + bytes_max, "right")), at + rows_max)
+        marks.append(max(stop, at + 1))
+    return pairwise(marks)
