@@ -1,7 +1,7 @@
 """One range of records, two forms: what the log no longer has comes from the lake. Without Spark's engine."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,11 +26,13 @@ from rumq.spark.stream import RumqStreamReader
 from tests.commitlog.records import NOW
 from tests.spark.histories import FULL_HOUR, History
 
+Place = Callable[[str], dict[str, str]]
 P0, P1 = "main/g1/p0", "main/g1/p1"
 
 
 def reader(history: History, **given: str) -> RumqReader:
-    options = parse({"path": history.data, **given}, now_us=NOW)
+    where = {} if "broker" in given else {"path": history.data}
+    options = parse({**where, **given}, now_us=NOW)
     return RumqReader(options, schema_of(options))
 
 
@@ -80,11 +82,11 @@ FORMS: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_lake_gives_the_rows_that_the_log_gave(
-    before: tuple[History, dict[str, pa.Table]], form: str
+    before: tuple[History, dict[str, pa.Table]], place: Place, form: str
 ) -> None:
     history, forms = before
     assert history.view(0).first_lsn > 300
-    assert rows(history, **FORMS[form]).equals(forms[form]) and len(forms[form]) > 10
+    assert rows(history, **FORMS[form], **place(history.data)).equals(forms[form]) and len(forms[form]) > 10
 
 
 @settings(max_examples=60, deadline=None)
@@ -104,14 +106,15 @@ def test_any_range_is_there_once_in_order_however_it_is_cut(
     assert found is None or found["lsn"].to_pylist() == list(range(start, end))
 
 
-def test_a_time_is_looked_for_in_both(before: tuple[History, dict[str, pa.Table]]) -> None:
+def test_a_time_is_looked_for_in_both(before: tuple[History, dict[str, pa.Table]], place: Place) -> None:
     history, _ = before
+    where = place(history.data)
     for chunk in (0, 1, 5, 6, 35, 58):
-        exact = lsns(rows(history, startingTimestamp=str(FULL_HOUR // 1000 + chunk * 100_000)))
-        after = lsns(rows(history, startingTimestamp=str(FULL_HOUR // 1000 + chunk * 100_000 + 1)))
+        exact = lsns(rows(history, startingTimestamp=str(FULL_HOUR // 1000 + chunk * 100_000), **where))
+        after = lsns(rows(history, startingTimestamp=str(FULL_HOUR // 1000 + chunk * 100_000 + 1), **where))
         assert exact == {P0: list(range(10 * chunk, 600)), P1: list(range(10 * chunk, 600))}
         assert after == {P0: list(range(10 * chunk + 10, 600)), P1: list(range(10 * chunk + 10, 600))}
-        until = lsns(rows(history, endingTimestamp=str(FULL_HOUR // 1000 + chunk * 100_000)))
+        until = lsns(rows(history, endingTimestamp=str(FULL_HOUR // 1000 + chunk * 100_000), **where))
         assert until == {P0: list(range(10 * chunk)), P1: list(range(10 * chunk))}
 
 
@@ -126,10 +129,10 @@ def test_without_the_lake_the_log_is_what_there_is(before: tuple[History, dict[s
 
 
 def test_a_stream_that_was_away_longer_than_the_log_goes_on_in_the_lake(
-    before: tuple[History, dict[str, pa.Table]],
+    before: tuple[History, dict[str, pa.Table]], place: Place
 ) -> None:
     history, forms = before
-    options = parse({"path": history.data}, now_us=NOW, streaming=True)
+    options = parse(place(history.data), now_us=NOW, streaming=True)
     stream = RumqStreamReader(options, schema_of(options))
     first = stream.initialOffset()
     assert first["lsn"] == {P0: 0, P1: 0}
