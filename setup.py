@@ -59,6 +59,7 @@ HOT = [
     "rumq/session/link.py",
     "rumq/session/outflow.py",
     "rumq/shards/blobs.py",
+    "rumq/shards/carrying.py",
     "rumq/shards/delivering.py",
     "rumq/shards/driver.py",
     "rumq/shards/writing.py",

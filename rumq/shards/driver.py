@@ -11,37 +11,23 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 from router import commands as c
-from router.effects import (
-    Deliver,
-    DeliverRetained,
-    FindRetained,
-    FindStart,
-    Gone,
-    Merged,
-    More,
-    Placed,
-    ReadCold,
-)
 from router.shard import Shard
 from rumq.auth.identity import Work
-from rumq.mqtt.encode import encode
-from rumq.mqtt.kernels import ingest
-from rumq.mqtt.kernels.ingest import Batch, Wire
-from rumq.mqtt.packets import Publish, Will
+from rumq.mqtt.kernels.ingest import Batch
+from rumq.mqtt.packets import Publish
 from rumq.session import permission
 from rumq.session.entrance import OPEN, Entrance
-from rumq.session.journal import Journal, as_publish
+from rumq.session.journal import Journal
 from rumq.session.ledger import Ledger
 from rumq.session.limits import Limits
 from rumq.session.link import Link
 from rumq.session.registry import Registry
-from rumq.session.session import Session
 from rumq.session.totals import Totals
 from rumq.session.watch import Watch
+from rumq.shards.carrying import Carrying
 from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
 from rumq.shards.delivering import Delivering
@@ -52,6 +38,7 @@ from rumq.shards.handing import Handing
 from rumq.shards.homes import Homes
 from rumq.shards.keeping import Keeping
 from rumq.shards.messages import RetainedFull
+from rumq.shards.on_behalf import OnBehalf
 from rumq.shards.peers import Peers
 from rumq.shards.refusing import Refusing
 from rumq.shards.repeat import Repeat
@@ -59,10 +46,10 @@ from rumq.shards.retaining import Retaining
 from rumq.shards.sharing import Shares
 from rumq.shards.slowing import Slowing
 from rumq.shards.topics import Topics
+from rumq.shards.trimming import Trimming
 from rumq.shards.worker import Worker
 from rumq.shards.writing import Hold, Writing
 
-COLD_READ_BYTES = 1 << 20
 TIDY_SECONDS = 1.0
 # What is left of one is a cycle of some KiB, if it lasted longer than the collector counts young.
 CONNECTIONS_A_COLLECTION = 20_000
@@ -100,8 +87,6 @@ class Driver:
         self.is_restored = False
         self.limits = limits
         self._clock = clock
-        self._retain_for_sessions_bytes_max = retain_for_sessions_bytes_max
-        self._exports = exports
         self.now_us, self.monotonic = clock()
         self._event = event
         self.commands: list[Any] = []
@@ -112,7 +97,7 @@ class Driver:
         self.handing = Handing(self.shard.retained, self.ledger)
         self.journal = Journal()
         self.journal_bit = 1 << len(store.partitions)
-        self.registry = Registry(self.commands, self._publish_will, self.journal)
+        self.registry = Registry(self.commands, OnBehalf(self).publish_will, self.journal)
         self.keeping = Keeping(
             store.internal, store.partitions, self.journal, self.shard, self.registry.sessions.get
         )
@@ -134,6 +119,7 @@ class Driver:
         self.repeat = Repeat(self)
         self.finding = Finding(store, self.shard.retained, self.reader, self.commands, event)
         self.delivering = Delivering(self)
+        self.carrying = Carrying(self)
         self.doors = doors(self.later) if doors is not None else None
         self.homes = Homes(self.doors, index, count)
         self.peers = Peers(self, self.doors, count)
@@ -142,6 +128,7 @@ class Driver:
         self.checking = Checking(lambda fd, call: self.pump.watch(fd, call), self.later)
         self.slowing = Slowing(self.writing, store, pending_bytes_max, event)
         self.pump: Any = None
+        self._trimming = Trimming(self, retain_for_sessions_bytes_max, exports)
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
         self._welcomed = 0  # connections since the collector looked at everything
@@ -152,8 +139,6 @@ class Driver:
         self._next_turn: list[Callable[[], None]] = []
         self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
         self._refresh: dict[Link, None] = {}
-        self._own = Wire(True, 1 << 28, 65535, 0)
-        self._own.own = True
 
     # What links ask of their house
 
@@ -315,45 +300,16 @@ class Driver:
             self.doors.flush()
 
     def _tidy(self) -> None:
-        """Let segments go whose time has come, or that are too many; and connections that are gone."""
+        """Let go of segments that need not be kept, and of connections that are gone."""
         if self._welcomed > CONNECTIONS_A_COLLECTION:
             self._welcomed = 0
             gc.collect()
-        now_us = self.retention_clock.look(self.now_us, self.monotonic)
-        if self._retain_for_sessions_bytes_max and self.peers.others:
-            self.peers.tell_needs(self.keeping.wanted_lsn)
-        for partition in self.store.own:
-            if not partition.retention_due(now_us):
-                continue
-            extra = self._retain_for_sessions_bytes_max
-            removal = partition.take_retention(
-                now_us,
-                self.keeping.keep_lsn(partition.index),
-                self.peers.wanted_lsn(partition.index, self.keeping.wanted_lsn(partition.index))
-                if extra
-                else None,
-                extra,
-                self._exports.wanted_lsn(partition, self.reader) if self._exports is not None else None,
-                self._exports.bytes_max if self._exports is not None else 0,
-            )
-            if removal is not None:
-                self.writer.submit(removal.run, partial(self._tidied, partition, removal), partition.index)
-        removal = self.keeping.take_removal()
-        if removal is not None:
-            internal = self.store.internal
-            self.writer.submit(removal.run, partial(self._tidied, internal, removal), internal.index)
-
-    def _tidied(self, partition: Any, removal: Any, _: Any, fault: BaseException | None) -> None:
-        partition.segments.removed(removal)
-        where = {"stream": partition.stream, "partition": partition.number}
-        if fault is not None:
-            self._event("log.failed", **where, why=f"segments could not be removed: {fault}")
-        else:
-            self._event("log.trimmed", **where, first_lsn=partition.first_lsn, segments=len(removal.paths))
+        self._trimming.look()
 
     def _run(self) -> None:
         """Step the router until nothing is left to do."""
         self.settle()
+        carry_out = self.carrying.carry_out
         for _ in range(STEPS_A_TURN):
             if self._refresh:
                 refreshed, self._refresh = self._refresh, {}
@@ -364,10 +320,10 @@ class Driver:
             commands = self.commands[:]
             self.commands.clear()
             for effect in self.shard.step(commands, self.now_us):
-                self._carry_out(effect)
+                carry_out(effect)
             if self.doors is not None and not self.commands and self.shard.delivery.unsettled:
                 for effect in self.shard.step([], self.now_us):
-                    self._carry_out(effect)
+                    carry_out(effect)
             if self.shard.groups.changed:
                 self.peers.changes()
             while self._after_step:
@@ -435,112 +391,3 @@ class Driver:
                 deadline = other
         wait = deadline - self.monotonic
         return wait if wait > 0.0 else 0.0
-
-    # Effects
-
-    def _carry_out(self, effect: Any) -> None:
-        kind = type(effect)
-        if kind is Deliver:
-            self.delivering.deliver(effect)
-        elif kind is DeliverRetained:
-            self.delivering.deliver_retained(effect)
-        elif kind is More:
-            self.delivering.more(effect)
-        elif kind is ReadCold:
-            self._read_cold(effect)
-        elif kind is FindStart:
-            self._find_start(effect)
-        elif kind is FindRetained:
-            self.peers.find_retained(effect)
-        elif kind is Merged:
-            self._merged(effect)
-        elif kind is Placed:
-            session = self.registry.sessions.get(effect.reader.key)
-            if session is not None:
-                self.journal.placed(session, effect.reader.number, effect.reader.cursors)
-        elif kind is Gone:
-            self._gone(effect)
-        else:
-            self.shares.carry_out(effect)
-
-    def _gone(self, effect: Gone) -> None:
-        if self.store.partitions[effect.partition].is_volatile:
-            return  # numbers about the broker that nobody came for: newer ones are there
-        self._event(
-            "log.gap", client_id=effect.reader.key, partition=effect.partition, records=effect.records
-        )
-        self.ledger.count("gone", effect.reader.key, "#", effect.records)
-
-    def _merged(self, effect: Merged) -> None:
-        session = self.registry.sessions.get(effect.key)
-        if session is not None:
-            self.journal.merged(session, effect.asked, effect.reader.number)
-
-    def carry_out_restored(self) -> None:
-        """Carry out what restoring asked for: replays whose start is still to be found."""
-        for effect in self.shard.delivery.begin_anew():
-            self._carry_out(effect)
-
-    def read(
-        self, index: int, lsn: int, done: Callable[[list[Any] | None, BaseException | None], None]
-    ) -> None:
-        """Read whole chunks of a partition, from `lsn` on, wherever they are."""
-        partition = self.store.partitions[index]
-        if partition.is_mirrored:
-            self.peers.read(index, lsn, done)
-        else:
-            self.reader.submit(partition.cold_read(lsn, COLD_READ_BYTES).run, done)
-
-    def _read_cold(self, effect: ReadCold) -> None:
-        def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
-            if fault is not None:
-                partition = self.store.partitions[effect.partition]
-                self._event("log.failed", stream=partition.stream, partition=partition.number, why=str(fault))
-            self.commands.append(c.ColdRead(effect.partition, effect.lsn, chunks or []))
-
-        self.read(effect.partition, effect.lsn, done)
-
-    def _find_start(self, effect: FindStart) -> None:
-        if self.doors is None:
-            self.finding.find(effect)
-            return
-        owner = None
-        if effect.topic is not None:
-            where = self.store.partitions[self.store.place(effect.topic.decode())]
-            owner = where.owner if where.is_mirrored else self.index
-        local = partial(self.finding.find, effect) if owner in (None, self.index) else None
-        self.peers.find_start(effect, local, owner)
-
-    # What the broker publishes itself
-
-    def _publish_will(self, session: Session, will: Will) -> None:
-        self.publish(as_publish(will), session.client_id, 5 if session.version == 5 else 4)
-
-    def publish(self, packet: Publish, client_id: str, version: int = 5) -> None:
-        """Publish on behalf of a client that is not there to do it; refused only if there is no room for its topic."""
-        wire = self._own
-        wire.v5 = version == 5
-        wire.qos2_open = None
-        wire.unacknowledged = 0
-        wire.publishers = [0] * len(self.batches)
-        data = encode(packet, version)
-        pos = 0
-        while True:
-            pos = ingest.cut(wire, self.batches, data, pos, len(data), self.topics)
-            if wire.stop == ingest.TOPIC:
-                if not self.add_topic(wire.topic):
-                    self.numbering.refuse(wire.topic, client_id, None)
-                    return
-            elif wire.stop == ingest.PUBLISHER:
-                number = self.publisher_number(wire.partition, client_id)
-                wire.publishers[wire.partition] = number
-                session = self.registry.sessions.get(client_id)
-                if session is not None and session.publishers is not None:
-                    session.publishers[wire.partition] = number  # No Local holds for a will too
-            elif wire.stop == ingest.FULL:
-                self.batches[wire.partition].grow(wire.frame_bytes)
-            else:
-                break
-        assert pos == len(data), wire.fault_text
-        wire.acks.clear()
-        wire.ack_parts = 0

@@ -59,7 +59,7 @@ class Repeat:
                 self._give_up(link, link.unsent.popleft()[0], "damaged")
             self.go_on(link)
 
-        self._driver.read(index, lsn, done)
+        self._driver.carrying.read(index, lsn, done)
 
     def _send(self, link: Link, packet_id: int, code: int, chunk: Any, row: int) -> None:
         assert link.session is not None and link.flow is not None and link.flow.window is not None

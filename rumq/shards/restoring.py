@@ -45,7 +45,7 @@ def restore(driver: Driver, images: Images) -> None:
     for asked, share in images.shares.items():
         restore_share(restoring, images, asked, share)
     over = [restore_session(driver, restoring, image) for image in images.sessions.values()]
-    driver.carry_out_restored()
+    driver.carrying.carry_out_restored()
     for session in over:
         if session is not None:
             driver.registry.end(session)
