@@ -145,7 +145,7 @@ class Peer:
             cursors = {p.index: feeds[p.index].live_mark for p in self.partitions}
             here = self._driver.shard.groups.here
             # Also what a client is about to have: its SUBSCRIBE waits for nothing more.
-            filters = [*here, *sorted(self._driver.peers.confirmed.difference(here))]
+            filters = [*here, *sorted(self._driver.peers.relied_on.difference(here))]
             shares = self._driver.shares
             self.link.say(m.Begin(filters, cursors, shares.weights(self.index), shares.handed(self.index)))
             self.has_begun = True

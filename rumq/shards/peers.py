@@ -90,6 +90,11 @@ class Peers:
         return all(peer.was_begun and not peer.said_early for peer in self.others.values())
 
     @property
+    def relied_on(self) -> set[str]:
+        """Filters that every shard sends, or has been asked to: one may have said so and died before all had."""
+        return self.confirmed.union(self._asking)
+
+    @property
     def all_known(self) -> bool:
         return all(peer.is_known for peer in self.others.values())
 

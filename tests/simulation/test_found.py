@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from commitlog.streams import partition_of
 from rumq.shards.homes import home_of
 from rumq.shards.messages import ShareBack
 from tests.simulation.client import Client
@@ -368,3 +369,21 @@ def test_records_that_their_owner_never_wrote_may_be_given_back_late(world: Worl
     world.joined(1).publish(TOPIC, 1, retain=False)
     world.machine.settle()
     assert sorted(number for member in members for number in world.had(member)) == [0]
+
+
+def test_who_dies_after_it_granted_a_filter_that_others_have_not_is_asked_again() -> None:
+    world = World(replace(CALM, shards=3, partitions=3))
+    topic = next(f"t{n}" for n in range(99) if partition_of(f"t{n}", 3) == 0)
+    client = world.joined(2)
+    world.machine.kill(1)
+    world.machine.run(20)
+    client.subscribe(topic, 1)
+    deliver(client)
+    world.machine.run(60)
+    assert [wish.granted for wish in client.wishes()] == [None]
+    world.machine.kill(0)
+    world.machine.settle()
+    assert [wish.granted is not None for wish in client.wishes()] == [True]
+    world.joined(2).publish(topic, 1, retain=False)
+    world.machine.settle()
+    assert world.had(client) == [0]
