@@ -11,6 +11,7 @@ import socket
 import struct
 import sys
 import time
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
 
@@ -35,14 +36,15 @@ class Samples:
         self.sent, self.socket, self.seen, self.qos = array("Q"), array("Q"), array("Q"), bytearray()
 
 
-class End:
+class End(ABC):
     """One of their connections."""
 
     connection: socket.socket
     is_lost = False
 
+    @abstractmethod
     def receive(self) -> None:
-        raise NotImplementedError
+        """Take what its socket has."""
 
 
 class Publisher(End):

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from random import Random
@@ -18,7 +19,7 @@ class Wrong(AssertionError):
     """An input, and what came of it that must not."""
 
 
-class Target:
+class Target(ABC):
     """One door. name: on the command line; inputs: how many a batch has
     slow_seconds: of processor time, too many for one input
 
@@ -36,9 +37,9 @@ class Target:
         self.slowest_input: Any = b""
         self.is_timed = False
 
+    @abstractmethod
     def run(self, seed: int) -> Counter[str]:
         """Play one batch; how often what came of an input. raises: Wrong, or whatever the door lets through"""
-        raise NotImplementedError
 
     def close(self) -> None:
         """End what it has started."""

@@ -197,3 +197,27 @@ class TlsClient:
 
     def close(self) -> None:
         self.sock.close()
+
+
+def cut_back_to_whole_messages(
+    site: Site, connection: Connection, read: Callable[[int], bytes], offers: int
+) -> None:
+    """A client that does not read is offered more messages than its outbox keeps, each of which can be read again.
+
+    read: so many bytes of what the client gets. Whole messages stay, and what is written afterwards follows them."""
+    messages = b"".join(bytes([n]) * 1000 for n in range(250))
+    cuts: list[int] = []
+
+    class Owner:
+        def cut_at(self, owned: object, sent: int) -> int:
+            cuts.append(-(-sent // 1000) * 1000)
+            return cuts[-1]
+
+    for _ in range(offers):
+        connection.write(messages, (Owner(),))
+    site.turn()
+    assert connection.blocked and cuts and not any(cuts[1:])
+    assert sum(len(data) for data, _ in connection.queue) < 1000
+    connection.write(b"the end")
+    whole = messages * (offers - len(cuts)) + messages[: cuts[0]] + b"the end"
+    assert read(len(whole)) == whole

@@ -12,7 +12,7 @@ from rumq.net.tls_options import TlsSettingsError
 from rumq.net.transports import Transports
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
-from tests.net.site import Site, TlsClient
+from tests.net.site import Site, TlsClient, cut_back_to_whole_messages
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 BIG = bytes(range(256)) * 4096  # 1 MiB, many records
@@ -184,22 +184,7 @@ def test_of_messages_that_can_be_read_again_only_whole_ones_stay_in_the_outbox(
     client.write(b"x")
     client.read(1)
     connection = site.links[0].transport
-    messages = b"".join(bytes([n]) * 1000 for n in range(250))
-    cuts: list[int] = []
-
-    class Owner:
-        def cut_at(self, owned: object, sent: int) -> int:
-            cuts.append(-(-sent // 1000) * 1000)
-            return cuts[-1]
-
-    for _ in range(OFFERED):
-        connection.write(messages, (Owner(),))
-    site.turn()
-    assert connection.blocked and cuts and not any(cuts[1:])
-    assert sum(len(data) for data, _ in connection.queue) < 1000
-    connection.write(b"the end")
-    whole = messages * (OFFERED - len(cuts)) + messages[: cuts[0]] + b"the end"
-    assert client.read(len(whole)) == whole
+    cut_back_to_whole_messages(site, connection, client.read, OFFERED)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

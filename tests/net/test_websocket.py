@@ -14,7 +14,7 @@ from rumq.net.transports import Transports
 from rumq.net.upgrade import WebSocketOptions
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
-from tests.net.site import Site, TlsClient
+from tests.net.site import Site, TlsClient, cut_back_to_whole_messages
 from tests.net.test_frames import frame
 
 KEY = base64.b64encode(bytes(16)).decode()
@@ -197,22 +197,7 @@ def test_of_messages_that_can_be_read_again_only_whole_ones_stay(site: Site, pee
     peer.upgraded(frame(2, b"x"))
     assert peer.content(1) == b"x"
     connection = site.links[0].transport
-    messages = b"".join(bytes([n]) * 1000 for n in range(250))
-    cuts: list[int] = []
-
-    class Owner:
-        def cut_at(self, owned: object, sent: int) -> int:
-            cuts.append(-(-sent // 1000) * 1000)
-            return cuts[-1]
-
-    for _ in range(OFFERED):
-        connection.write(messages, (Owner(),))
-    site.turn()
-    assert connection.blocked and cuts and not any(cuts[1:])
-    assert sum(len(data) for data, _ in connection.queue) < 1000
-    connection.write(b"the end")
-    whole = messages * (OFFERED - len(cuts)) + messages[: cuts[0]] + b"the end"
-    assert peer.content(len(whole)) == whole
+    cut_back_to_whole_messages(site, connection, peer.content, OFFERED)
 
 
 @pytest.mark.parametrize(

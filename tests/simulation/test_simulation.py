@@ -10,6 +10,7 @@ from tests.simulation.schedule import run
 
 FIRST, SCHEDULES = 0, 300
 FOUND = (
+    44_822,
     301_097,
     300_521,
     101_421,
