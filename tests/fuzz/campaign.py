@@ -41,7 +41,7 @@ class Target(ABC):
     def run(self, seed: int) -> Counter[str]:
         """Play one batch; how often what came of an input. raises: Wrong, or whatever the door lets through"""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have started nothing
         """End what it has started."""
 
     def each(self, inputs: list[Input]) -> Iterator[Input]:
