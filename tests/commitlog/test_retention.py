@@ -6,7 +6,7 @@ import pytest
 
 from commitlog import Partition, StreamSpec
 from commitlog.exported import NAME as EXPORTED
-from commitlog.exported import exported_lsn, write_exported
+from commitlog.exported import exported_lsn, exported_to, write_exported
 from commitlog.retention import segments_to_drop
 from commitlog.segments import SegmentFile
 from commitlog.simulated import SimulatedFiles
@@ -180,8 +180,11 @@ def test_what_is_not_exported_stays_up_to_so_many_bytes() -> None:
 def test_an_exporters_note_is_read_as_it_was_written_and_damaged_says_nothing() -> None:
     files = SimulatedFiles()
     opened(files)
-    assert exported_lsn(files, DIRECTORY) == 0
+    assert exported_lsn(files, DIRECTORY) == 0 and exported_to(files, DIRECTORY) == ""
     write_exported(files, DIRECTORY, 4711)
+    assert exported_to(files, DIRECTORY) == ""
+    write_exported(files, DIRECTORY, 4711, "/mnt/a lake é")
+    assert exported_to(files, DIRECTORY) == "/mnt/a lake é"
     assert (
         exported_lsn(files, DIRECTORY) == exported_lsn(files.after_power_loss(lambda n: 0), DIRECTORY) == 4711
     )

@@ -45,7 +45,7 @@ def test_every_block_runs_and_does_what_it_says(spark: Any, broker: Rumqd, tmp_p
     data = str(tmp_path / "rumq-data")
     names: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     flight = broker.event("listener.bound", number=2)
     for block in blocks:
         # Spark's JVM has a working directory of its own, and the broker of a test a port of its own.
@@ -53,7 +53,7 @@ def test_every_block_runs_and_does_what_it_says(spark: Any, broker: Rumqd, tmp_p
         placed = placed.replace("localhost:8815", f"127.0.0.1:{flight['port']}")
         exec(placed.replace("localhost:1883", f"{broker.address.host}:{broker.address.port}"), names)
     assert names["df"].count() >= 2 * HOURS
-    assert names["table"].num_rows == 2 * HOURS
+    assert names["table"].num_rows == 2 * HOURS == names["history"].count()
     assert spark.read.parquet(f"{tmp_path}/archive").count() == 2 * HOURS
     broker.stop()
     published = spark.read.format("rumq").option("subscribe", "weather/+/daily").load(data).collect()
