@@ -23,6 +23,7 @@ from rumq.flight.where import basic
 from rumq.spark.errors import DataLoss
 from tests.commitlog.records import NOW
 from tests.flight.served import client_at, door_of, rules, served, users
+from tests.spark.histories import History
 from tests.spark.logs import SECOND_US, Publisher, message, store_at
 
 P0 = "main/g1/p0"
@@ -177,6 +178,24 @@ def test_a_topic_that_may_not_be_replayed_never_leaves(root: str) -> None:
         why = [fields["why"] for name, fields in server.told if name == "flight.refused"]
         assert len(why) == 12 and not any("secret" in each for each in why)
         assert {fields["peer"] for _, fields in server.told} == {"127.0.0.1"}
+
+
+def test_what_only_the_lake_has_is_under_the_same_rules(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    history.publish(60)
+    history.export()
+    history.remove(1)
+    kept, end = history.view(0).first_lsn, history.view(0).end_lsn
+    history.close()
+    ticket = Ticket(partition=P0, start=0, end=end, columns=("topic", "lsn"))
+    with served(history.data, door_of(users("anna"), rules())) as server:
+        secret = tmp_path / "secret"
+        secret.write_text("secret")
+        client = client_at(server.address, username="anna", password_file=str(secret))
+        table = pa.Table.from_batches(client.batches(ticket))
+    assert set(table.column("topic").to_pylist()) == {"plant/1/temp", "plant/1/speed"}
+    lsns = table.column("lsn").to_pylist()
+    assert lsns == sorted(lsns) and 0 < lsns[0] < kept <= lsns[-1]
 
 
 def test_hands_are_shaken_as_flight_does_it(root: str) -> None:

@@ -1,5 +1,6 @@
 """What does not fit is refused in one sentence with the way out, where Spark itself would say something longer."""
 
+import dataclasses
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from rumq.spark.options import Options, parse
 from rumq.spark.publish import parse_target
 from rumq.spark.schema import columns_of, schema_of
 from rumq.spark.sink import check_schema
-from rumq.spark.source import Range, RumqDataSource, RumqReader
+from rumq.spark.source import RumqDataSource, RumqReader
 
 
 def schema(**kinds: object) -> StructType:
@@ -50,9 +51,8 @@ def test_a_worker_of_another_version_is_told_apart(data: str) -> None:
     reader = RumqReader(options, schema_of(options))
     (task,) = reader.partitions()
     assert sum(batch.num_rows for batch in reader.read(task)) == 300
-    other = Range(
-        task.partition, task.start, task.end, "0.0.1", "Python 3.11.7 with rumq 0.0.1 (/usr/bin/python3)"
-    )
+    planner = "Python 3.11.7 with rumq 0.0.1 (/usr/bin/python3)"
+    other = dataclasses.replace(task, rumq_version="0.0.1", driver=planner)
     with pytest.raises(WrongWorker, match=r"the driver runs Python 3.11.7 with rumq 0.0.1 .*PYSPARK_PYTHON"):
         list(reader.read(other))
 
