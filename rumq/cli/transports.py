@@ -13,7 +13,7 @@ from rumq.errors import ConfigError, Fault
 from rumq.net.proxy import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError
-from rumq.net.transports import Transports
+from rumq.net.transports import Mounting, Transports
 from rumq.net.upgrade import WebSocketOptions
 from rumq.settings.keys import as_toml
 
@@ -29,7 +29,14 @@ PROOFS: dict[str, Any] = {"no": "none", "optional": "optional", "required": "req
 def transports_of(settings: Settings) -> list[Transports]:
     """Each listener's, in their order. raises: ConfigError for files that cannot be taken"""
     strict = settings.auth.exposed_files == "refuse"
-    return [one(number, listener, strict) for number, listener in enumerate(settings.listeners)]
+    return [
+        one(number, listener, strict)._replace(mount=mounting(settings, listener))
+        for number, listener in enumerate(settings.listeners)
+    ]
+
+
+def mounting(settings: Settings, listener: Listener) -> Mounting | None:
+    return Mounting(listener.mount_point, settings.mqtt.packet_bytes_max) if listener.mount_point else None
 
 
 def one(number: int, listener: Listener, strict: bool) -> Transports:

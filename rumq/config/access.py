@@ -52,6 +52,12 @@ class Listener(Struct, frozen=True, kw_only=True):
             10_000,
         ),
     ] = 150
+    mount_point: Annotated[
+        str,
+        maybe_text(
+            'begins all topics of clients of this listener, such as "site-7/": they see only those, and without it'
+        ),
+    ] = ""
     proxies: Annotated[
         tuple[str, ...],
         listed(

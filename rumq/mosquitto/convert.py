@@ -38,9 +38,7 @@ IDLE = {
     "bind_address": HERE, "port": HERE, "persistence": HERE, "persistence_location": HERE, "persistence_file": HERE,
 }  # fmt: skip
 # Options without which the broker would let in, or through, what it should not.
-GRAVE = frozenset(
-    {"plugin", "auth_plugin", "psk_file", "psk_hint", "mount_point", "accept_protocol_versions"}
-)
+GRAVE = frozenset({"plugin", "auth_plugin", "psk_file", "psk_hint", "accept_protocol_versions"})
 
 
 @dataclass(slots=True)
@@ -217,6 +215,7 @@ LISTENER_OPTIONS: dict[str, Callable[[Tree, Line], None]] = {
     "max_qos": lambda made, line: made.update(maximum_qos=bounded(line, 0, 2)),
     "max_topic_alias": aliases,
     "protocol": protocol,
+    "mount_point": lambda made, line: made.update(mount_point=line.value),
     "use_username_as_clientid": lambda made, line: made.update(user_as_client_id=line.flag),
     "cafile": keep("tls_authority"),
     "capath": keep("tls_authority_dir"),

@@ -1,4 +1,4 @@
-"""What lies between a listener's sockets and MQTT, from the outside in: PROXY header, TLS, WebSocket.
+"""What lies between a listener's sockets and MQTT, from the outside in: PROXY header, TLS, WebSocket, mount point.
 
 Knows which comes first, and nothing of what they do."""
 
@@ -9,10 +9,12 @@ import socket
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from rumq.mqtt.mount import Mount
 from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection
 from rumq.net.handed import Known
 from rumq.net.layered import Layered, Stream
+from rumq.net.mounted import MountedStream
 from rumq.net.opening import Opening, Openings
 from rumq.net.proxy import HEADER_BYTES_MAX, BadHeader, ProxyOptions, Told, header_of
 from rumq.net.pump import Pump
@@ -28,6 +30,14 @@ class Transports(NamedTuple):
     tls: TlsServer | None = None
     websocket: WebSocketOptions | None = None
     proxy: ProxyOptions | None = None
+    mount: Mounting | None = None
+
+
+class Mounting(NamedTuple):
+    """What the topics of a listener's clients begin with in the broker, and the largest packet they may send."""
+
+    point: str
+    packet_bytes_max: int
 
 
 PLAIN = Transports()
@@ -64,8 +74,8 @@ class Entry(NamedTuple):
             peer = told.peer or peer
             if told.common_name is not None:
                 who = PeerCertificate(told.common_name, "", (), (), (), math.inf)
-        tls, websocket = self.transports.tls, self.transports.websocket
-        if tls is None and websocket is None:
+        tls, websocket, mount = self.transports.tls, self.transports.websocket, self.transports.mount
+        if tls is None and websocket is None and mount is None:
             plain = Connection if who is None else Known
             connection = plain(self.pump, sock, peer, self.outbox_bytes_max)
             if who is not None:
@@ -83,8 +93,12 @@ class Entry(NamedTuple):
             stream = RawStream(sock, rest)
         if websocket is not None:
             stream = WebSocketStream(websocket, stream, layered)
+        if mount is not None:
+            stream = MountedStream(Mount(mount.point), stream, layered, mount.packet_bytes_max)
         layered.through(stream)
-        self.openings.begin(layered, "tls" if tls is not None else "websocket")
+        self.openings.begin(
+            layered, "tls" if tls is not None else "mqtt" if websocket is None else "websocket"
+        )
         self.pump.add(layered)
         if rest:
             self.pump.again(layered)

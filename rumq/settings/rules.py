@@ -7,14 +7,31 @@ from collections.abc import Iterator, Mapping
 
 from rumq.config import Settings, Stream
 from rumq.errors import Fault
-from rumq.mqtt.errors import TopicFilterInvalid
-from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter
+from rumq.mqtt.errors import TopicFilterInvalid, TopicNameInvalid
+from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, check_topic_name
 from rumq.settings.keys import as_toml
 
 
 def broken_rules(settings: Settings, origins: Mapping[str, str]) -> list[Fault]:
     """Every rule that does not hold, as a fault of the key that is easiest to change."""
-    return [*broken_log(settings, origins), *broken_streams(settings.stream, origins)]
+    return [
+        *broken_listeners(settings, origins), *broken_log(settings, origins), *broken_streams(settings.stream, origins)
+    ]  # fmt: skip
+
+
+def broken_listeners(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:
+    for number, listener in enumerate(settings.listeners):
+        key = "listener.mount_point" if number == 0 else f"listener[{number}].mount_point"
+        if point := listener.mount_point:
+            try:
+                check_topic_name(point, bytes_max=1000)
+            except TopicNameInvalid as fault:
+                yield Fault(
+                    origins.get(key, ""),
+                    key,
+                    as_toml(point),
+                    f"expected the beginning of topics: {fault.message}",
+                )
 
 
 def broken_log(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:

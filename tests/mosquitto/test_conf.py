@@ -95,7 +95,7 @@ def test_nothing_is_kept_without_persistence(tmp_path: Path) -> None:
     assert "durability" not in found.tree["log"]
 
 
-@pytest.mark.parametrize("line", ["mount_point a/", "plugin x.so", "upgrade_outgoing_qos true", "made_up 1"])
+@pytest.mark.parametrize("line", ["plugin x.so", "upgrade_outgoing_qos true", "made_up 1"])
 def test_what_cannot_be_carried_over_is_named(tmp_path: Path, line: str) -> None:
     found = convert(tmp_path, f"listener 1\n{line}\n")
     assert [(each.key, each.number) for each, _ in found.left_out] == [(line.split()[0], 2)]
