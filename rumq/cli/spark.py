@@ -1,17 +1,20 @@
-"""`rumqd spark`: what the Spark source needs of this machine, and where its queries stand. docs/spark.md.
-
-Starts no Spark."""
+"""`rumqd spark`: jobs on the log, what Spark needs of this machine, and where queries stand. docs/spark.md."""
 
 import argparse
 import json
 import os
 import sys
 
+from rumq.cli import spark_run
+
 NAME = "spark"
-LINE = "Spark: doctor, offsets of a checkpoint"
-ABOUT = "Look at what Spark needs of this machine, and where a streaming query of format rumq stands."
+LINE = "Spark: run a job, doctor, offsets of a checkpoint"
+ABOUT = (
+    "Run jobs on the log, look at what Spark needs of this machine, and where a query of format rumq stands."
+)
 EXAMPLES = """\
 examples:
+  rumqd spark run --list                         the jobs that there are
   rumqd spark doctor                             Java, packages, and the Python that workers will run
   rumqd spark offsets checkpoints/hourly         JSON, good for startingOffsets of a new query
 
@@ -26,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     offsets = commands.add_parser("offsets", help="where a query stands: the lsn that it reads next")
     offsets.add_argument("checkpoint", metavar="CHECKPOINT", help="the query's checkpointLocation")
     offsets.set_defaults(run=run_offsets)
+    jobs = commands.add_parser(
+        "run", help="run a job on the log", description=spark_run.ABOUT, epilog=spark_run.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    spark_run.add_arguments(jobs)
 
 
 def run_doctor(_: argparse.Namespace) -> int:

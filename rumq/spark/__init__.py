@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from rumq.spark.history import read
     from rumq.spark.topics import mqtt_filter_to_predicate
 
-LAZY = {"read": "history", "mqtt_filter_to_predicate": "topics"}
+LAZY = {
+    "read": "history",
+    "mqtt_filter_to_predicate": "topics",
+    "as_messages": "with_columns",
+    "of_topic": "with_columns",
+    "report_lag": "lag",
+    "with_json": "with_columns",
+    "with_topic_parts": "with_columns",
+}
 
 
 def register(spark: Any) -> None:

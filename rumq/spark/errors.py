@@ -75,3 +75,14 @@ class WrongWorker(RumqError):
             f"rumq: Spark's workers run {self.worker}, the driver runs {self.driver}: set PYSPARK_PYTHON to one "
             "Python that has rumq, before the session starts, or use rumq.spark.session()"
         )
+
+
+class NoColumn(RumqError, ValueError):
+    """A job is asked about a column that its rows do not have. hint: the near name, or those that there are."""
+
+    def __init__(self, column: str, hint: str) -> None:
+        super().__init__(column, hint)
+        self.column, self.hint = column, hint
+
+    def __str__(self) -> str:
+        return f"rumq: there is no column {self.column}: {self.hint}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -64,9 +65,17 @@ def tune(builder: Any, master: str = "local[*]", *, checkpoints_local: bool = Fa
 
 
 def session(
-    name: str = "rumq", master: str = "local[*]", *, checkpoints_local: bool = True, **more: str
+    name: str = "rumq",
+    master: str = "local[*]",
+    *,
+    checkpoints_local: bool = True,
+    lag: str | Callable[[Any], Any] | None = None,
+    **more: str,
 ) -> SparkSession:
-    """A session that knows format "rumq". more: settings of Spark, `spark_ui_enabled="false"`
+    """A session that knows format "rumq".
+
+    lag: where the lag of its queries is told, see `rumq.spark.lag.report_lag`
+    more: settings of Spark, `spark_ui_enabled="false"`
 
     A session that runs already in this process is given back as it is: its settings cannot be changed.
     """
@@ -77,4 +86,8 @@ def session(
         builder = builder.config(setting.replace("_", "."), value)
     made: SparkSession = builder.getOrCreate()
     register(made)
+    if lag is not None:
+        from rumq.spark.lag import report_lag
+
+        report_lag(made, lag)
     return made

@@ -1,0 +1,200 @@
+"""`rumqd spark run`: a job of rumq.spark.jobs on the log. Spark starts once what can be checked before is well."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from rumq.spark.errors import BadOption
+from rumq.spark.jobs import JOBS
+
+ABOUT = """\
+Run a job on the log with Spark on this machine, and see what comes out, or publish it, or keep it as Parquet files.
+Without --checkpoint all that is there is read, each time. With it each record is taken once, however often the job is
+started: --once takes what is new and ends (good for cron), --every goes on for ever.
+"""
+EXAMPLES = """\
+examples:
+  rumqd spark run --list                         the jobs
+  rumqd spark run downsample --help              the options of one
+  rumqd spark run sessions --by client_id --gap '5 minutes'
+  rumqd spark run export --to archive --checkpoint checkpoints/archive --once
+
+exit status: 0 done; 1 it failed, which is told; 2 arguments refused
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--list", action="store_true", help="say which jobs there are")
+    parser.add_argument("job", nargs="?", metavar="JOB", choices=[*JOBS], help=", ".join(JOBS))
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="...", help="see rumqd spark run JOB --help"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.list or args.job is None:
+        for name, line in JOBS.items():
+            print(f"{name:<12}{line}")
+        return 0
+    try:
+        job = import_module(f"rumq.spark.jobs.{args.job}")
+    except ModuleNotFoundError as fault:
+        raise BadOption("job", args.job, f"{fault.name} installed: pip install 'rumq[spark]'") from None
+    chosen = parsed(args.job, job, args.arguments)
+    check_before(chosen)
+    return started(job, chosen)
+
+
+def parsed(name: str, job: Any, arguments: Sequence[str]) -> argparse.Namespace:
+    """Options of every job and of this one."""
+    parser = argparse.ArgumentParser(
+        prog=f"rumqd spark run {name}", description=job.__doc__, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    job.add_arguments(parser.add_argument_group("of this job"))
+    read = parser.add_argument_group("what is read")
+    place = read.add_mutually_exclusive_group()
+    place.add_argument(
+        "--data", metavar="DIR", help="a data directory, with the broker on or off [rumq-data]"
+    )
+    place.add_argument("--broker", metavar="URL", help="grpc://host:8815, from another machine")
+    read.add_argument(
+        "--subscribe", metavar="FILTERS", help="MQTT topic filters, separated by commas [all topics]"
+    )
+    read.add_argument(
+        "--from", dest="from_", metavar="WHEN", help="earliest, latest, tail:1000, -10m, a time [earliest]"
+    )
+    read.add_argument("--until", metavar="WHEN", help="-10m or a time; not for streams [what is there]")
+    read.add_argument(
+        "--topics",
+        metavar="PATTERN",
+        help="only topics like 'plant/{plant}/dev/{device}', with columns of these names",
+    )
+    read.add_argument(
+        "--json",
+        metavar="SCHEMA",
+        help="'time timestamp, celsius double': columns of the payload; what is not so is left out",
+    )
+    read.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any other option of the source (docs/spark.md)",
+    )
+    out = parser.add_argument_group("where it goes")
+    out.add_argument(
+        "--to",
+        metavar="URL|DIR",
+        help="mqtt://host:1883, or a folder for Parquet files [a line of JSON a row]",
+    )
+    out.add_argument(
+        "--topic", metavar="TOPIC", help="to publish to, 'weather/{city}/daily' with columns in braces"
+    )
+    out.add_argument(
+        "--to-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any other option of the sink: qos=0, retain=true",
+    )
+    out.add_argument(
+        "--bad",
+        metavar="TOPIC|DIR",
+        help="where payloads go that are not as --json says, with place and reason",
+    )
+    out.add_argument(
+        "--other-broker",
+        action="store_true",
+        help="--to is not where this reads from: topics may be the same",
+    )
+    go = parser.add_argument_group("how it runs")
+    go.add_argument("--checkpoint", metavar="DIR", help="where it keeps how far it is")
+    pace = go.add_mutually_exclusive_group()
+    pace.add_argument("--once", action="store_true", help="take what is new since the last time, and end")
+    pace.add_argument("--every", metavar="TIME", help="go on for ever, looking so often: 1s")
+    go.add_argument("--name", default=name, help=f"of the query, for its lag and Spark's pages [{name}]")
+    go.add_argument(
+        "--lag", metavar="URL", help="mqtt://host:1883: publish there how far behind it is, retained"
+    )
+    go.add_argument("--master", default="local[*]", help="of Spark [local[*], the cores of this machine]")
+    return parser.parse_args(arguments)
+
+
+def check_before(args: argparse.Namespace) -> None:
+    """raises: BadOption, UnknownOption, and what a broker that cannot be reached says"""
+    import time
+
+    from rumq.spark.extents import views
+    from rumq.spark.options import parse
+    from rumq.spark.publish import parse_target
+    from rumq.spark.reaching import reach
+
+    if args.checkpoint and not (args.once or args.every):
+        raise BadOption("checkpoint", args.checkpoint, "--once or --every 1s beside it")
+    if (args.once or args.every) and not args.checkpoint:
+        raise BadOption("once" if args.once else "every", args.every or "", "--checkpoint DIR beside it")
+    if args.checkpoint and args.until:
+        raise BadOption("until", args.until, "no --checkpoint: a stream has no end")
+    if args.bad and not args.json:
+        raise BadOption("bad", args.bad, "--json beside it, which says what is good")
+    args.source = source_options(args)
+    views(parse(args.source, now_us=time.time_ns() // 1000, streaming=bool(args.checkpoint)))
+    args.target = None
+    args.sink = dict(pair("to-option", text) for text in args.to_option)
+    if args.to and args.to.startswith(("mqtt:", "mqtts:")):
+        args.sink["broker"] = args.to
+        args.target = parse_target(args.sink)
+        reach(args.target)
+    elif args.to and "://" in args.to and args.to.startswith("http"):
+        raise BadOption("to", args.to, "mqtt://host:1883, mqtts://host:8883, or a folder")
+    elif args.topic or args.sink:
+        raise BadOption(
+            "topic" if args.topic else "to-option", args.topic or "", "--to mqtt://host:1883 beside it"
+        )
+    if args.bad and args.to is None:
+        raise BadOption("bad", args.bad, "--to beside it: a broker, and then it is a topic, or a folder")
+    if args.lag:
+        reach(parse_target({"broker": args.lag}))
+
+
+def source_options(args: argparse.Namespace) -> dict[str, str]:
+    """raises: BadOption"""
+    found = {"broker": args.broker} if args.broker else {"path": args.data or "rumq-data"}
+    if args.subscribe:
+        found["subscribe"] = args.subscribe
+    if args.from_:
+        plain = args.from_ in ("earliest", "latest") or args.from_.startswith(("tail:", "{"))
+        found["startingOffsets" if plain else "startingTimestamp"] = args.from_
+    if args.until:
+        found["endingTimestamp"] = args.until
+    return found | dict(pair("option", text) for text in args.option)
+
+
+def pair(flag: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise BadOption(flag, text, "NAME=VALUE")
+    return name, value
+
+
+def started(job: Any, args: argparse.Namespace) -> int:
+    from rumq.spark.running import run_in
+    from rumq.spark.sessions import session
+
+    spark = session(
+        args.name,
+        args.master,
+        lag=args.lag,
+        spark_ui_enabled="false",
+        spark_log_level="OFF",  # what ends the job is told here, as one sentence
+    )
+    said = run_in(spark, job, args)
+    if said:
+        print(f"rumqd: {said}", file=sys.stderr)
+    return 0

@@ -1,0 +1,30 @@
+"""Messages as Parquet files, a folder a day.
+
+rumqd spark run export --to archive --checkpoint checkpoints/archive --once"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from rumq.spark.errors import BadOption
+from rumq.spark.jobs.output import Output
+from rumq.spark.with_columns import need
+
+
+def export(df: DataFrame, time: str = "ts") -> DataFrame:
+    """The rows with `day`, of a column of times."""
+    need(df, time)
+    return df.withColumn("day", f.to_date(time))
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
+
+
+def outputs(df: DataFrame, args: Namespace) -> list[Output]:
+    if args.to is None or args.target is not None:
+        raise BadOption("to", args.to or "", "a folder for Parquet files")
+    return [Output(export(df, args.time), partition_by=("day",))]

@@ -1,0 +1,34 @@
+"""The last message of each topic, published as retained: who subscribes then has the present at once.
+
+rumqd spark run last --subscribe 'plant/#' --to mqtt://localhost:1883 --checkpoint checkpoints/last --every 1s"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from rumq.spark.jobs.output import Output
+from rumq.spark.with_columns import need
+
+LAST = ("ts", "lsn", "payload", "qos", "content_type")
+
+
+def last(df: DataFrame) -> DataFrame:
+    """A row for each topic: topic, ts, lsn, payload, qos, content_type of its last message, and retain.
+
+    A topic lies in one partition, where times do not go back. A stream gives those that changed: output mode update.
+    An empty payload is one, too: published as retained, it clears the topic, as it does in MQTT.
+    """
+    need(df, "topic", *LAST)
+    newest = f.max_by(f.struct(*LAST), f.struct("ts", "lsn")).alias("_last")
+    return df.groupBy("topic").agg(newest).select("topic", "_last.*", f.lit(True).alias("retain"))
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Nothing of its own."""
+
+
+def outputs(df: DataFrame, args: Namespace) -> list[Output]:
+    return [Output(last(df), mode="update", topic="last/{topic}")]

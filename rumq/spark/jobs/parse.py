@@ -1,0 +1,50 @@
+"""JSON payloads as columns. What does not parse is a dead letter: it says where it was and why, and stops nothing.
+
+rumqd spark run parse --json 'time timestamp, celsius double' --to readings --bad dead-letters"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from rumq.spark.errors import BadOption
+from rumq.spark.jobs.output import Output
+from rumq.spark.with_columns import need, with_json
+
+
+def parse(df: DataFrame, schema: str) -> DataFrame:
+    """The rows whose payload is of the schema, with its fields as columns."""
+    return with_json(df, schema, bad="_why").where("_why is null").drop("_why", "payload")
+
+
+def dead_letters(df: DataFrame, schema: str) -> DataFrame:
+    """The other rows: where each is (partition, lsn), when it came, its payload, and why."""
+    need(df, "topic", "partition", "lsn", "ts", "payload")
+    place = df.select("topic", "partition", "lsn", "ts", "payload", f.struct("payload").alias("_at"))
+    # A field of the schema may have the name of a column: what is told is the record, not its JSON.
+    kept = place.select(f.struct("topic", "partition", "lsn", "ts", "payload").alias("_at"), "payload")
+    found = with_json(kept, schema, bad="_why").where("_why is not null")
+    return found.select("_at.*", f.col("_why").alias("why"))
+
+
+def dead_messages(letters: DataFrame) -> DataFrame:
+    """Dead letters to publish: the payload as it was, place and reason as user properties."""
+    place = f.concat_ws("/", "partition", f.col("lsn").cast("string"))
+    pairs = [("rumq-place", place), ("rumq-why", f.col("why"))]
+    properties = f.array(*(f.struct(f.lit(k).alias("key"), v.alias("value")) for k, v in pairs))
+    return letters.select("topic", "payload", properties.alias("properties"))
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Nothing of its own: --json and --bad are for every job."""
+
+
+def outputs(df: DataFrame, args: Namespace) -> list[Output]:
+    if not args.bad:
+        raise BadOption("bad", "", "a topic or folder for what does not parse")
+    if not args.json:
+        raise BadOption("json", "", "columns and their types, 'time timestamp, celsius double'")
+    names = [n for n in ("client_id", "qos", "retain", "properties", "topic_offset") if n in df.columns]
+    return [Output(df.drop("payload", *names), topic="parsed/{topic}")]

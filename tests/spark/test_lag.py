@@ -1,0 +1,156 @@
+"""How far queries are behind, told by the session. docs/spark.md, "Lag"."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+
+import paho.mqtt.client as mqtt
+
+from rumq.spark.lag import Lag, LagListener, lag_of, report_lag
+from tests.broker_process import Rumqd
+
+SECONDS_MAX = 30.0
+
+
+def offsets(**lsns: int) -> str:
+    return json.dumps({"v": 1, "lsn": lsns})
+
+
+def source(end: str | None, latest: str | None) -> Any:
+    return SimpleNamespace(endOffset=end, latestOffset=latest)
+
+
+def progress(*sources: Any, name: str | None = "hourly") -> Any:
+    return SimpleNamespace(
+        name=name, id="id-1", runId="run-1", batchId=7, timestamp="2026-11-21T06:00:00.000Z", sources=list(sources)
+    )  # fmt: skip
+
+
+def test_a_lag_is_counted_by_partition() -> None:
+    """A partition that the query has not seen yet lags by all it has; one of two sources counts, the slower."""
+    found = lag_of(progress(source(offsets(p0=10, p1=5), offsets(p0=30, p1=5, p2=4))))
+    assert found is not None
+    assert (found.partitions, found.behind_records, found.batch) == ({"p0": 20, "p1": 0, "p2": 4}, 24, 7)
+    both = lag_of(progress(source(offsets(p0=10), offsets(p0=30)), source(offsets(p0=25), offsets(p0=31))))
+    assert both is not None and both.partitions == {"p0": 20}
+
+
+def test_a_query_of_other_sources_has_none() -> None:
+    for end, latest in (
+        (None, None),
+        ("5", "6"),
+        ('{"kafka": {"0": 5}}', '{"kafka": {"0": 9}}'),
+        ("x", "[]"),
+    ):
+        assert lag_of(progress(source(end, latest))) is None
+    mixed = lag_of(progress(source("5", "6"), source(offsets(p0=1), offsets(p0=3))))
+    assert mixed is not None and mixed.behind_records == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("hourly", "rumq/spark/hourly/lag"),
+        ("a/b+#", "rumq/spark/a%2Fb%2B%23/lag"),
+        (None, "rumq/spark/id-1/lag"),
+    ],
+)
+def test_any_name_of_a_query_is_one_level(name: str | None, topic: str) -> None:
+    found = lag_of(progress(source(offsets(p0=1), offsets(p0=3)), name=name))
+    assert found is not None and found.topic == topic
+
+
+def test_a_query_that_ended_says_so_and_a_callback_that_fails_ends_nothing(caplog: Any) -> None:
+    told: list[Lag] = []
+
+    def tell(lag: Lag) -> None:
+        told.append(lag)
+        raise RuntimeError("the callback is broken")
+
+    listener = LagListener(tell)
+    listener.onQueryProgress(SimpleNamespace(progress=progress(source(offsets(p0=1), offsets(p0=3)))))
+    listener.onQueryTerminated(SimpleNamespace(runId="other", exception=None))
+    listener.onQueryTerminated(SimpleNamespace(runId="run-1", exception="it broke\n\tat line 1"))
+    assert [(lag.running, lag.why, lag.behind_records) for lag in told] == [
+        (True, "", 2),
+        (False, "it broke", 2),
+    ]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Rumqd]:
+    made = Rumqd(tmp_path / "broker")
+    made.start()
+    yield made
+    made.end()
+
+
+class Watcher:
+    """What is retained or said of lags, at a broker."""
+
+    def __init__(self, broker: Rumqd) -> None:
+        self.said: list[dict[str, Any]] = []
+        self.topics: set[str] = set()
+        self._changed = threading.Condition()
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
+        self.client.on_connect = lambda *_: self.client.subscribe("rumq/spark/+/lag", 1)
+        self.client.on_message = self._take
+        self.client.connect(broker.address.host, broker.address.port)
+        self.client.loop_start()
+
+    def _take(self, _client: Any, _data: Any, message: Any) -> None:
+        with self._changed:
+            self.topics.add(message.topic)
+            self.said.append(json.loads(message.payload))
+            self._changed.notify_all()
+
+    def wait_for_end(self) -> dict[str, Any]:
+        with self._changed:
+            ended = lambda: [one for one in self.said if not one["running"]]  # noqa: E731
+            assert self._changed.wait_for(ended, SECONDS_MAX), self.said
+            return ended()[0]
+
+    def leave(self) -> None:
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+@pytest.mark.spark
+def test_the_lag_of_a_query_is_published_after_each_batch_and_retained(
+    spark: Any, data: str, broker: Rumqd, tmp_path: Path
+) -> None:
+    """300 records, 100 a batch: 200 behind, 100, 0, and then it has ended; also to a callback."""
+    told: list[Lag] = []
+    live = Watcher(broker)
+    listeners = [
+        report_lag(spark, f"mqtt://{broker.address.host}:{broker.address.port}"), report_lag(spark, told.append)
+    ]  # fmt: skip
+    query = (
+        spark.readStream.format("rumq").option("maxOffsetsPerTrigger", 100).load(data)
+        .writeStream.format("noop").queryName("slow one").option("checkpointLocation", str(tmp_path / "c"))
+        .trigger(availableNow=True).start()
+    )  # fmt: skip
+    query.awaitTermination()
+    last = live.wait_for_end()
+    for listener in listeners:
+        spark.streams.removeListener(listener)
+    late = Watcher(broker)
+    assert late.wait_for_end() == last
+    for watcher in (live, late):
+        watcher.leave()
+    assert live.topics == late.topics == {"rumq/spark/slow one/lag"} and len(late.said) == 1
+    assert [(lag.batch, lag.partitions, lag.running) for lag in told] == [
+        (0, {"main/g1/p0": 200}, True), (1, {"main/g1/p0": 100}, True), (2, {"main/g1/p0": 0}, True),
+        (2, {"main/g1/p0": 0}, False),
+    ]  # fmt: skip
+    # The newest waits while a publish is on its way, so a watcher may see fewer, in order.
+    batches = [(one["batch"], one["behind_records"]) for one in live.said]
+    assert batches == sorted(batches) and batches[-1] == (2, 0)
+    assert (last["query"], last["id"], last["why"]) == ("slow one", str(query.id), "")
