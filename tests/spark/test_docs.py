@@ -2,12 +2,15 @@
 
 import json
 import re
+import shlex
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rumq.cli.main import main
 from tests.broker_process import Rumqd
 from tests.spark.logs import SECOND_US, Publisher, message, store_at
 
@@ -41,21 +44,44 @@ def broker(tmp_path: Path) -> Iterator[Rumqd]:
     made.end()
 
 
-def test_every_block_runs_and_does_what_it_says(spark: Any, broker: Rumqd, tmp_path: Path) -> None:
+def test_every_block_runs_and_does_what_it_says(
+    spark: Any, broker: Rumqd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = str(tmp_path / "rumq-data")
     names: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S)
-    assert len(blocks) == 7
+    assert len(blocks) == 9
     flight = broker.event("listener.bound", number=2)
     for block in blocks:
         # Spark's JVM has a working directory of its own, and the broker of a test a port of its own.
         placed = re.sub(r'"((?:rumq-data|checkpoints|archive)[\w/-]*)"', rf'"{tmp_path}/\1"', block)
         placed = placed.replace("localhost:8815", f"127.0.0.1:{flight['port']}")
         exec(placed.replace("localhost:1883", f"{broker.address.host}:{broker.address.port}"), names)
+    names["spark"].streams.removeListener(names["listener"])
     assert names["df"].count() >= 2 * HOURS
     assert names["table"].num_rows == 2 * HOURS == names["history"].count()
     assert spark.read.parquet(f"{tmp_path}/archive").count() == 2 * HOURS
+    assert not names["query"].exception()
+    commands = [
+        shlex.split(command.replace("\\\n", " "), comments=True)
+        for block in re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S)
+        for command in re.findall(r"^rumqd (spark run (?:.*\\\n)*.*)$", block, re.M)
+    ]
+    assert len(commands) == 4
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        address = f"{broker.address.host}:{broker.address.port}"
+        placed = [re.sub("^(?=exported)", f"{tmp_path}/", word) for word in command]
+        placed = [word.replace("localhost:1883", address) for word in placed]
+        assert main(placed + (["--data", data, "--master", "local[2]"] if len(placed) > 3 else [])) == 0
+    assert spark.read.parquet(f"{tmp_path}/exported").count() >= 2 * HOURS
     broker.stop()
+    hours = spark.read.format("rumq").option("subscribe", "weather/+/six-hours,days/+").load(data).collect()
+    counts = Counter((row.topic, json.loads(row.payload)["count"]) for row in hours)
+    assert counts == {
+        ("weather/seattle/six-hours", 6): 5, ("weather/san-francisco/six-hours", 6): 5,
+        ("days/seattle", 24): 1, ("days/seattle", 12): 1, ("days/san-francisco", 24): 1, ("days/san-francisco", 12): 1,
+    }  # fmt: skip
     published = spark.read.format("rumq").option("subscribe", "weather/+/daily").load(data).collect()
     said = [(row.topic.split("/")[1], json.loads(row.payload)) for row in published]
     assert sorted((city, day["day"], day["mean"]) for city, day in said) == [
