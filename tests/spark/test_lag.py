@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import trio
 
 pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
 
 import paho.mqtt.client as mqtt
 
-from rumq.spark.lag import Lag, LagListener, lag_of, report_lag
+from rumq.spark.lag import Lag, LagListener, Publishing, lag_of, report_lag
 from tests.broker_process import Rumqd
 
 SECONDS_MAX = 30.0
@@ -154,3 +155,49 @@ def test_the_lag_of_a_query_is_published_after_each_batch_and_retained(
     batches = [(one["batch"], one["behind_records"]) for one in live.said]
     assert batches == sorted(batches) and batches[-1] == (2, 0)
     assert (last["query"], last["id"], last["why"]) == ("slow one", str(query.id), "")
+
+
+class Door:
+    """Lets connections through to a broker; the first is closed as soon as it is there."""
+
+    def __init__(self, broker: Rumqd) -> None:
+        self._broker = broker
+        self.port, self.closed = 0, threading.Event()
+        self._bound = threading.Event()
+        threading.Thread(target=trio.run, args=(self._run,), daemon=True).start()
+        assert self._bound.wait(SECONDS_MAX)
+
+    async def _run(self) -> None:
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        self.port = listener.socket.getsockname()[1]
+        self._bound.set()
+        await trio.serve_listeners(self._let, [listener])
+
+    async def _let(self, stream: trio.SocketStream) -> None:
+        if not self.closed.is_set():
+            await stream.aclose()
+            self.closed.set()
+            return
+        there = await trio.open_tcp_stream(*self._broker.address)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._pump, stream, there, nursery.cancel_scope)
+            nursery.start_soon(self._pump, there, stream, nursery.cancel_scope)
+
+    async def _pump(self, one: trio.SocketStream, other: trio.SocketStream, scope: trio.CancelScope) -> None:
+        async for chunk in one:
+            await other.send_all(chunk)
+        scope.cancel()
+
+
+def test_the_newest_lag_waits_while_there_is_no_connection(
+    broker: Rumqd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rumq.spark.lag.RETRY_SECONDS", 0.01)
+    door = Door(broker)
+    tell = Publishing(f"mqtt://127.0.0.1:{door.port}")
+    tell(Lag("q", "id", 1, "", 10, {}))
+    tell(Lag("q", "id", 2, "", 5, {}, running=False))
+    assert door.closed.wait(SECONDS_MAX)
+    watcher = Watcher(broker)
+    assert watcher.wait_for_end()["batch"] == 2
+    watcher.leave()
