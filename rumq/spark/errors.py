@@ -86,3 +86,78 @@ class NoColumn(RumqError, ValueError):
 
     def __str__(self) -> str:
         return f"rumq: there is no column {self.column}: {self.hint}"
+
+
+class BrokerCannot(RumqError):
+    """The broker, or its settings, have not what is needed for rows that are stored once."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return (
+            f"rumq: once = true: the broker {self.what}: let it, or publish with once = false, at least once"
+        )
+
+
+class BadMark(RumqError):
+    """Something else was published to a state topic."""
+
+    def __init__(self, topic: str, payload: bytes) -> None:
+        super().__init__(topic, payload)
+        self.topic, self.payload = topic, payload
+
+    def __str__(self) -> str:
+        return (
+            f"rumq: the state topic {self.topic} holds {self.payload[:60]!r}, which is no mark of this version: set "
+            "stateTopic to one that nobody else publishes to"
+        )
+
+
+class Overtaken(RumqError):
+    """An attempt at a batch that is behind: a late one, or a checkpoint of yesterday."""
+
+    def __init__(self, topic: str, marked: int, batch: int) -> None:
+        super().__init__(topic, marked, batch)
+        self.topic, self.marked, self.batch = topic, marked, batch
+
+    def __str__(self) -> str:
+        return (
+            f"rumq: nothing of batch {self.batch} was published: the mark on {self.topic} is at batch {self.marked}. "
+            "Another run of this query is further; if an old checkpoint was restored on purpose, begin with a new one"
+        )
+
+
+class Doubt(RumqError):
+    """It cannot be told which rows the broker has."""
+
+    def __init__(self, topic: str, what: str) -> None:
+        super().__init__(topic, what)
+        self.topic, self.what = topic, what
+
+    def __str__(self) -> str:
+        return (
+            f"rumq: {self.what}, so it cannot be told which rows it has. Set onceDoubt = repeat, or clear the mark (an "
+            f"empty retained message to {self.topic}): the batch is then published again from its first row"
+        )
+
+
+class Changed(RumqError):
+    """Rows that were published before came out otherwise."""
+
+    def __init__(self, topic: str, batch: int, first: int, end: int, cleared: bool) -> None:
+        super().__init__(topic, batch, first, end, cleared)
+        self.topic, self.batch, self.first, self.end, self.cleared = topic, batch, first, end, cleared
+
+    def __str__(self) -> str:
+        seen = (
+            f"rumq: rows {self.first} to {self.end - 1} of batch {self.batch} are not those that an earlier attempt "
+            "published: other options, or a query that gives other rows or another order when it runs again"
+        )
+        if self.cleared:
+            return f"{seen}. The mark is cleared: the next attempt publishes the batch from its first row"
+        return (
+            f"{seen}. Make it repeatable (behind a shuffle, sort within partitions), set onceDoubt = repeat, or clear "
+            f"the mark (an empty retained message to {self.topic}): the batch is published from its first row then"
+        )

@@ -1,12 +1,12 @@
-"""Format "rumq" of Spark, writing: each row is published to a broker, at least once. docs/spark.md, "Publishing"."""
+"""Format "rumq" of Spark, writing: each row is published to a broker. docs/spark.md, "Publish"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
-import trio
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -17,8 +17,9 @@ from pyspark.sql.types import StructType
 
 from rumq.spark.errors import BadColumn, BadOption
 from rumq.spark.options import near
-from rumq.spark.publish import COLUMNS, Target, publish_all
+from rumq.spark.publish import Place, publish_all
 from rumq.spark.settle import settle
+from rumq.spark.target import COLUMNS, Target
 
 
 @dataclass
@@ -40,32 +41,39 @@ def check_schema(schema: StructType, target: Target) -> None:
             raise BadColumn(field.name, " or ".join(COLUMNS[field.name]))
     if "topic" not in schema.names and target.topic is None:
         raise BadOption("topic", "", "a topic, or a column topic")
+    if "qos" in schema.names and target.once:
+        raise BadColumn("qos", "none: once = true publishes with QoS 2")
 
 
 class Publishing:
-    """Writes the rows of one task."""
+    """Writes the rows of one task. run_id: names a batch write, over all attempts at its tasks"""
 
     def __init__(self, target: Target, schema: StructType) -> None:
         check_schema(schema, target)
         self._target = target
+        self._run_id = uuid4().hex
 
     def write(self, iterator: Iterator[Any]) -> Published:
         settle()
         context = TaskContext.get()
-        origin = origin_of(context) if self._target.origin and context is not None else None
-        return Published(trio.run(publish_all, iterator, self._target, origin))
+        assert context is not None, "Spark calls this in a task"
+        return Published(publish_all(iterator, self._target, self.place(context)))
 
-
-def origin_of(context: TaskContext) -> Callable[[int], str]:
-    """What makes a row of a query unique: query/batch/partition/row, the same when a task or a batch is done again."""
-    query = context.getLocalProperty("sql.streaming.queryId") or "batch"
-    batch = context.getLocalProperty("streaming.sql.batchId") or str(context.stageId())
-    before = f"{query}/{batch}/{context.partitionId()}/"
-    return lambda row: f"{before}{row}"
+    def place(self, context: TaskContext) -> Place:
+        """Of a stream its query and batch, also for what is written in its foreachBatch."""
+        query = context.getLocalProperty("sql.streaming.queryId") or self._run_id
+        batch = context.getLocalProperty("streaming.sql.batchId") or "0"
+        return Place(query, int(batch), context.partitionId())
 
 
 class RumqWriter(Publishing, DataSourceArrowWriter):
     """Of a batch."""
+
+    def place(self, context: TaskContext) -> Place:
+        """A write that is run again is another one, and in one foreachBatch there may be two."""
+        if not self._target.once:
+            return super().place(context)
+        return Place(self._run_id, 0, context.partitionId(), self._target.session_seconds)
 
 
 class RumqStreamWriter(Publishing, DataSourceStreamArrowWriter):

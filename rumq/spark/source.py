@@ -22,10 +22,10 @@ from rumq.spark.extents import lakes_of, maybe_view
 from rumq.spark.filling import Filling
 from rumq.spark.options import Options, parse
 from rumq.spark.plan import Span, cut, spans
-from rumq.spark.publish import parse_target
 from rumq.spark.scan import scan, wanting
 from rumq.spark.schema import columns_of, schema_of
 from rumq.spark.settle import settle
+from rumq.spark.target import parse_target
 from rumq.spark.topics import topic_ranges
 
 
