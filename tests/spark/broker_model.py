@@ -103,7 +103,7 @@ class Connection:
         self.arrived += [decode(first, body, 5) for first, body in self._reader.frames()]
 
     def output(self, many: Callable[[int], int], comps: Callable[[int], int]) -> bytes:
-        """What the client receives now, of one kind in order. many: how many of so many; comps: the same, of PUBCOMPs"""
+        """What the client receives now, of a kind in order. many: how many of so many; comps: the same of PUBCOMPs"""
         released = [answer for answer in self.answers if isinstance(answer.packet, p.Pubcomp)]
         others = [answer for answer in self.answers if answer not in released]
         taken = released[: comps(len(released))] + others[: many(len(others))]
