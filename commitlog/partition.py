@@ -246,7 +246,7 @@ class Partition:
             if chunk.tags and chunk.next_lsn > self.committed_lsn:
                 words = memoryview(chunk.rows).cast("B").cast("I")
                 for row, packet_id in iter_unpack("<II", chunk.tags):
-                    yield words[row * 8 + PUBLISHER_WORD], packet_id
+                    yield words[row * 8 + PUBLISHER_WORD], packet_id & 0xFFFF
 
     def flagged(self, flag: int) -> Flagged:
         """A search, for another thread, for the chunks with a flag."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from rumq.mqtt.kernels.window import Window
 from rumq.session import facts as f
-from rumq.session.journal import REFUSED
+from rumq.session.journal import REFUSED, UNKNOWN_TAG, tag_of
 
 PUBREL = 0x62
 RETAINED_BIT = 1 << 31
@@ -91,9 +91,13 @@ class Images:
                 self._of_session[type(fact)](image, fact)
 
     def tag(self, client_ids: dict[str, SessionImage], client_id: str, packet_id: int) -> None:
-        """The log has an inbound QoS 2 message that no `Open` covers: its packet id waits, unless it was released."""
+        """The log has an inbound QoS 2 message that no `Open` covers: its packet id waits, unless it was released.
+
+        packet_id: with the tag of its session above it; an earlier session of this client id has nothing to say
+        """
         image = client_ids.get(client_id)
-        if image is None:
+        session_tag, packet_id = packet_id >> 16, packet_id & 0xFFFF
+        if image is None or session_tag not in (UNKNOWN_TAG, tag_of(image.number)):
             return
         image.tagged = True
         if image.opened.get(packet_id, 0) > 0:

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from rumq.session.session import Session
 
 REFUSED = 0  # instead of a packet's first byte, in `Acknowledged`
+UNKNOWN_TAG, NO_SESSION_TAG = 0, 65_535
+
+
+def tag_of(number: int) -> int:
+    """What says in the log of which session an inbound QoS 2 message was. docs/log-format.md, "Aux"."""
+    return number % 65_534 + 1 if number else NO_SESSION_TAG
 
 
 class Journal:
@@ -46,6 +52,8 @@ class Journal:
             self.last_number += 1
             session.number = self.last_number
             self.sessions[session.number] = session
+            if session.qos2_open is not None:  # what it took so far is not known by this number
+                self.tagged[session.number] = session
         self._left.pop(session.number, None)
         self.facts.append(
             f.Opened(session.number, session.client_id, session.version, session.expiry_seconds, False)

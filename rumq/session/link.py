@@ -28,6 +28,7 @@ from rumq.session.entering import Entering
 from rumq.session.entrance import OPEN, Entrance
 from rumq.session.explaining import explained, told_in
 from rumq.session.house import House
+from rumq.session.journal import tag_of
 from rumq.session.outflow import Outbox, Outflow
 from rumq.session.proving import Proving
 from rumq.session.publishing import meet_topic, provide, take_or_refuse
@@ -405,6 +406,7 @@ class Link:
             session.publishers = [0] * len(self.house.batches)
         wire.publishers = session.publishers
         wire.qos2_open = session.qos2_open
+        wire.session_tag = tag_of(session.number)
         wire.unacknowledged = len(ingest.open_tags(wire)) if wire.qos2_open is not None else 0
 
         def make_window() -> Window:

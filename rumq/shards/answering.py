@@ -219,7 +219,7 @@ def named(partition: Any, rows: Any, seen: bytearray) -> m.Names:
 
 
 def tags_in(partition: Any, chunk: Any, from_lsn: int) -> list[tuple[str, int]]:
-    """(client id, packet id) of a chunk's inbound QoS 2 messages from an lsn on."""
+    """(client id, session tag << 16 | packet id) of a chunk's inbound QoS 2 messages from an lsn on."""
     if not hasattr(chunk, "rows") or not chunk.tags:
         return []
     words = memoryview(chunk.rows).cast("B").cast("I")

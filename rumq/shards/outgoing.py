@@ -174,4 +174,4 @@ class Outgoing:
             if batch.tags:
                 words = memoryview(batch.rows).cast("I")
                 for row, packet_id in iter_unpack("<II", batch.tags):
-                    yield words[row * 8 + PUBLISHER_WORD], packet_id
+                    yield words[row * 8 + PUBLISHER_WORD], packet_id & 0xFFFF

@@ -120,6 +120,7 @@ class Wire:
     answers = cython.declare(cython.ulonglong, visibility="public")
     touched = cython.declare(cython.ulonglong, visibility="public")
     durable_bit = cython.declare(cython.ulonglong, visibility="public")
+    session_tag = cython.declare(cython.uint, visibility="public")
     noted = cython.declare(bytearray, visibility="public")
     own = cython.declare(cython.bint, visibility="public")
     stop = cython.declare(cython.int, visibility="readonly")
@@ -153,6 +154,7 @@ class Wire:
         self.durable_bit = (
             0  # the session outlives the broker: which bit of `ack_parts` stands for its journal
         )
+        self.session_tag = 0  # says in the log of which session an inbound QoS 2 message is
         self.noted = bytearray()  # acknowledgements of a durable session, u32 each: head << 16 | packet id
         self.own = False  # the broker's own messages, which are taken in any case
         self.stop = MORE
@@ -729,7 +731,7 @@ def cut(
                 wire.qos2_open[pid >> 3] |= 1 << (pid & 7)
                 put_ack(wire.acks, 0x50, pid)
                 if not wire.own:  # a will has none of its client's packet ids
-                    put_tag(batch.tags, batch.count, pid)
+                    put_tag(batch.tags, batch.count, pid, wire.session_tag)
             wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
         put_u32(rows, row_at, value & LOW)
         if verbatim and minimal and not head & 9:
@@ -818,15 +820,15 @@ def note(noted: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
 
 
 @cython.cfunc
-def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint) -> cython.void:
+def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint, session: cython.uint) -> cython.void:
     tags.append(row & 255)
     tags.append((row >> 8) & 255)
     tags.append((row >> 16) & 255)
     tags.append((row >> 24) & 255)
     tags.append(pid & 255)
     tags.append(pid >> 8)
-    tags.append(0)
-    tags.append(0)
+    tags.append(session & 255)
+    tags.append(session >> 8)
 
 
 @cython.cfunc

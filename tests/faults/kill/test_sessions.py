@@ -160,6 +160,37 @@ def test_an_inbound_qos_2_message_is_taken_once(run: Run, join: Dial, version: i
     assert everything(join(broker, "r"), "a") == [b"once", b"another"]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_session_has_nothing_of_what_an_ended_one_of_its_name_sent(
+    run: Run, join: Dial, version: int
+) -> None:
+    """MQTT-4.3.3-12: without its session a packet id is a new message, before and after a kill."""
+    broker = run()
+    first = lasting(broker, "p", version)
+    for packet_id, released in ((7, True), (8, False)):
+        first.send(wire.publish("a", b"first %d" % packet_id, 2, packet_id, version=version))
+        assert first.expect(Kind.PUBREC).packet_id == packet_id
+        if released:
+            first.send(wire.ack(Kind.PUBREL, packet_id))
+            assert first.expect(Kind.PUBCOMP).packet_id == packet_id
+    first.leave()
+    with Peer(broker.address, version, deadline_s=20) as between:
+        between.connect("p", clean=True)
+        between.publish("a", b"between", qos=2)
+    second = lasting(broker, "p", version)
+    assert not second.connack.session_present
+    second.send(wire.publish("a", b"second 9", 2, 9, version=version))
+    assert second.expect(Kind.PUBREC).packet_id == 9
+    again(broker, second)
+    second = lasting(broker, "p", version)
+    assert second.connack.session_present
+    for packet_id in (1, 7, 8, 9):
+        second.send(wire.publish("a", b"second %d" % packet_id, 2, packet_id, version=version))
+        assert second.expect(Kind.PUBREC).packet_id == packet_id
+    found = everything(join(broker, "r"), "a")
+    assert found == [b"first 7", b"first 8", b"between", b"second 9", b"second 1", b"second 7", b"second 8"]
+
+
 def everything(reader: Peer, topic: str) -> list[bytes]:
     reader.publish(topic, b"end", qos=1)
     reader.subscribe(f"$log/earliest/{topic}", qos=1)
