@@ -29,6 +29,7 @@ class Subscriber:
         "main",
         "main_subscriptions",
         "numbers",
+        "owed",
         "personal",
         "replays",
         "reshape",
@@ -53,6 +54,8 @@ class Subscriber:
         self.late: dict[str, Reader] = {}
         self.replays: dict[str, Reader] = {}
         self.shares: dict[str, Share] = {}
+        # Retained messages that were asked for before delivery began: subscription, and below which lsns.
+        self.owed: dict[str, tuple[Subscription, list[int] | None]] = {}
 
     def readers(self) -> list[Reader]:
         """Every reader that this session alone owns."""

@@ -82,11 +82,18 @@ class Subscribing:
             self._send_retained(subscriber, reader, subscription)
 
     def _send_retained(self, subscriber: Subscriber, reader: Reader, subscription: Subscription) -> None:
-        asked = subscription.topic_filter
-        if reader.sink is None:
-            return
         # What is published from now on comes live; a client's own messages do not, if it wants them not.
         below = None if subscription.no_local else [feed.live_mark for feed in self.feeds]
+        if reader.sink is None:
+            # The client is there, but is still being sent what was in flight.
+            subscriber.owed[subscription.topic_filter] = subscription, below
+            return
+        self._find_retained(subscriber, reader, subscription, below)
+
+    def _find_retained(
+        self, subscriber: Subscriber, reader: Reader, subscription: Subscription, below: list[int] | None
+    ) -> None:
+        asked = subscription.topic_filter
         view = self._view_of(asked)
         if len(view):
             search = view.search(asked, below, lambda: subscriber.has(asked), subscription.permit)
@@ -186,6 +193,7 @@ class Subscribing:
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
         """Take a subscription away; unknown ones are no fault here."""
+        subscriber.owed.pop(asked, None)
         if asked in subscriber.main_subscriptions and subscriber.main is not None:
             if len(subscriber.main_subscriptions) > 1:
                 self.grouping.main_has_not(subscriber, asked)
@@ -234,11 +242,16 @@ class Subscribing:
             member.parked = False
         for reader in subscriber.readers():
             reader.sink = sink
+        owed, subscriber.owed = subscriber.owed, {}
+        for asked, (subscription, below) in owed.items():
+            if (reader_of := subscriber.late.get(asked, subscriber.main)) is not None:
+                self._find_retained(subscriber, reader_of, subscription, below)
         self.ready(subscriber)
 
     def detach(self, subscriber: Subscriber) -> None:
         """The client left, its session stays: cursors stay where they are."""
         subscriber.sink = None
+        subscriber.owed = {}
         for reader in subscriber.readers():
             reader.sink = None
             for feed in self.feeds:
@@ -252,6 +265,7 @@ class Subscribing:
     def end(self, subscriber: Subscriber, unacknowledged: list[tuple[int, int, int]]) -> None:
         """The session is over: nothing of it stays."""
         subscriber.sink = None
+        subscriber.owed = {}
         for share in subscriber.shares.values():
             self.sharing.leave(subscriber, share, unacknowledged)
         subscriber.shares = {}

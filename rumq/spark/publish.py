@@ -224,6 +224,8 @@ class Driver:
                 await trio.lowlevel.checkpoint()
             elif not self._arrived.is_set():
                 await self._answer()
+        if not self._publisher.said_goodbye:
+            return
         # To close with something unread would reset the connection: what is on its way would be lost.
         with trio.move_on_after(CONNECT_SECONDS_MAX):
             await self._hung_up.wait()

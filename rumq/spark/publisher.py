@@ -38,12 +38,16 @@ Life = Generator[Wait, None, None]
 
 
 class Publisher:
-    """Publishes the rows it is given. life: the protocol, which yields what it waits for"""
+    """Publishes the rows it is given. life: the protocol, which yields what it waits for
+
+    said_goodbye: the broker will hang up once it has everything
+    """
 
     def __init__(self, receive_maximum: int) -> None:
         self.receive_maximum = receive_maximum
         self.waits = np.zeros(65_536, np.uint8)
         self.rows = 0
+        self.said_goodbye = False
         self._output: list[bytes | memoryview] = []
         self._answers = Answers()
         self._given: deque[Frames] = deque()
@@ -101,6 +105,7 @@ class Publisher:
 
     def send(self, packet: Packet) -> None:
         self._output.append(encode(packet, 5))
+        self.said_goodbye = isinstance(packet, Disconnect)
 
     def send_rows(self, frames: Frames, first: int, end: int) -> None:
         self._output.append(frames.bytes_of(first, end))

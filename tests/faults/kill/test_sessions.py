@@ -160,6 +160,25 @@ def test_an_inbound_qos_2_message_is_taken_once(run: Run, join: Dial, version: i
     assert everything(join(broker, "r"), "a") == [b"once", b"another"]
 
 
+def test_a_subscription_brings_what_is_retained_while_something_is_sent_again(run: Run, join: Dial) -> None:
+    """MQTT-3.3.1-9. After a restart what is in flight is read from the disk, and SUBSCRIBE does not wait for it."""
+    broker = run()
+    join(broker, "p").publish("s", b"kept", qos=1, retain=True)
+    client = lasting(broker, "s")
+    client.subscribe("a", qos=1)
+    join(broker, "q").publish_all("a", [b"%d" % n for n in range(50)], qos=1)
+    client.messages(50, ack=False)
+    wait_for_the_journal(broker)
+    again(broker, client)
+    client = Peer(broker.address, deadline_s=20)
+    # All at once: the broker has no time to be done with the first before it reads the second.
+    connect = wire.connect("s", clean=False, version=5, properties=EXPIRY)
+    client.send(connect + wire.subscribe(1, [("s", 1)]) + wire.publish("s", b"new", 1, 1))
+    came = [message for message in (client.receive() for _ in range(55)) if message.kind == Kind.PUBLISH]
+    assert [message.payload for message in came] == [*(b"%d" % n for n in range(50)), b"kept", b"new"]
+    assert [message.retain for message in came[-2:]] == [True, False]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_new_session_has_nothing_of_what_an_ended_one_of_its_name_sent(
     run: Run, join: Dial, version: int
