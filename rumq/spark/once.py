@@ -82,6 +82,7 @@ class Once(Publisher):
         self.clean_start_wanted = False
         self.doubt: Doubt | None = None
         self._suback: Suback | None = None
+        self._unsuback: Unsuback | None = None
         self._mark: Mark | None = None
         self._asking = False
         self._heard: list[Publish] = []  # of the state topic, not yet acknowledged
@@ -98,7 +99,7 @@ class Once(Publisher):
         if begin is Start.CLEAN:
             self.clean_start_wanted = True
             return
-        self.send(Unsubscribe(SUBSCRIBE_ID, (self._topic,)))
+        yield from self._unsubscribe()
         mark = self._mark
         if begin is Start.FRESH:
             self._let_go()
@@ -134,6 +135,12 @@ class Once(Publisher):
             raise BrokerCannot("grants no QoS 1")
         yield from self._publish_state(self._nonce.encode(), retain=False)
         while self._asking:
+            yield Wait.ANSWERS
+
+    def _unsubscribe(self) -> Life:
+        """Behind UNSUBACK the broker has written down that it has sent our probe, if that needs writing."""
+        self.send(Unsubscribe(SUBSCRIBE_ID, (self._topic,)))
+        while self._unsuback is None:
             yield Wait.ANSWERS
 
     def _begin(self) -> Start:
@@ -328,7 +335,7 @@ class Once(Publisher):
         if isinstance(packet, Suback) and packet.packet_id == SUBSCRIBE_ID and self._suback is None:
             self._suback = packet
         elif isinstance(packet, Unsuback) and packet.packet_id == SUBSCRIBE_ID:
-            pass
+            self._unsuback = packet
         elif isinstance(packet, Publish) and packet.topic == self._topic and packet.qos < 2:
             self._hear(packet)
         else:

@@ -41,8 +41,8 @@ def check_schema(schema: StructType, target: Target) -> None:
             raise BadColumn(field.name, " or ".join(COLUMNS[field.name]))
     if "topic" not in schema.names and target.topic is None:
         raise BadOption("topic", "", "a topic, or a column topic")
-    if "qos" in schema.names and target.once:
-        raise BadColumn("qos", "none: once = true publishes with QoS 2")
+    if target.once and "qos" in schema.names:
+        raise BadColumn("qos", "none of this name: once = true publishes with QoS 2")
 
 
 class Publishing:

@@ -14,10 +14,10 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 import rumq.spark
 from rumq.spark.errors import BadColumn, BadOption, WrongWorker
 from rumq.spark.options import Options, parse
-from rumq.spark.publish import parse_target
 from rumq.spark.schema import columns_of, schema_of
 from rumq.spark.sink import check_schema
 from rumq.spark.source import RumqDataSource, RumqReader
+from rumq.spark.target import parse_target
 
 
 def schema(**kinds: object) -> StructType:
@@ -42,6 +42,9 @@ def test_what_cannot_be_published_is_refused_before_a_row_is_sent() -> None:
         check_schema(schema(topic=LongType()), target)
     with pytest.raises(BadOption, match="a topic, or a column topic"):
         check_schema(schema(payload=StringType()), target)
+    once = parse_target({"broker": "mqtt://h", "once": "true"})
+    with pytest.raises(BadColumn, match=r"column qos .*once = true publishes with QoS 2"):
+        check_schema(schema(topic=StringType(), qos=LongType()), once)
     with pytest.raises(BadOption, match="what is in a log stays"):
         RumqDataSource({"broker": "mqtt://h"}).writer(schema(payload=StringType()), overwrite=True)
 

@@ -9,49 +9,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
 
-import pyarrow as pa
-
-from rumq.spark.errors import BadOption, BadRow, UnknownOption
-from rumq.spark.publish import Target, messages, parse_target
+from rumq.spark.errors import BadOption, UnknownOption
+from rumq.spark.publish import Place
+from rumq.spark.target import parse_target
 from tests.broker_process import Rumqd
-
-PLAIN = Target("localhost", 1883, False)
-
-
-def outgoing(rows: list[dict[str, Any]], target: Target = PLAIN) -> list[Any]:
-    return list(messages(pa.RecordBatch.from_pylist(rows), target, None, 0))
-
-
-def test_what_a_row_does_not_say_the_options_say() -> None:
-    (message,) = outgoing([{"payload": "ü"}], Target("h", 1, False, topic="a", qos=2, retain=True))
-    assert (message.topic, message.payload, message.qos, message.retain) == ("a", "ü".encode(), 2, True)
-    said = {
-        "topic": "b",
-        "payload": b"x",
-        "qos": 0,
-        "retain": False,
-        "content_type": "t",
-        "message_expiry": 9,
-    }
-    (message,) = outgoing([said], Target("h", 1, False, qos=2, retain=True))
-    assert (message.topic, message.qos, message.retain) == ("b", 0, False)
-    assert message.properties == {"content_type": "t", "message_expiry_interval": 9}
-
-
-def test_user_properties_and_where_a_row_comes_from() -> None:
-    batch = pa.RecordBatch.from_pylist([{"topic": "a", "properties": [{"key": "k", "value": "v"}]}] * 2)
-    found = [m.properties["user_properties"] for m in messages(batch, PLAIN, lambda row: f"q/0/1/{row}", 5)]
-    assert found == [[("k", "v"), ("rumq-origin", "q/0/1/5")], [("k", "v"), ("rumq-origin", "q/0/1/6")]]
-
-
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [({"topic": None}, "expected a topic"), ({"topic": "a/#"}, "has a wildcard"),
-     ({"topic": "a", "qos": 3}, "expected 0, 1 or 2")],
-)  # fmt: skip
-def test_a_row_that_cannot_be_published_is_named(row: dict[str, Any], says: str) -> None:
-    with pytest.raises(BadRow, match=says):
-        outgoing([row])
 
 
 def test_options_of_the_sink_are_checked() -> None:
@@ -64,6 +25,33 @@ def test_options_of_the_sink_are_checked() -> None:
         parse_target({"broker": "mqtt://h", "password": "x"})
     with pytest.raises(UnknownOption, match="did you mean tlsCa"):
         parse_target({"broker": "mqtt://h", "tlsC": "x"})
+
+
+def test_options_of_once_are_checked() -> None:
+    found = parse_target({"broker": "mqtt://h", "once": "true", "onceDoubt": "repeat", "sessionExpiry": "2d"})
+    assert (found.once, found.qos, found.lenient, found.session_seconds) == (True, 2, True, 2 * 86_400)
+    for option, value, says in (
+        ("qos", "1", "publishes with QoS 2"), ("onceDoubt", "maybe", "fail or repeat"), ("stateTopic", "a/+", "wildcard"),
+        ("sessionExpiry", "5s", "a minute"),
+        ("sessionExpiry", "soon", "a time span"),
+    ):  # fmt: skip
+        with pytest.raises(BadOption, match=says):
+            parse_target({"broker": "mqtt://h", "once": "true", option: value})
+    with pytest.raises(BadOption, match="once = true beside it"):
+        parse_target({"broker": "mqtt://h", "stateTopic": "a"})
+
+
+def test_an_attempt_at_the_same_rows_has_the_same_names() -> None:
+    target = parse_target({"broker": "mqtt://h", "once": "true"})
+    place = Place("0a-1b", 7, 3)
+    assert (
+        place.client_id(target) == "rumq-spark-0a-1b-3" and place.state_topic(target) == "rumq/spark/0a-1b/3"
+    )
+    other = parse_target(
+        {"broker": "mqtt://h", "once": "true", "clientId": "jobs", "stateTopic": "jobs/state"}
+    )
+    assert place.client_id(other) == "jobs-3" and place.state_topic(other) == "jobs/state/3"
+    assert place.origin() == "0a-1b/7/3/"
 
 
 @pytest.fixture(scope="module")
