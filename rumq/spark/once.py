@@ -1,6 +1,6 @@
 """Rows that are stored once, however often the task or the batch is done again: QoS 2 in windows, and a retained mark.
 
-docs/decisions/0014-a-sink-that-is-once.md has the argument. MQTT 5.0, 4.3.3: up to its PUBREL a broker takes
+docs/decisions/0016-a-sink-that-is-once.md has the argument. MQTT 5.0, 4.3.3: up to its PUBREL a broker takes
 another PUBLISH of QoS 2 with the same packet id for the same message; over connections too, for the session has it.
 Knows no socket, no clock."""
 

@@ -1,4 +1,4 @@
-"""A row is stored once, wherever an attempt ends. docs/decisions/0014-a-sink-that-is-once.md."""
+"""A row is stored once, wherever an attempt ends. docs/decisions/0016-a-sink-that-is-once.md."""
 
 from __future__ import annotations
 
