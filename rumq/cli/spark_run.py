@@ -132,8 +132,8 @@ def check_before(args: argparse.Namespace) -> None:
 
     from rumq.spark.extents import views
     from rumq.spark.options import parse
-    from rumq.spark.publish import parse_target
     from rumq.spark.reaching import reach
+    from rumq.spark.target import parse_target
 
     if args.checkpoint and not (args.once or args.every):
         raise BadOption("checkpoint", args.checkpoint, "--once or --every 1s beside it")

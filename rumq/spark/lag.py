@@ -17,8 +17,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from rumq.client import Outgoing
 from rumq.errors import ClientError
-from rumq.spark.publish import parse_target
 from rumq.spark.reaching import connected
+from rumq.spark.target import parse_target
 
 RETRY_SECONDS = 1.0
 log = logging.getLogger("rumq.spark")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from rumq.spark.frames import FRAME_BYTES_MAX, Frames, check_sizes, encode
 from rumq.spark.mark import Mark
 from rumq.spark.once import Once
 from rumq.spark.publisher import Publisher, Wait
+from rumq.spark.reaching import open_to
 from rumq.spark.repeatable import Repeatable
 from rumq.spark.target import Target
 
@@ -88,14 +88,6 @@ def publish_all(
         return 0
     rows = chain((first,), frames)
     return trio.run(partial(_publish, rows, target, place, open_stream or partial(open_to, target)))
-
-
-async def open_to(target: Target) -> trio.abc.Stream:
-    stream: trio.abc.Stream = await trio.open_tcp_stream(target.host, target.port)
-    if target.tls:
-        context = ssl.create_default_context(cafile=target.tls_ca)
-        stream = trio.SSLStream(stream, context, server_hostname=target.host)
-    return stream
 
 
 async def _publish(rows: Iterator[Frames], target: Target, place: Place, open_stream: OpenStream) -> int:

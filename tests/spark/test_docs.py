@@ -50,7 +50,7 @@ def test_every_block_runs_and_does_what_it_says(
     data = str(tmp_path / "rumq-data")
     names: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S)
-    assert len(blocks) == 9
+    assert len(blocks) == 10
     flight = broker.event("listener.bound", number=2)
     for block in blocks:
         # Spark's JVM has a working directory of its own, and the broker of a test a port of its own.
@@ -82,6 +82,7 @@ def test_every_block_runs_and_does_what_it_says(
         ("weather/seattle/six-hours", 6): 5, ("weather/san-francisco/six-hours", 6): 5,
         ("days/seattle", 24): 1, ("days/seattle", 12): 1, ("days/san-francisco", 24): 1, ("days/san-francisco", 12): 1,
     }  # fmt: skip
+    assert spark.read.format("rumq").option("subscribe", "copy/#").load(data).count() == 2 * HOURS
     published = spark.read.format("rumq").option("subscribe", "weather/+/daily").load(data).collect()
     said = [(row.topic.split("/")[1], json.loads(row.payload)) for row in published]
     assert sorted((city, day["day"], day["mean"]) for city, day in said) == [

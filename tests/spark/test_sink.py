@@ -31,8 +31,8 @@ def test_options_of_once_are_checked() -> None:
     found = parse_target({"broker": "mqtt://h", "once": "true", "onceDoubt": "repeat", "sessionExpiry": "2d"})
     assert (found.once, found.qos, found.lenient, found.session_seconds) == (True, 2, True, 2 * 86_400)
     for option, value, says in (
-        ("qos", "1", "publishes with QoS 2"), ("onceDoubt", "maybe", "fail or repeat"), ("stateTopic", "a/+", "wildcard"),
-        ("sessionExpiry", "5s", "a minute"),
+        ("qos", "1", "publishes with QoS 2"), ("onceDoubt", "maybe", "fail or repeat"),
+        ("stateTopic", "a/+", "wildcard"), ("sessionExpiry", "5s", "a minute"),
         ("sessionExpiry", "soon", "a time span"),
     ):  # fmt: skip
         with pytest.raises(BadOption, match=says):
