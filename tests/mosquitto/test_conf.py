@@ -74,6 +74,7 @@ def test_listeners(tmp_path: Path, text: str, wanted: list[dict[str, Any]]) -> N
         ("acl_file /a", "auth", "rules_file", "/a"),
         ("max_packet_size 1000", "mqtt", "packet_bytes_max", 1000),
         ("max_keepalive 60", "mqtt", "keep_alive_seconds_max", 60),
+        ("max_keepalive 0", "mqtt", "topic_levels_max", 201),
         ("sys_interval 0", "sys", "interval_seconds", 0),
         ("max_inflight_messages 5", "mqtt", "inflight_max", 5),
         ("max_inflight_messages 0", "mqtt", "receive_maximum", 65535),
