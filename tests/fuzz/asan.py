@@ -44,7 +44,7 @@ def built() -> dict[str, str]:
     )
     return {
         **environment, "LD_PRELOAD": runtime.stdout.strip(), "PYTHONMALLOC": "malloc", "RUMQ_FUZZ_ASAN": "1",
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
+        "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=16:abort_on_error=0:allocator_may_return_null=1",
     }  # fmt: skip
 
 
