@@ -9,6 +9,7 @@ from typing import Any
 
 from router.readers import Group, Reader
 from router.retained import Given, Search
+from router.subscriber import Subscriber
 from router.subscription import Form, Subscription
 
 
@@ -78,6 +79,14 @@ class ShareWeight:
     key: str
     topic_filter: str
     weight: int
+
+
+@dataclass(slots=True, eq=False)
+class ShareLeft:
+    """Tell another shard that its share of a share is taken back: what it is handed from here on is new."""
+
+    shard: Subscriber
+    key: str
 
 
 @dataclass(slots=True, eq=False)
@@ -153,5 +162,5 @@ class Placed:
 
 Effect = (
     Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | Gone | More | Merged | Placed | ShareWeight
-    | ShareBegun | ShareBack | ShareReady | ShareDone
+    | ShareBegun | ShareLeft | ShareBack | ShareReady | ShareDone
 )  # fmt: skip

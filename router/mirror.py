@@ -51,6 +51,11 @@ class MirrorFeed(Feed):
         self._kept_from = self.live_mark
         self._runs.clear()
 
+    def owner_is_back(self) -> None:
+        """What was read of it may be records that it did not live to write, and ids of topics those of others now."""
+        self._runs.clear()
+        self.routes.forget()
+
     def cut_back(self, next_lsn: int) -> None:
         """The owner died before it wrote records that were seen here: their lsns will be given out again."""
         self.live_mark = self.commit_mark = next_lsn

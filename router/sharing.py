@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from router.delivery import Delivery
-from router.effects import ShareBack, ShareBegun, ShareWeight
+from router.effects import ShareBack, ShareBegun, ShareLeft, ShareWeight
 from router.feed import Feed
 from router.grouping import Grouping
 from router.readers import Reader, Wants
@@ -120,8 +120,10 @@ class Sharing:
             member.weight = weight
             member.parked = False  # what came to it before its client had joined, it gave back
             self._delivery.run_share(share)
-        elif share is not None and shard in share.members:
+            return
+        if share is not None and shard in share.members:
             self._remove(share, shard)
+        self._delivery.effects.append(ShareLeft(shard, key))
 
     def _remove(self, share: Share, shard: Subscriber) -> None:
         share.returned.extend(share.members.pop(shard).outstanding)

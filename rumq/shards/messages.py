@@ -171,6 +171,12 @@ class ShareBack(Message, frozen=True, tag="back"):
     early: bool = False
 
 
+class ShareLeft(Message, frozen=True, tag="left"):
+    """From the home: it has heard that there is no member any more, and has taken back what was outstanding."""
+
+    key: str
+
+
 class ShareReady(Message, frozen=True, tag="ready"):
     key: str
 
@@ -330,7 +336,7 @@ AnyMessage = (
     Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | RetainedFull | Want | Wanted | Unwant
     | Rows | ReadFrom
     | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Drained | ShareJoin | ShareWeight
-    | ShareParts | ShareBack | ShareReady | ShareDone | Tally
+    | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

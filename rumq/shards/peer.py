@@ -64,7 +64,7 @@ class Peer:
             m.Needs: self._needs, m.Tally: self._tally, m.Drained: self._drained, m.ShareJoin: self._share_join,
             m.ShareWeight: self._share_weight,
             m.ShareParts: self._share_parts, m.ShareBack: self._share_back, m.ShareReady: self._share_ready,
-            m.ShareDone: self._share_done,
+            m.ShareDone: self._share_done, m.ShareLeft: self._share_left,
         }  # fmt: skip
 
     # The link
@@ -97,6 +97,7 @@ class Peer:
             self.was_begun = False  # what it said was not listened to yet
             self.said_early.clear()
         self._early_wants.clear()
+        self._driver.shares.home_lost(self.index)
         self._driver.commands.append(c.ShareAway(self._sharer))
         self._driver.shard.sharing.home_lost(lambda key: self._driver.home(key) == self.index)
         self._incoming.clear()
@@ -304,7 +305,12 @@ class Peer:
     def _share_done(self, message: m.ShareDone, _: memoryview) -> None:
         self._of_shares(lambda: c.ShareNews(self._sharer, "done", message.key, "", 0, message.ranges))
 
+    def _share_left(self, message: m.ShareLeft, _: memoryview) -> None:
+        self._driver.shares.left(message.key)
+
     def _share_parts(self, message: m.ShareParts, _: memoryview) -> None:
+        if self._driver.shares.is_leaving(message.key):
+            return  # handed out before the home knew that no member is here
         self._driver.commands.append(c.SharePart(message.key, message.ranges))
 
     # Questions

@@ -110,22 +110,27 @@ class Peers:
         """Its owner has said how far a partition goes."""
         feed: Any = self._driver.shard.feeds[partition.index]
         partition.first_lsn = first_lsn
+        if partition.is_met:
+            feed.owner_is_back()
+            self._forget_aliases()
         if not partition.is_met:
             partition.is_met = True
             partition.next_lsn = next_lsn
             feed.begin(next_lsn)
         elif next_lsn < feed.live_mark:
-            # Messages of QoS 0 that were seen here and never written; their lsns are given out again, and so are the
-            # ids of topics that came with them.
+            # Messages of QoS 0 that were seen here and never written; their lsns are given out again.
             partition.next_lsn = min(partition.next_lsn, next_lsn)
             feed.cut_back(next_lsn)
-            feed.routes.forget()
             self._driver.shard.sharing.cut_back(partition.index, next_lsn)
             for session in self._driver.registry.sessions.values():
-                if session.link is not None and session.link.flow is not None:
-                    session.link.flow.aliases = None
                 for reader in session.subscriber.readers():
                     reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
+
+    def _forget_aliases(self) -> None:
+        """Topics may have other ids now, by which it is known what a client was told."""
+        for session in self._driver.registry.sessions.values():
+            if session.link is not None and session.link.flow is not None:
+                session.link.flow.aliases = None
 
     # Retention
 
@@ -244,7 +249,7 @@ class Peers:
             # The client may be gone by now.
             share = self._driver.shard.sharing.shares.get(key)
             if share is None and peer.link is not None:
-                peer.link.say(m.ShareWeight(key, topic_filter, 0))
+                self._driver.shares.leave(peer.link, key, topic_filter)
 
         peer.ask(partial(m.ShareJoin, key=key, topic_filter=topic_filter), joined)
 

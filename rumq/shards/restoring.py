@@ -124,6 +124,12 @@ def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool
     for vector in (images.retained_from, images.tags_from):
         lower(vector, next_lsns)
         vector.extend([0] * (len(next_lsns) - len(vector)))
+    for topic, message in list(images.retained.items()):
+        if message.lsn >= next_lsns[message.partition]:
+            # It was shown and never written: what the topic had before it is to be found in the log again.
+            del images.retained[topic]
+            images.retained_from[message.partition] = 0
+            changed = True
     return changed
 
 

@@ -4,11 +4,11 @@ The rules are the router's (`router.sharing`); this carries them. Knows no clien
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from router.effects import Deliver, ShareBack, ShareBegun, ShareDone, ShareReady, ShareWeight
+from router.effects import Deliver, ShareBack, ShareBegun, ShareDone, ShareLeft, ShareReady, ShareWeight
 from router.share import Range
 from rumq.session.outflow import RETAINED_CODE
 from rumq.shards import messages as m
@@ -35,6 +35,9 @@ class ShareSink:
         for reader in effect.readers:
             self._link.say(m.ShareParts(reader.key, ranges))
 
+    def left(self, key: str) -> None:
+        self._link.say(m.ShareLeft(key))
+
 
 class Shares:
     """The shares whose home is another shard."""
@@ -45,6 +48,9 @@ class Shares:
             deque()
         )  # from which lsn of the journal on it is safe to say
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()  # likewise
+        # How often a share's home was told that no member is here, and has not said that it knows. What it hands out
+        # before that it takes back by itself.
+        self._leaving: Counter[str] = Counter()
 
     def carry_out(self, effect: Any) -> None:
         if type(effect) is ShareDone:
@@ -54,8 +60,13 @@ class Shares:
         elif type(effect) is ShareBegun:
             self._driver.journal.shared(effect.key, effect.cursors)
         elif type(effect) is ShareWeight:
-            self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
-        elif type(effect) is ShareBack:
+            said = self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
+            if said and not effect.weight:
+                self._leaving[effect.key] += 1
+        elif type(effect) is ShareLeft:
+            if isinstance(effect.shard.sink, ShareSink):
+                effect.shard.sink.left(effect.key)
+        elif type(effect) is ShareBack and not (effect.early and self.is_leaving(effect.key)):
             self._say(effect.key, m.ShareBack(effect.key, effect.ranges, effect.early))
         elif type(effect) is ShareReady:
             self._say(effect.key, m.ShareReady(effect.key))
@@ -77,10 +88,31 @@ class Shares:
             _, key, ranges = self._done.popleft()
             self._say(key, m.ShareDone(key, ranges))
 
-    def _say(self, key: str, message: Any) -> None:
+    def leave(self, link: BusLink, key: str, topic_filter: str) -> None:
+        """Tell a share's home that the member for whom it was begun is gone."""
+        link.say(m.ShareWeight(key, topic_filter, 0))
+        self._leaving[key] += 1
+
+    def is_leaving(self, key: str) -> bool:
+        return bool(self._leaving) and self._leaving[key] > 0
+
+    def left(self, key: str) -> None:
+        """A share's home has heard once that no member is here."""
+        self._leaving[key] -= 1
+        if self._leaving[key] <= 0:
+            del self._leaving[key]
+
+    def home_lost(self, home: int) -> None:
+        """It will not answer any more."""
+        for key in [key for key in self._leaving if self._driver.home(key) == home]:
+            del self._leaving[key]
+
+    def _say(self, key: str, message: Any) -> bool:
         peer = self._driver.peers.others.get(self._driver.home(key))
-        if peer is not None and peer.link is not None and peer.has_begun:
-            peer.link.say(message)
+        if peer is None or peer.link is None or not peer.has_begun:
+            return False
+        peer.link.say(message)
+        return True
 
     def weights(self, home: int) -> dict[str, tuple[str, int]]:
         """The members that we have of another shard's shares."""

@@ -11,6 +11,9 @@ from tests.simulation.schedule import run
 FIRST, SCHEDULES = 0, 300
 FOUND = (
     44_822,
+    220_984,
+    223_607,
+    223_981,
     301_097,
     300_521,
     101_421,
