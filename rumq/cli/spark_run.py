@@ -131,7 +131,7 @@ def check_before(args: argparse.Namespace) -> None:
     import time
 
     from rumq.spark.extents import views
-    from rumq.spark.options import parse
+    from rumq.spark.options import parse, seconds
     from rumq.spark.reaching import reach
     from rumq.spark.target import parse_target
 
@@ -143,6 +143,7 @@ def check_before(args: argparse.Namespace) -> None:
         raise BadOption("until", args.until, "no --checkpoint: a stream has no end")
     if args.bad and not args.json:
         raise BadOption("bad", args.bad, "--json beside it, which says what is good")
+    args.every_s = seconds("every", args.every) if args.every else 0.0
     args.source = source_options(args)
     views(parse(args.source, now_us=time.time_ns() // 1000, streaming=bool(args.checkpoint)))
     args.target = None

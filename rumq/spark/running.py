@@ -53,6 +53,7 @@ def run(job: Any, spark: SparkSession, args: Namespace) -> str:
         for _, _, _, topic in work:
             check_loop(topic, args.subscribe or "", args.topics or "")
     if args.checkpoint:
+        spark.streams.resetTerminated()  # what ended before is nothing of ours
         queries = [stream(args, *one) for one in work]
         while any(query.isActive for query in queries):
             # One that fails is to end the others, too.
@@ -104,7 +105,9 @@ def stream(args: Namespace, suffix: str, output: Output, to: str | None, topic: 
         writer = (
             output.frame.writeStream.format("parquet").partitionBy(*output.partition_by).option("path", to)
         )
-    trigger: dict[str, Any] = {"availableNow": True} if args.once else {"processingTime": args.every}
+    trigger: dict[str, Any] = (
+        {"availableNow": True} if args.once else {"processingTime": f"{args.every_s:g} seconds"}
+    )
     writer = writer.queryName(name).outputMode(output.mode).option("checkpointLocation", checkpoint)
     return writer.trigger(**trigger).start()
 

@@ -158,7 +158,7 @@ def test_the_lag_of_a_query_is_published_after_each_batch_and_retained(
 
 
 class Door:
-    """Lets connections through to a broker; the first is closed as soon as it is there."""
+    """Lets connections through to a broker; the first only until its client has published something, which is lost."""
 
     def __init__(self, broker: Rumqd) -> None:
         self._broker = broker
@@ -174,11 +174,14 @@ class Door:
         await trio.serve_listeners(self._let, [listener])
 
     async def _let(self, stream: trio.SocketStream) -> None:
+        there = await trio.open_tcp_stream(*self._broker.address)
         if not self.closed.is_set():
+            await there.send_all(await stream.receive_some())  # CONNECT
+            await stream.send_all(await there.receive_some())  # CONNACK
+            assert await stream.receive_some()
             await stream.aclose()
             self.closed.set()
             return
-        there = await trio.open_tcp_stream(*self._broker.address)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._pump, stream, there, nursery.cancel_scope)
             nursery.start_soon(self._pump, there, stream, nursery.cancel_scope)

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
+
 from rumq.spark import with_json, with_topic_parts
 from rumq.spark.fences import Fence
 from rumq.spark.jobs.anomaly import anomaly

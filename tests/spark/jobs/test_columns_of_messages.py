@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
+
 from rumq.spark import as_messages, with_json, with_topic_parts
 from rumq.spark.errors import BadOption, NoColumn
 from rumq.spark.with_columns import of_topic, topic_parts

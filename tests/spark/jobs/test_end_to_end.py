@@ -10,6 +10,9 @@ from typing import Any
 import paho.mqtt.client as mqtt
 import pytest
 
+pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
+
 from rumq.cli.main import main
 from tests.broker_process import Rumqd
 from tests.spark.jobs.logs import Reading

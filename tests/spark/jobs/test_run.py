@@ -1,14 +1,21 @@
 """`rumqd spark run`: from a log to a broker, to files, to the terminal, and what it refuses."""
 
 import json
+import queue
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
+
 from rumq.cli.main import main
 from rumq.spark.jobs import JOBS
+from rumq.spark.lag import Lag, report_lag
 from tests.broker_process import Rumqd
 from tests.spark.jobs.logs import as_json, write_timed
 from tests.spark.logs import message
@@ -54,8 +61,6 @@ def published(spark: Any, broker: Rumqd, topics: str) -> list[Any]:
 
 def waited(spark: Any, broker: Rumqd, topics: str, count: int) -> list[Any]:
     """What has been published, once so many are in the log's files."""
-    import time
-
     until = time.monotonic() + 20
     while len(found := published(spark, broker, topics)) < count and time.monotonic() < until:
         pass
@@ -70,7 +75,6 @@ def test_the_list_says_every_job(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_job_has_help_with_an_example(job: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
     with pytest.raises(SystemExit):
         run(job, "--help")
     said = capsys.readouterr().out
@@ -95,6 +99,7 @@ def test_every_job_has_help_with_an_example(job: str, capsys: pytest.CaptureFixt
         (("last", "--topic", "a"), "--to mqtt://host:1883 beside it"),
         (("last", "--once"), "--checkpoint DIR beside it"),
         (("last", "--checkpoint", "c"), "--once or --every 1s beside it"),
+        (("last", "--checkpoint", "c", "--every", "soon"), 'option every = "soon": expected'),
         (("last", "--checkpoint", "c", "--once", "--until", "-1h"), "a stream has no end"),
         (("parse", "--bad", "dead"), "--json beside it"),
         (("parse", "--json", SCHEMA, "--bad", "dead"), "--to beside it"),
@@ -104,7 +109,6 @@ def test_every_job_has_help_with_an_example(job: str, capsys: pytest.CaptureFixt
 def test_what_cannot_be_is_one_sentence_before_spark_starts(
     arguments: tuple[str, ...], says: str, log: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
     place = () if {"--data", "--broker"} & set(arguments) else ("--data", log)
     assert run(*arguments, *place) == 1
     said = capsys.readouterr().err
@@ -230,3 +234,29 @@ def test_a_loop_is_refused(
     streaming = ("--checkpoint", str(tmp_path / "c"), "--once", "--to", url(broker), "--master", "local[2]")
     assert run("dedupe", "--data", log, "--topic", "dev/{topic}", "--subscribe", "dev/#", *streaming) == 1
     assert "would read what it publishes" in capfd.readouterr().err
+
+
+@pytest.mark.spark
+def test_for_ever_is_until_it_is_stopped(spark: Any, log: str, tmp_path: Path) -> None:
+    """And what comes meanwhile is taken, too."""
+    root, out = tmp_path / "data", tmp_path / "out"
+    write_timed(str(root), [(0.0, "a", [as_json("dev/a/x", n=n) for n in range(3)])])
+    ended: list[int] = []
+    job = threading.Thread(
+        target=lambda: ended.append(run(
+            "export", "--data", str(root), "--to", str(out), "--checkpoint", str(tmp_path / "c"), "--every", "50ms",
+            "--name", "ever", "--master", "local[2]",
+        ))
+    )  # fmt: skip
+    told: queue.Queue[Lag] = queue.Queue()
+    listener = report_lag(spark, told.put)
+    job.start()
+    assert told.get(timeout=30).batch == 0
+    write_timed(str(root), [(60.0, "a", [as_json("dev/a/x", n=n) for n in range(2)])])
+    assert told.get(timeout=30).batch == 1
+    spark.streams.removeListener(listener)
+    for query in spark.streams.active:
+        query.stop()
+    job.join(30)
+    assert ended == [0]
+    assert spark.read.parquet(str(out)).count() == 5

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
+
 from rumq.spark import with_json, with_topic_parts
 from rumq.spark.errors import NoColumn
 from rumq.spark.jobs.dedupe import dedupe
