@@ -110,21 +110,21 @@ class Peers:
         """Its owner has said how far a partition goes."""
         feed: Any = self._driver.shard.feeds[partition.index]
         partition.first_lsn = first_lsn
-        if partition.is_met:
-            feed.owner_is_back()
-            self._forget_aliases()
         if not partition.is_met:
             partition.is_met = True
             partition.next_lsn = next_lsn
             feed.begin(next_lsn)
-        elif next_lsn < feed.live_mark:
-            # Messages of QoS 0 that were seen here and never written; their lsns are given out again.
-            partition.next_lsn = min(partition.next_lsn, next_lsn)
+            return
+        feed.owner_is_back()
+        self._forget_aliases()
+        # Messages of QoS 0 may have been seen here, or read, that were never written; their lsns are given out again.
+        partition.next_lsn = min(partition.next_lsn, next_lsn)
+        if next_lsn < feed.live_mark:
             feed.cut_back(next_lsn)
-            self._driver.shard.sharing.cut_back(partition.index, next_lsn)
-            for session in self._driver.registry.sessions.values():
-                for reader in session.subscriber.readers():
-                    reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
+        self._driver.shard.sharing.cut_back(partition.index, next_lsn)
+        for session in self._driver.registry.sessions.values():
+            for reader in session.subscriber.readers():
+                reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
 
     def _forget_aliases(self) -> None:
         """Topics may have other ids now, by which it is known what a client was told."""
