@@ -33,6 +33,7 @@ examples:
   python -m bench list                                    the scenarios and the peers
   python -m bench limit                                   what the generator itself can do
   python -m bench doors                                   what TLS handshakes and rules cost. --help
+  python -m bench spark DIR                               the log as a table: rows a second. Needs the spark extra
   python -m bench isolation                               is anybody slowed by a neighbour? --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
@@ -46,6 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return doors.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
+    if arguments[:1] == ["spark"]:
+        from bench import spark  # it needs pyspark
+
+        return spark.main(arguments[1:])
     args = parser().parse_args(arguments)
     if args.tls:
         os.environ[CAFILE] = str(args.tls)

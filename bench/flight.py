@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.spark import EIGHT, RECORDS, ddl
+from bench.history import EIGHT
+from bench.spark import RECORDS, ddl
 from bench.spark_log import fill
 
 ALL = [

@@ -1,12 +1,13 @@
-"""The Spark source, measured: `python -m bench.spark DIR`. Rows a second from active segments to nowhere, and how
-long a message takes from the log to a sink of a stream. Writes its own logs in DIR, which must not exist."""
+"""The Spark source, measured: `python -m bench spark DIR [active] [latency] [history] [topic]`, all of them where none
+is named. Rows a second from active segments to nowhere, how long a message takes from the log to a sink of a stream,
+and history (bench/history.py). Writes its own logs in DIR, which must not exist."""
 
 import os
 import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
 import rumq.spark
+from bench.history import EIGHT, history, one_topic
 from bench.spark_log import chunks_of, fill
 from commitlog import Partition, RealFiles, StreamSpec, open_store
 
-EIGHT = ["topic", "topic_offset", "lsn", "partition", "ts", "payload", "qos", "retain"]
 RECORDS = 4_000_000
 MESSAGES, GAP_SECONDS = 300, 0.037
 
@@ -128,14 +129,25 @@ def latency(spark: Any, root: str) -> None:
     )
 
 
-def main() -> None:
-    root = sys.argv[1]
+def main(argv: Sequence[str]) -> int:
+    if not argv or not set(argv[1:]) <= set(PARTS):
+        print(f"bench spark: expected a directory to be made, and of {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    root, *parts = argv
     Path(root).mkdir()
     spark = rumq.spark.session("bench", "local[2]", spark_ui_enabled="false", spark_log_level="ERROR")
-    throughput(spark, f"{root}/full")
-    latency(spark, f"{root}/live")
+    for part in parts or PARTS:
+        PARTS[part](spark, f"{root}/{part}")
     spark.stop()
+    return 0
 
+
+PARTS: dict[str, Callable[[Any, str], None]] = {
+    "active": throughput,
+    "latency": latency,
+    "history": lambda spark, root: history(spark, root, ddl),
+    "topic": one_topic,
+}
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
