@@ -1,9 +1,9 @@
-"""`rumqd lake`: finished segments as Parquet files: export, verify."""
+"""`rumqd lake`: finished segments as Parquet files: export, verify, table."""
 
 import argparse
 
 NAME = "lake"
-LINE = "finished segments as Parquet files: export, verify"
+LINE = "finished segments as Parquet files: export, verify, table"
 ABOUT = """\
 A lake is a folder of Parquet files with every record of the finished segments of a log, once. A running broker
 keeps one by itself where the settings say so (log.export_to); this exports by hand, and checks.
@@ -14,6 +14,7 @@ examples:
   rumqd lake export --to s3://bucket/lake        and go on with each segment that is finished
   rumqd lake verify lake && echo sound           every file against the manifest
   rumqd lake verify lake --data rumq-data        and against the log, as far back as that goes
+  rumqd lake table delta lake                    as a Delta table, without copying: after each export, or by cron
 """
 EXPORT_EXAMPLES = """\
 examples:
@@ -73,6 +74,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     verify.add_argument("--json", action="store_true", help="one JSON object a finding")
     verify.set_defaults(run=run_verify)
+
+    table = command(
+        "table",
+        "register the files as a Delta table; nothing is copied",
+        "example:\n  rumqd lake table delta lake",
+    )
+    table.add_argument("kind", choices=("delta",), help="the format of the table's log")
+    table.add_argument(
+        "folder", metavar="FOLDER", help="the lake: a folder or a URI; the table has the same path"
+    )
+    table.set_defaults(run=run_table)
+
+
+def run_table(args: argparse.Namespace) -> int:
+    from rumq.cli.lake_table import register_table
+
+    return register_table(args.folder)
 
 
 def run_export(args: argparse.Namespace) -> int:

@@ -138,6 +138,12 @@ class Manifest:
             self._torn = b""
         return self
 
+    def edits(self) -> Iterator[dict[str, Any]]:
+        """Every line, in order, as it was read."""
+        for line in self._whole.split(b"\n"):
+            if (edit := maybe_edit(line)) is not None:
+                yield edit
+
     def partition(self, name: str) -> Partition:
         return self.partitions.get(name) or Partition(name)
 

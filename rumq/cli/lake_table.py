@@ -1,0 +1,29 @@
+"""`rumqd lake table`: the files of a lake as a table of a table format."""
+
+from __future__ import annotations
+
+import time
+
+from rumq.errors import RumqError
+
+CHECKPOINT_VERSIONS = 100  # so many files of a table's log does its reader open at most
+
+
+def register_table(place: str) -> int:
+    """raises: RumqError"""
+    try:
+        from rumq.lake.reading import lake_at
+        from rumq.lake.table import register
+    except ImportError:
+        raise RumqError("Parquet needs pyarrow: pip install 'rumq[spark]'") from None
+    folder = lake_at(place).folder
+    version, new = register(folder, time.time_ns() // 1_000_000)
+    print(f"version {version}, {new} new")
+    if version // CHECKPOINT_VERSIONS > (version - new) // CHECKPOINT_VERSIONS:
+        try:
+            from deltalake import DeltaTable
+        except ImportError:
+            print("no checkpoint, so it opens slowly: pip install 'rumq[tables]'")
+        else:
+            DeltaTable(place).create_checkpoint()
+    return 0

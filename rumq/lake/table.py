@@ -1,0 +1,122 @@
+"""The lake as a Delta table: commits in `_delta_log` that name the files that the manifest names. Nothing is copied.
+
+The protocol is Delta's, reader version 1 and writer version 2: https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
+Knows no log, and no library of Delta; the time is an argument."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import quote
+from uuid import NAMESPACE_URL, uuid5
+
+import pyarrow as pa
+
+from rumq.lake.folder import Folder, absolute
+from rumq.lake.manifest import File, Manifest
+from rumq.lake.naming import file_path
+from rumq.lake.schema import SCHEMA
+
+LOG = "_delta_log"
+COMMIT = re.compile(r"\d{20}\.json")
+TYPES = {
+    pa.timestamp("us", "UTC"): "timestamp", pa.string(): "string", pa.int64(): "long", pa.int16(): "short",
+    pa.int8(): "byte", pa.bool_(): "boolean", pa.binary(): "binary",
+}  # fmt: skip
+PARTS = {"stream": "string", "dt": "date", "hr": "integer"}
+
+
+def register(folder: Folder, now_ms: int) -> tuple[int, int]:
+    """Bring the table to what the manifest says: its version now, and how many are new.
+
+    Each line of the manifest is a version, so whoever does it again, or beside somebody else, writes the same.
+    raises: LakeError, OSError"""
+    edits = list(Manifest(folder).readable().edits())
+    begin = next_version(folder)
+    for version in range(begin, len(edits)):
+        actions = [] if version else head(folder, now_ms)
+        actions += actions_of(edits[version], now_ms)
+        text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
+        folder.put(commit_name(version), text.encode(), lambda _: None)
+    return len(edits) - 1, max(0, len(edits) - begin)
+
+
+def commit_name(version: int) -> str:
+    return f"{LOG}/{version:020d}.json"
+
+
+def next_version(folder: Folder) -> int:
+    names = [name.rpartition("/")[2] for name in folder.names(LOG)]
+    return max((int(name[:20]) + 1 for name in names if COMMIT.fullmatch(name)), default=0)
+
+
+def actions_of(edit: dict[str, Any], now_ms: int) -> list[dict[str, Any]]:
+    """Of one line: files that are there now, and those that no longer are."""
+    # Merging and showing move records from file to file: who follows the table must not see them anew.
+    is_new = edit["edit"] == "add"
+    actions = [removal(path, now_ms, is_new) for path in edit.get("gone", ())]
+    actions += [
+        addition(File(partition=edit["partition"], **fields), now_ms, is_new) for fields in edit["files"]
+    ]
+    return [*actions, {"commitInfo": {"timestamp": now_ms, "operation": edit["edit"], "engineInfo": "rumq"}}]
+
+
+def head(folder: Folder, now_ms: int) -> list[dict[str, Any]]:
+    """What the first commit begins with."""
+    fields = [field(name, kind) for name, kind in PARTS.items()]
+    fields += [field(each.name, delta_type(each.type)) for each in SCHEMA]
+    return [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": str(uuid5(NAMESPACE_URL, absolute(folder.place))), "name": "rumq",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": list(PARTS), "configuration": {}, "createdTime": now_ms,
+            }
+        },
+    ]  # fmt: skip
+
+
+def field(name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def delta_type(kind: pa.DataType) -> Any:
+    if pa.types.is_list(kind):
+        return {"type": "array", "elementType": delta_type(kind.value_type), "containsNull": True}
+    if pa.types.is_struct(kind):
+        return {"type": "struct", "fields": [field(each.name, delta_type(each.type)) for each in kind]}
+    return TYPES[kind]
+
+
+def addition(file: File, now_ms: int, is_new: bool) -> dict[str, Any]:
+    # A hidden file is of the hour that it will be shown in.
+    shown = file_path(file.partition, file.hour, file.base_lsn, file.next_lsn)
+    values = dict(part.split("=", 1) for part in shown.split("/")[:-1])
+    values["hr"] = str(int(values["hr"]))
+    return {
+        "add": {
+            "path": quote(file.path), "partitionValues": values, "size": file.bytes, "modificationTime": now_ms,
+            "dataChange": is_new, "stats": json.dumps(statistics(file)),
+        }
+    }  # fmt: skip
+
+
+def statistics(file: File) -> dict[str, Any]:
+    """By which readers pass a file over."""
+    least: dict[str, Any] = {"lsn": file.base_lsn, "partition": file.partition}
+    most: dict[str, Any] = {"lsn": file.next_lsn - 1, "partition": file.partition}
+    if file.first_topic and file.last_topic:
+        least["topic"], most["topic"] = file.first_topic, file.last_topic
+    return {
+        "numRecords": file.rows,
+        "minValues": least,
+        "maxValues": most,
+        "nullCount": {"lsn": 0, "topic": 0},
+    }
+
+
+def removal(path: str, now_ms: int, is_new: bool) -> dict[str, Any]:
+    return {"remove": {"path": quote(path), "deletionTimestamp": now_ms, "dataChange": is_new}}

@@ -1,0 +1,70 @@
+"""A lake in a store that pyarrow reaches, as far as that can be seen here: a file system of pyarrow stands for it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
+
+from pyarrow import fs
+
+from rumq.lake.export import Exporter
+from rumq.lake.folder import RemoteFolder
+from rumq.lake.manifest import Manifest
+from rumq.lake.reading import Lake, find_time, read
+from rumq.lake.table import next_version, register
+from rumq.lake.verify import verify
+from tests.lake.lakes import HOUR, MADE_NOW, Crash, Log, crash_at, lsns_in
+
+P0 = "main/g1/p0"
+
+
+def store(root: Path) -> Any:
+    root.mkdir(exist_ok=True)
+    return RemoteFolder(
+        "s3://bucket/lake", fs.SubTreeFileSystem(str(root), fs.LocalFileSystem()), "bucket/lake"
+    )
+
+
+def test_it_is_exported_merged_read_and_checked_like_a_folder(tmp_path: Path) -> None:
+    log = Log()
+    log.fill(9)
+    log.fill(5, ts=MADE_NOW + HOUR, first=9)
+    folder = store(tmp_path)
+    exporter = Exporter(log.files, "data", folder)
+    exporter.run()
+    wanted = [n for n in range(5, 200) if n % 5 != 3]
+    for now_s in (1000, 1100, 1200):
+        exporter.merge(1 << 40, now_s=now_s, keep_s=100)
+        lake = Lake(folder, Manifest(folder))
+        tables = list(read(lake, P0, 5, 200, ["lsn", "topic"], wants=lambda topic: topic != "plant/3/temp"))
+        assert [lsn for table in tables for lsn in table["lsn"].to_pylist()] == wanted
+        assert find_time(lake, P0, MADE_NOW + HOUR, 1 << 40) == 180
+        assert lsns_in(tmp_path / "bucket/lake") == list(range(log.finished_lsn))
+        assert list(verify(store(tmp_path))) == []
+    assert register(folder, 0)[0] == next_version(folder) - 1 > 3
+
+
+def test_a_writer_that_stops_at_any_step_is_gone_on_with(tmp_path: Path) -> None:
+    log = Log()
+    log.fill(9)
+    steps: list[str] = []
+    whole = Exporter(log.files, "data", store(tmp_path / "0"), step=crash_at(0, steps))
+    whole.run()
+    whole.merge(1 << 40)
+
+    def crash(folder: Any, number: int) -> None:
+        stopping = Exporter(log.files, "data", folder, step=crash_at(number, []))
+        stopping.run()
+        stopping.merge(1 << 40)
+
+    for number in range(1, len(steps) + 1):
+        folder = store(tmp_path / str(number))
+        with pytest.raises(Crash):
+            crash(folder, number)
+        again = Exporter(log.files, "data", folder)
+        again.run()
+        again.merge(1 << 40)
+        assert lsns_in(tmp_path / str(number) / "bucket/lake") == list(range(log.finished_lsn))
+        assert list(verify(folder)) == []
