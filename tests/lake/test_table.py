@@ -1,5 +1,6 @@
 """The lake as a Delta table, read by a library that knows nothing of rumq. docs/lake.md, "As a table"."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from rumq.cli import lake_table
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
 from rumq.lake.table import register
@@ -39,6 +41,10 @@ def lsns(to: Path, version: int | None = None) -> list[int]:
     return sorted(DeltaTable(str(to), version).to_pyarrow_table(columns=["lsn"])["lsn"].to_pylist())
 
 
+def commit(to: Path, version: int) -> list[str]:
+    return (to / f"_delta_log/{version:020d}.json").read_text().splitlines()
+
+
 def test_the_table_has_each_record_once_with_every_column(
     log: Log, exporter: Exporter, tmp_path: Path
 ) -> None:
@@ -63,6 +69,10 @@ def test_it_follows_exports_and_merges_and_knows_what_it_was(
         register(folder, NOW_MS)
         assert lsns(tmp_path) == before == list(range(log.finished_lsn))
     assert len(DeltaTable(str(tmp_path)).file_uris()) == 2
+    shown, _ = register(folder, NOW_MS)
+    moved = [json.loads(line) for at in range(first + 1, shown + 1) for line in commit(tmp_path, at)]
+    changes = {action[kind]["dataChange"] for action in moved for kind in ("add", "remove") if kind in action}
+    assert changes == {False}, "who follows the table sees nothing anew"
     log.fill(5, first=13, ts=MADE_NOW + HOUR)
     exporter.run()
     last, new = register(folder, NOW_MS)
@@ -84,3 +94,17 @@ def test_the_command(log: Log, tmp_path: Path) -> None:
     assert (done.status, done.out) == (0, "version 2, 3 new\n"), done.err
     assert rumqd("lake", "table", "delta", str(tmp_path)).status == 1
     assert lsns(tmp_path / "lake") == list(range(log.finished_lsn))
+
+
+def test_a_long_log_gets_checkpoints(
+    log: Log, exporter: Exporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_table, "CHECKPOINT_VERSIONS", 3)
+    lake_table.register_table(str(tmp_path))
+    assert not list(tmp_path.glob("_delta_log/*checkpoint*"))
+    exporter.merge(1 << 40)
+    lake_table.register_table(str(tmp_path))
+    assert list(tmp_path.glob("_delta_log/*checkpoint*"))
+    (tmp_path / f"_delta_log/{0:020d}.json").unlink()
+    assert lsns(tmp_path) == list(range(log.finished_lsn))
+    assert register(LocalFolder(str(tmp_path)), NOW_MS)[1] == 0
