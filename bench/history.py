@@ -23,7 +23,7 @@ from rumq.lake.reading import lake_at
 EIGHT = ["topic", "topic_offset", "lsn", "partition", "ts", "payload", "qos", "retain"]
 RECORDS, TOPICS = 2_000_000, 1000
 MANY_RECORDS, MANY_TOPICS = 10_000_000, 100_000  # as 100 million rows of a million topics, a tenth
-RUNS = 3
+RUNS = 6
 
 
 def history(spark: Any, root: str, ddl: Callable[[list[str]], str]) -> None:

@@ -21,7 +21,7 @@ from rumq.lake.folder import Folder, Step
 from rumq.lake.manifest import File, Manifest, as_fields
 from rumq.lake.naming import MERGED, file_path, hidden_path, is_hidden
 from rumq.lake.publishing import publish
-from rumq.lake.schema import GROUP_ROWS, writer
+from rumq.lake.schema import MERGED_GROUP_ROWS, writer
 
 MERGED_BYTES_MAX = 128 << 20  # of the frames in one file; about four times as much is in memory meanwhile
 
@@ -112,8 +112,8 @@ def merge_group(folder: Folder, group: list[File], step: Step) -> File:
     order = pc.sort_indices(table, [("topic", "ascending"), ("topic_offset", "ascending")])
     out = pa.BufferOutputStream()
     with writer(out) as parquet:
-        for at in range(0, len(order), GROUP_ROWS):
-            parquet.write_table(table.take(order.slice(at, GROUP_ROWS)))
+        for at in range(0, len(order), MERGED_GROUP_ROWS):
+            parquet.write_table(table.take(order.slice(at, MERGED_GROUP_ROWS)))
     raw = out.getvalue()
     first, last = group[0], group[-1]
     merged = File(

@@ -38,6 +38,7 @@ GAPS = pa.schema(
     [("partition", pa.string()), ("base_lsn", pa.int64()), ("next_lsn", pa.int64()), ("why", pa.string())]
 )
 GROUP_ROWS = 16_384  # a row group: what a reader without a page index can skip
+MERGED_GROUP_ROWS = 65_536  # of a large file the footer would be most of what is read for one topic
 PAGE_BYTES = 64 * 1024
 PAGE_ROWS = 2048  # what a reader with one can skip: of a dictionary's codes, 64 KiB are far more
 NUMBERS = ("ts", "topic_offset", "lsn", "levels")
@@ -67,6 +68,8 @@ def writer(out: Any) -> pq.ParquetWriter:
         write_page_index=True,
         data_page_size=PAGE_BYTES,
         **PAGES,
+        # Nobody looks for a payload between two others, and its bounds are long.
+        write_statistics=[*NUMBERS, *NAMES[:-2], "qos", "retain"],
         # Payloads seldom repeat: a dictionary of them is built in vain, and zstd finds what does.
         use_dictionary=[*NAMES, "properties.list.element.key", "properties.list.element.value"],
         column_encoding=dict.fromkeys(NUMBERS, "DELTA_BINARY_PACKED"),
