@@ -19,7 +19,8 @@ def register_table(place: str) -> int:
     folder = lake_at(place).folder
     version, new = register(folder, time.time_ns() // 1_000_000)
     print(f"version {version}, {new} new")
-    if version // CHECKPOINT_VERSIONS > (version - new) // CHECKPOINT_VERSIONS:
+    count = version + 1
+    if count // CHECKPOINT_VERSIONS > (count - new) // CHECKPOINT_VERSIONS:
         try:
             from deltalake import DeltaTable
         except ImportError:

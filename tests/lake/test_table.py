@@ -99,7 +99,7 @@ def test_the_command(log: Log, tmp_path: Path) -> None:
 def test_a_long_log_gets_checkpoints(
     log: Log, exporter: Exporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lake_table, "CHECKPOINT_VERSIONS", 3)
+    monkeypatch.setattr(lake_table, "CHECKPOINT_VERSIONS", 4)
     lake_table.register_table(str(tmp_path))
     assert not list(tmp_path.glob("_delta_log/*checkpoint*"))
     exporter.merge(1 << 40)
