@@ -75,7 +75,7 @@ def test_kills_lose_nothing_and_double_nothing(spark: Any, tmp_path: Path, kills
     for kill in range(kills):
         publish(broker, written, 4000)
         written += 4000
-        killed_after_batches(2 + kill % 3, chance.uniform(0, 0.4), data, out, checkpoint)
+        killed_after_batches(1 + kill % 3, chance.uniform(0, 0.4), data, out, checkpoint)
     publish(broker, written, 500)
     written += 500
     broker.stop()
