@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
-from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
 import pyarrow as pa
@@ -92,13 +91,14 @@ def delta_type(kind: pa.DataType) -> Any:
 
 
 def addition(file: File, now_ms: int, is_new: bool) -> dict[str, Any]:
+    # Delta wants paths as in a URI: those of the lake have nothing that would have to be written otherwise.
     # A hidden file is of the hour that it will be shown in.
     shown = file_path(file.partition, file.hour, file.base_lsn, file.next_lsn)
     values = dict(part.split("=", 1) for part in shown.split("/")[:-1])
     values["hr"] = str(int(values["hr"]))
     return {
         "add": {
-            "path": quote(file.path), "partitionValues": values, "size": file.bytes, "modificationTime": now_ms,
+            "path": file.path, "partitionValues": values, "size": file.bytes, "modificationTime": now_ms,
             "dataChange": is_new, "stats": json.dumps(statistics(file)),
         }
     }  # fmt: skip
@@ -119,4 +119,4 @@ def statistics(file: File) -> dict[str, Any]:
 
 
 def removal(path: str, now_ms: int, is_new: bool) -> dict[str, Any]:
-    return {"remove": {"path": quote(path), "deletionTimestamp": now_ms, "dataChange": is_new}}
+    return {"remove": {"path": path, "deletionTimestamp": now_ms, "dataChange": is_new}}
