@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -195,7 +198,14 @@ def started(job: Any, args: argparse.Namespace) -> int:
         spark_ui_enabled="false",
         spark_log_level="OFF",  # what ends the job is told here, as one sentence
     )
-    said = run_in(spark, job, args)
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own handler asks the JVM in the middle of another question, and a trace is printed.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        said = run_in(spark, job, args)
+    except KeyboardInterrupt:
+        logging.disable()  # py4j's, of the connection that broke off
+        raise
     if said:
         print(f"rumqd: {said}", file=sys.stderr)
     return 0

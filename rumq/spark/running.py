@@ -75,10 +75,14 @@ def write(output: Output, to: str | None, topic: str, args: Namespace, mode: str
             print(row[0])
         sys.stdout.flush()
     elif args.target is not None:
-        messages = as_messages(output.frame, topic)
-        messages.write.format("rumq").mode("append").options(**args.sink).save()
+        messages(output.frame, topic, args).write.format("rumq").mode("append").options(**args.sink).save()
     else:
         output.frame.write.partitionBy(*output.partition_by).mode(mode).parquet(to)
+
+
+def messages(frame: DataFrame, topic: str, args: Namespace) -> DataFrame:
+    made = as_messages(frame, topic)
+    return made.drop("qos") if args.target.once else made  # once is QoS 2 for every row
 
 
 def printable(frame: DataFrame) -> list[Any]:
@@ -100,7 +104,7 @@ def stream(args: Namespace, suffix: str, output: Output, to: str | None, topic: 
             lambda batch, _: write(output._replace(frame=batch), to, topic, args, "append")
         )
     elif args.target is not None:
-        writer = as_messages(output.frame, topic).writeStream.format("rumq").options(**args.sink)
+        writer = messages(output.frame, topic, args).writeStream.format("rumq").options(**args.sink)
     else:
         writer = (
             output.frame.writeStream.format("parquet").partitionBy(*output.partition_by).option("path", to)

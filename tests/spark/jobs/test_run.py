@@ -260,3 +260,20 @@ def test_for_ever_is_until_it_is_stopped(spark: Any, log: str, tmp_path: Path) -
     job.join(30)
     assert ended == [0]
     assert spark.read.parquet(str(out)).count() == 5
+
+
+@pytest.mark.spark
+def test_a_stream_is_bridged_as_it_is_each_message_once(
+    spark: Any, log: str, broker: Rumqd, tmp_path: Path
+) -> None:
+    """With the sink that is once, which has a QoS of its own."""
+    assert run(
+        "dedupe", "--data", log, "--subscribe", "dev/#", "--to", url(broker), "--topic", "bridged/{topic}",
+        "--to-option", "once=true", "--checkpoint", str(tmp_path / "c"), "--once", "--master", "local[2]",
+    ) == 0  # fmt: skip
+    found = waited(spark, broker, "bridged/#", 7)
+    before = spark.read.format("rumq").load(log).collect()
+    assert sorted((r.topic, bytes(r.payload)) for r in found) == sorted(
+        (f"bridged/{r.topic}", bytes(r.payload)) for r in before
+    )
+    assert {r.qos for r in found} == {2}
