@@ -201,11 +201,10 @@ def started(job: Any, args: argparse.Namespace) -> int:
     if threading.current_thread() is threading.main_thread():
         # Spark's own handler asks the JVM in the middle of another question, and a trace is printed.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        said = run_in(spark, job, args)
-    except KeyboardInterrupt:
-        logging.disable()  # py4j's, of the connection that broke off
-        raise
+    # What Ctrl-C breaks off py4j would log with its trace; whatever else it logs there comes as an exception, too.
+    logging.getLogger().addFilter(lambda record: "while sending command" not in record.getMessage())
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    said = run_in(spark, job, args)
     if said:
         print(f"rumqd: {said}", file=sys.stderr)
     return 0
