@@ -158,6 +158,6 @@ class Changed(RumqError):
         if self.cleared:
             return f"{seen}. The mark is cleared: the next attempt publishes the batch from its first row"
         return (
-            f"{seen}. Make it repeatable (behind a shuffle, sort within partitions), set onceDoubt = repeat, or clear "
-            f"the mark (an empty retained message to {self.topic}): the batch is published from its first row then"
+            f'{seen} (docs/spark.md, "Each row once"). Set onceDoubt = repeat, or clear the mark (an empty retained '
+            f"message to {self.topic}): the batch is then published from its first row"
         )

@@ -25,7 +25,7 @@ from rumq.mqtt.packets import (
 )
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
-from rumq.spark.answers import PUBREC, PUBREL, Ids, Run, short_packets
+from rumq.spark.answers import PUBACK, PUBREC, PUBREL, Ids, Run, short_packets
 from rumq.spark.errors import BrokerCannot, Changed, Doubt
 from rumq.spark.frames import Frames
 from rumq.spark.mark import DONE, OPEN, STORED, Mark, Start, parse, start
@@ -327,6 +327,11 @@ class Once(Publisher):
         """Some brokers say that an id is in use where they have the row already. That is what we want to hear."""
         in_use = head == PUBREC and reason == Reason.PACKET_IDENTIFIER_IN_USE and self._resumed
         return in_use or super().forgives(head, reason)
+
+    def what_is_refused(self, head: int) -> str:
+        if head == PUBACK:
+            return f"to publish to the state topic {self._topic}"
+        return super().what_is_refused(head)
 
     def answered(self, run: Run) -> None:
         self.waits[run.ids] = ID_STORED if run.head == PUBREC else FREE

@@ -103,6 +103,10 @@ class Publisher:
         """Whether an answer with an error is as good as one without."""
         return head == PUBCOMP and reason == Reason.PACKET_IDENTIFIER_NOT_FOUND
 
+    def what_is_refused(self, head: int) -> str:
+        """By an error in an acknowledgement of this kind."""
+        return "to publish a row"
+
     def send(self, packet: Packet) -> None:
         self._output.append(encode(packet, 5))
         self.said_goodbye = isinstance(packet, Disconnect)
@@ -123,7 +127,7 @@ class Publisher:
     def _check(self, run: Run) -> None:
         for reason in set(run.reasons[run.reasons >= ERROR].tolist()):
             if not self.forgives(run.head, reason):
-                raise Refused("to publish a row", reason, run.says or Reason(reason).text)
+                raise Refused(self.what_is_refused(run.head), reason, run.says or Reason(reason).text)
         if np.any(self.waits[run.ids] != EXPECTED[run.head]):
             self.unasked(f"{NAMES[run.head]} {first_other(self.waits, run)}")
 

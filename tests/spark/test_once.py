@@ -23,7 +23,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.spark.errors import BadMark, BrokerCannot, Changed, Doubt, Overtaken
 from rumq.spark.mark import DONE, Mark
 from rumq.spark.once import Once, Rows, Window
-from rumq.spark.publisher import WAITS_PUBREC, Life, Wait
+from rumq.spark.publisher import WAITS_PUBACK, WAITS_PUBREC, Life, Wait
 from tests.spark.broker_model import ModelBroker, RuleBroken
 from tests.spark.once_attempts import STATE, Attempts, Cut, rows
 
@@ -262,7 +262,7 @@ def test_other_rows_than_before_are_told(after: int) -> None:
     attempts = left_at(after, broker)
     before = broker.payloads()
     for changed in (other, rows(1, 2)):
-        with pytest.raises(Changed, match="sort within partitions"):
+        with pytest.raises(Changed, match="Set onceDoubt = repeat, or clear the mark"):
             attempts.run(changed, 1)
         assert broker.payloads() == before
     attempts.run(rows(1, 9), 1)
@@ -338,6 +338,9 @@ def test_a_row_that_is_refused_is_told() -> None:
     once.waits[1] = WAITS_PUBREC
     with pytest.raises(Refused, match="0x87 not yours"):
         once.receive(encode(Pubrec(1, Reason.NOT_AUTHORIZED, {"reason_string": "not yours"}), 5))
+    once.waits[65_535] = WAITS_PUBACK
+    with pytest.raises(Refused, match="to publish to the state topic rumq/spark/q/0: 0x87"):
+        once.receive(encode(Puback(65_535, Reason.NOT_AUTHORIZED), 5))
 
 
 def test_an_id_in_use_is_a_row_that_is_stored_only_where_one_may_be() -> None:
