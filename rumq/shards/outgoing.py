@@ -153,8 +153,9 @@ class Outgoing:
         self._waiting = kept
 
     def detach(self) -> None:
-        """The owner is gone; what it has not acknowledged is kept."""
+        """The owner is gone; what it has not acknowledged is kept. The next one may number publishers otherwise."""
         self._say = None
+        self.theirs = array("I", bytes(4 * len(self.theirs)))
 
     def acknowledged(self, sequence: int, committed_there: int) -> bool:
         """Everything up to `sequence` is committed; returns whether that is news."""

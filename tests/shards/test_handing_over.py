@@ -169,3 +169,15 @@ def test_packet_ids_that_are_not_committed_are_known() -> None:
     assert list(outgoing.uncommitted_tags()) == [(1, 7)]
     outgoing.acknowledged(outgoing.next_lsn, 2)
     assert list(outgoing.uncommitted_tags()) == []
+
+
+def test_the_owner_s_numbers_of_publishers_die_with_it() -> None:
+    """Another client may have the number now: No Local would keep its messages from this one."""
+    owner, outgoing = Owner(SimulatedFiles()), Outgoing(0)
+    outgoing.attach(owner.hear, 1)
+    publish(outgoing, b"t", "p", [b"1"])
+    outgoing.numbered(owner.answers[0].publishers)
+    assert outgoing.theirs[1]
+    outgoing.detach()
+    assert list(outgoing.theirs) == [0, 0]
+    assert outgoing.known_publisher("p") == 1
