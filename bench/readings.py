@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.spark_log import CHUNK_ROWS, START_US
+from bench.spark_log import CHUNK_ROWS, START_US, chunks_of
 from commitlog import Partition, RealFiles, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
-from rumq.mqtt.encode import encode
-from rumq.mqtt.kernels import ingest
-from rumq.mqtt.packets import Publish
 
 DIGITS = b"????"  # drawn anew for each message
 PAYLOAD = b'{"temperature": 2%s, "humidity": 4%s, "seq": 12345678, "unit": "thousandths"}' % (DIGITS, DIGITS)
@@ -21,20 +18,8 @@ class Template:
     """A chunk of readings of some topics, whose digits are drawn anew each time."""
 
     def __init__(self, partition: Partition, first_topic: int) -> None:
-        wire, batch = ingest.Wire(True, 1 << 20, 65535, 0), ingest.Batch()
-        wire.publishers = [partition.add_publisher("load")]
-        topics: dict[bytes, int] = {}
-        for n in range(first_topic, first_topic + CHUNK_ROWS):
-            frame = encode(Publish(f"plant/{n % 10}/device/{n}", PAYLOAD, 1, False, packet_id=1), 5)
-            while ingest.cut(wire, [batch], frame, 0, len(frame), topics) == 0:
-                if wire.stop == ingest.FULL:
-                    batch.grow(len(frame))
-                else:
-                    topics[wire.topic] = partition.add_topic(wire.topic)
-            wire.unacknowledged = 0
-        rows, frames, _, self.flags, _ = batch.take()
-        self.rows, self._frames = bytes(rows), np.frombuffer(bytes(frames), np.uint8)
-        whole = bytes(frames)
+        self.rows, whole, self.flags = chunks_of(partition, PAYLOAD, first_topic=first_topic)
+        self._frames = np.frombuffer(whole, np.uint8)
         starts = np.array(list(found(whole, DIGITS)))
         self._at = (starts[:, None] + np.arange(len(DIGITS))).ravel()
 

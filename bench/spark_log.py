@@ -13,12 +13,14 @@ CHUNK_ROWS = 1000
 START_US = 1_790_000_000_000_000
 
 
-def chunks_of(partition: Partition, payload: bytes, count: int = CHUNK_ROWS) -> tuple[bytes, bytes, int]:
-    """Rows, frames and flags of a chunk of `count` messages, each on another topic."""
+def chunks_of(
+    partition: Partition, payload: bytes, count: int = CHUNK_ROWS, first_topic: int = 0
+) -> tuple[bytes, bytes, int]:
+    """Rows, frames and flags of a chunk of `count` messages, each on another topic, from number `first_topic` on."""
     wire, batch = ingest.Wire(True, 1 << 20, 65535, 0), ingest.Batch()
     wire.publishers = [partition.add_publisher("load")]
     topics = {name: number for number, name in enumerate(partition.topic_names)}
-    for n in range(count):
+    for n in range(first_topic, first_topic + count):
         frame = encode(Publish(f"plant/{n % 10}/device/{n}", payload, 1, False, packet_id=1), 5)
         while ingest.cut(wire, [batch], frame, 0, len(frame), topics) == 0:
             if wire.stop == ingest.FULL:

@@ -4,6 +4,7 @@ Knows no socket, no clock, no Spark. Who drives it calls `step` and does what th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Generator, Iterator
 from enum import Enum
@@ -37,7 +38,7 @@ class Wait(Enum):
 Life = Generator[Wait, None, None]
 
 
-class Publisher:
+class Publisher(ABC):
     """Publishes the rows it is given. life: the protocol, which yields what it waits for
 
     said_goodbye: the broker will hang up once it has everything
@@ -54,8 +55,9 @@ class Publisher:
         self._ended = False
         self._life = self.life()
 
+    @abstractmethod
     def life(self) -> Life:
-        raise NotImplementedError
+        """The protocol, from the first row to the last answer."""
 
     # --- for who drives it
 
@@ -89,9 +91,9 @@ class Publisher:
 
     # --- for protocols
 
+    @abstractmethod
     def answered(self, run: Run) -> None:
         """Acknowledgements that were waited for, and are no refusals."""
-        raise NotImplementedError
 
     def other(self, packet: Packet) -> None:
         if isinstance(packet, Publish) and packet.qos < 2:
