@@ -12,7 +12,14 @@ import os
 from typing import NamedTuple
 
 from commitlog.errors import StoreError
-from commitlog.files import Files, RealFiles, replace_file
+from commitlog.files import (
+    DIRECTORY_MODE,
+    Files,
+    RealFiles,
+    make_private_directory,
+    private_file,
+    replace_file,
+)
 from commitlog.manifest import NAME as MANIFEST
 from commitlog.reader import LogReader, PartitionView
 from commitlog.roster import NAME as ROSTER
@@ -44,7 +51,7 @@ class Backup:
         """now: the time to put on the label. raises: OSError, StoreError, FileNotFoundError for no data directory"""
         views = LogReader(self._files, self.source).partitions(internal=True)
         self._check_target()
-        os.makedirs(self.target, exist_ok=True)
+        make_private_directory(self.target)
         label = f"{self.target}/{LABEL}"
         if os.path.exists(label):
             os.unlink(label)
@@ -79,7 +86,8 @@ class Backup:
 
     def _partition(self, view: PartitionView) -> int:
         there = self.target + view.directory.removeprefix(self.source)
-        os.makedirs(there, exist_ok=True)
+        make_private_directory(there)
+        narrow(self.target, there)
         for _ in range(TRIES_MAX):
             try:
                 self._segments(view.directory, there)
@@ -130,7 +138,7 @@ class Backup:
 
     def _copy(self, here: str, there: str) -> None:
         """A whole file, which is there and synced, or not there."""
-        with open(here, "rb") as source, open(f"{there}.new", "wb") as copy:
+        with open(here, "rb") as source, private_file(f"{there}.new") as copy:
             while piece := source.read(COPY_BYTES):
                 copy.write(piece)
                 self._bytes += len(piece)
@@ -151,7 +159,7 @@ def restore(backup: str, data: str) -> int:
     count = 0
     for folder, _, names in sorted(os.walk(backup)):
         there = data + folder.removeprefix(backup)
-        os.makedirs(there, exist_ok=True)
+        make_private_directory(there)
         for name in sorted(names):
             if name in (LABEL, "FORMAT"):
                 continue
@@ -167,11 +175,18 @@ def restore(backup: str, data: str) -> int:
 
 def copy_synced(here: str, there: str) -> None:
     # Never a link: the broker that opens the copy may sync and add to what it finds.
-    with open(here, "rb") as source, open(there, "wb") as copy:
+    with open(here, "rb") as source, private_file(there) as copy:
         while piece := source.read(COPY_BYTES):
             copy.write(piece)
         copy.flush()
         os.fsync(copy.fileno())
+
+
+def narrow(target: str, directory: str) -> None:
+    """Close a directory of a backup, and those above it below the target, to others: an older rumq left them open."""
+    while directory != target:
+        os.chmod(directory, DIRECTORY_MODE)
+        directory = os.path.dirname(directory)
 
 
 def sync_directory(path: str) -> None:

@@ -8,9 +8,11 @@ import errno
 import fcntl
 import os
 from collections.abc import Sequence
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 IOV_MAX = 1024
+# Whoever may read a log reads every message in it: nobody but its owner may.
+DIRECTORY_MODE, FILE_MODE = 0o700, 0o600
 
 
 class Files(Protocol):
@@ -48,7 +50,7 @@ class Files(Protocol):
         """The entries of a directory, sorted."""
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; no fault if it is there."""
+        """Make a directory and those above it, each its owner's alone; no fault if it is there."""
 
     def rename(self, old: str, new: str) -> None: ...
 
@@ -73,7 +75,7 @@ class RealFiles:
         ] = {}  # handle -> a second one past the page cache, None: not possible
 
     def create(self, path: str) -> int:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
 
     def open(self, path: str, *, write: bool = False) -> int:
         return os.open(path, (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC)
@@ -145,7 +147,7 @@ class RealFiles:
         return sorted(os.listdir(path))
 
     def make_directory(self, path: str) -> None:
-        os.makedirs(path, mode=0o750, exist_ok=True)
+        make_private_directory(path)
 
     def rename(self, old: str, new: str) -> None:
         os.replace(old, new)
@@ -161,7 +163,7 @@ class RealFiles:
         return found.f_bavail * found.f_frsize
 
     def lock(self, path: str, text: str) -> int:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -170,6 +172,27 @@ class RealFiles:
         os.ftruncate(handle, 0)
         os.pwrite(handle, text.encode(), 0)
         return handle
+
+
+def make_private_directory(path: str) -> None:
+    """Make a directory and those above it, each its owner's alone: `os.makedirs` leaves those above to the umask."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path) or "."
+    for each in reversed(missing):
+        try:
+            os.mkdir(each, DIRECTORY_MODE)
+        except FileExistsError:
+            if not os.path.isdir(each):
+                raise
+
+
+def private_file(path: str) -> BinaryIO:
+    """An empty file for writing, which its owner alone may read, whatever there was. raises: OSError"""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+    os.fchmod(handle, FILE_MODE)
+    return os.fdopen(handle, "wb")
 
 
 def whole_file(files: Files, path: str) -> bytes:

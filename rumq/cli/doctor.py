@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rumq.cli.exposure import exposed
+
 LINE = "say what is wrong with a data directory, and what to do"
 ABOUT = """\
 Look at a data directory, and at what a broker needs of this machine: may it be written, is it in use, is there room,
@@ -130,6 +132,8 @@ def of_the_directory(data: str) -> list[Complaint]:
                     "stop here: use the rumq that wrote it",
                 )
             )
+    if problem := exposed(data):
+        found.append(Complaint(problem, f"chmod -R o= {data}"))
     holder = holder_of(data)
     if holder:
         found.append(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from commitlog import Gap
+from commitlog.files import private_file
 from rumq.cli.log_reading import first_lsn, opened, records
 from rumq.cli.message_format import Shown
 from rumq.errors import RumqError
@@ -39,7 +40,7 @@ def in_place(path: str, write: Any) -> None:
     """Have a file appear whole and synced, or not at all."""
     temporary = f"{path}.new"
     try:
-        with open(temporary, "wb") as out:
+        with private_file(temporary) as out:
             write(out)
             out.flush()
             os.fsync(out.fileno())

@@ -16,6 +16,7 @@ from commitlog.store import check_format, hold
 from rumq.cli.beside import check_beside
 from rumq.cli.doorways import open_doorways
 from rumq.cli.entrances import Entrances
+from rumq.cli.exposure import exposed
 from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
@@ -48,6 +49,8 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         lock = held(data)
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
+    if problem := exposed(data):
+        tell("data.exposed", path=data, why=problem)
     specs = streams(settings, data)
     # What is wrong with files of users, rules and certificates is said before anything is opened.
     Entrances(settings, says_exposed=False)

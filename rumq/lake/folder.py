@@ -12,10 +12,12 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from commitlog.files import DIRECTORY_MODE
 from rumq.lake.errors import LakeError
 
 LOCK = "_rumq/LOCK"
 NEW = ".new"
+GROUP_READS = 0o050
 Step = Callable[[str], None]
 WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # what such file systems answer
 
@@ -78,7 +80,7 @@ class LocalFolder:
 
     def hold(self) -> None:
         self._make(f"{self.place}/_rumq")
-        lock = os.open(self.path(LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        lock = self._open(self.path(LOCK), os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._lock = lock
@@ -99,7 +101,7 @@ class LocalFolder:
         above, _, last = path.rpartition("/")
         self._make(above)
         temporary = f"{above}/_{last}{NEW}"
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
+        handle = self._open(temporary, os.O_WRONLY | os.O_TRUNC)
         try:
             whole = memoryview(data)
             at = 0
@@ -136,7 +138,7 @@ class LocalFolder:
         path = self.path(name)
         self._make(path.rpartition("/")[0])
         is_new = not os.path.exists(path)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+        handle = self._open(path, os.O_WRONLY | os.O_APPEND)
         try:
             os.write(handle, data)
             os.fsync(handle)
@@ -176,8 +178,18 @@ class LocalFolder:
             path = os.path.dirname(path) or "."
         for each in reversed(missing):
             with contextlib.suppress(FileExistsError):
-                os.mkdir(each, 0o750)
+                os.mkdir(each, self._mode())
             sync_directory(os.path.dirname(each) or ".")
+
+    def _open(self, path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, self._mode() & 0o666)
+
+    def _mode(self) -> int:
+        """Of what is made here: as open to its group as the lake's folder is, and to nobody else."""
+        try:
+            return DIRECTORY_MODE | (os.stat(self.place).st_mode & GROUP_READS)
+        except FileNotFoundError:
+            return DIRECTORY_MODE
 
 
 class RemoteFolder:

@@ -16,6 +16,7 @@ LEVELS = {
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
+    "data.exposed": "warning",
     "secrets.exposed": "warning",
     "mosquitto.left_out": "warning",
     "permission.refused": "warning",
