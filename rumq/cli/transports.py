@@ -47,7 +47,9 @@ def one(number: int, listener: Listener, strict: bool) -> Transports:
         except TlsSettingsError as fault:
             raise refused(number, listener, fault) from None
     if listener.protocol == "websocket":
-        websocket = WebSocketOptions(path=listener.websocket_path, origins=listener.websocket_origins)
+        websocket = WebSocketOptions(
+            path=listener.websocket_path, origins=listener.websocket_origins, names_are_proved=tls is not None
+        )
     if listener.proxies:
         try:
             proxy = ProxyOptions(networks=listener.proxies)

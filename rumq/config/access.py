@@ -70,7 +70,7 @@ class Listener(Struct, frozen=True, kw_only=True):
     websocket_origins: Annotated[
         tuple[str, ...],
         listed(
-            "pages from elsewhere may not connect; empty: from anywhere",
+            'pages that browsers may connect from, "*" for any; empty: only those of this very host and port',
             'origins, such as ["https://plant.example"]',
         ),
     ] = ()

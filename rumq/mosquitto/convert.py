@@ -137,6 +137,8 @@ def listener(part: ListenerPart, options: dict[str, Line], out: Converted, *, is
             LISTENER_OPTIONS[name](made, line)
         elif name not in IDLE and name in own:
             out.left_out.append((line, grave(name)))
+    if made.get("protocol") == "websocket":
+        made.setdefault("websocket_origins", ["*"])  # as there, where none is listed
     made.setdefault("assigned_prefix", "auto-")
     made.setdefault("topic_alias_maximum", 10)
     certificate = made.get("certificate_as_user")

@@ -4,6 +4,7 @@ RFC 6455, 4.2; MQTT 5.0, 6. Bytes come in, bytes go out. Knows no socket."""
 
 from __future__ import annotations
 
+import ipaddress
 from typing import NamedTuple
 
 import msgspec
@@ -21,10 +22,12 @@ STATUS = {
 
 class WebSocketOptions(msgspec.Struct, frozen=True, kw_only=True):
     """path: where MQTT is, "" for anywhere; origins: which pages' scripts may come, as "https://plant.example.org",
-    none for any (a client that is no browser names no origin); frame_bytes_max: of one frame from a client"""
+    "*" for any (a client that is no browser names no origin); frame_bytes_max: of one frame from a client
+    names_are_proved: by TLS: the browser has checked that this is the host it asked for"""
 
     path: str = "/mqtt"
     origins: tuple[str, ...] = ()
+    names_are_proved: bool = False
     header_bytes_max: int = HEADER_BYTES_MAX
     frame_bytes_max: int = 1 << 28
 
@@ -58,8 +61,12 @@ def answer(head: bytes, options: WebSocketOptions) -> Answer:
     origin = next(
         (value.decode("latin-1") for name, value in request.extra_headers if name == b"origin"), None
     )
-    if options.origins and origin is not None and origin.lower() not in map(str.lower, options.origins):
-        return refusal(403, f"pages from {origin[:100]} may not connect here", f"a page from {origin[:100]}")
+    if origin is not None and not may_come(origin.lower(), request.host.lower(), options):
+        return refusal(
+            403,
+            f"pages from {origin[:100]} may not connect here; websocket_origins of the listener lists those that may",
+            f"a page from {origin[:100]}, which is not in websocket_origins",
+        )
     chosen = next((name for name in SUBPROTOCOLS if name in request.subprotocols), None)
     if chosen is None:
         return refusal(
@@ -68,6 +75,31 @@ def answer(head: bytes, options: WebSocketOptions) -> Answer:
             "a WebSocket without the subprotocol mqtt",
         )
     return Answer(wire.send(AcceptConnection(subprotocol=chosen)), "")
+
+
+def may_come(origin: str, host: str, options: WebSocketOptions) -> bool:
+    """Whether a page may connect: one that is listed, or that came from this very address. RFC 6455, 10.2
+
+    A host's name proves nothing without TLS: whoever owns a name can have it lead to this address once the page is
+    there (DNS rebinding), so that a page counts as from here only at an address, or at "localhost"."""
+    listed = [each.lower() for each in options.origins]
+    if "*" in listed or origin in listed:
+        return True
+    if listed:
+        return False
+    return origin in (f"http://{host}", f"https://{host}") and (options.names_are_proved or is_address(host))
+
+
+def is_address(host: str) -> bool:
+    """Whether the host of a request, with or without a port, is an IP address or this machine."""
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    if name == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def maybe_path(head: bytes) -> str | None:

@@ -31,6 +31,7 @@ REQUESTS = [
     request(Transfer_Encoding="chunked"), request(Content_Length="5") + b"hello", request(Expect="100-continue"),
     request(Sec_WebSocket_Version="8"), request(Upgrade="h2c"), b"GET /mqtt HTTP/1.1\r\nHost: x\r\n\r\n",
     b"POST /mqtt HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /mqtt HTTP/1.0\r\n\r\n", b"HELLO\r\n\r\n",
+    request(Origin="http://127.0.0.1:1", Host="127.0.0.1:1"), request(Origin="http://[::1]", Host="[::1"),
     request(X="\xff" * 20).decode().encode("latin-1"), request(Host="[::1]:80"), request(Content_Length="-1"),
 ]  # fmt: skip
 

@@ -35,7 +35,8 @@ LISTENERS = [
         "per_listener_settings true\nlistener 1\nallow_anonymous true\nlistener 2\npassword_file p",
         [{"anonymous": "yes"}, {"anonymous": "no", "password_file": "p"}],
     ),
-    ("listener 1\nprotocol websockets", [{"protocol": "websocket"}]),
+    ("listener 1\nprotocol websockets", [{"protocol": "websocket", "websocket_origins": ["*"]}]),
+    ("listener 1\nprotocol websockets\nwebsockets_origin https://a.b", [{"websocket_origins": ["https://a.b"]}]),
     ("listener 1\nmax_connections -1", [{}]),
     ("listener 1\nmax_connections 10\nmax_qos 1", [{"connections_max": 10, "maximum_qos": 1}]),
     (

@@ -317,7 +317,10 @@ def test_only_pages_from_listed_origins_may_come(site: Site, origin: str | None,
         under.close()
     else:
         said, why = refused(site, data, options)
-        assert said.startswith("HTTP/1.1 403 ") and why == f"a page from {origin}"
+        assert (
+            said.startswith("HTTP/1.1 403 ")
+            and why == f"a page from {origin}, which is not in websocket_origins"
+        )
 
 
 def test_without_a_path_any_will_do(site: Site) -> None:
