@@ -1,16 +1,18 @@
 """Another server says who may come in: one HTTP request for each new pair of name and password, remembered for a while.
 
     POST {"client_id": ..., "username": ..., "password": ..., "peer": ..., "certificate": ...}
-    200  {"user": "alice", "groups": ["operators"], "seconds": 60}     come in; every key may be missing
-    200  {"ignore": true}                                              ask the next method
-    401, 403                                                           refused
+    200  {"allow": true, "user": "alice", "groups": ["operators"], "seconds": 60}   come in; "allow" alone is enough
+    204                                                                             come in, as who the client says
+    200  {"ignore": true}                                                           ask the next method
+    200  {"allow": false}; 401, 403                                                 refused
 
-Anything else, or no answer in time, refuses with 0x88: who is not known does not come in. Knows no socket: the request
-is a call that is given."""
+Anything else, a redirect as well, or no answer in time refuses with 0x88: only a server that says so lets somebody in.
+Knows no socket: the request is a call that is given."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,6 +22,7 @@ from rumq.auth.identity import Credentials, Identity, Steps, Work
 from rumq.auth.remembered import Remembered
 
 Call = Callable[[bytes], tuple[int, bytes]]
+KNOWS = "the server that knows who may come in"
 
 
 class CallOut:
@@ -38,32 +41,47 @@ class CallOut:
             return known
         answer = yield Work("http", partial(self._asked, body))
         if answer is None:
-            raise Denied(SERVER_UNAVAILABLE, "the server that knows who may come in gave no answer")
+            raise Denied(SERVER_UNAVAILABLE, f"{KNOWS} gave no answer, or none that can be read")
         status, said = answer
         if status in (401, 403):
-            raise Denied(BAD_USER_NAME_OR_PASSWORD, f"refused by the server that knows: {status}", guess=True)
+            raise Denied(BAD_USER_NAME_OR_PASSWORD, f"refused by {KNOWS}: {status}", guess=True)
         if status not in (200, 204):
-            raise Denied(SERVER_UNAVAILABLE, f"the server that knows who may come in answered {status}")
-        if said.get("ignore"):
+            raise Denied(SERVER_UNAVAILABLE, f"{KNOWS} answered {status}; expected 200, 204, 401 or 403")
+        if said.get("ignore") is True and "allow" not in said:
             return None
-        groups = said.get("groups", [])
-        user = said.get("user", shown.username)
-        if not (isinstance(groups, list) and (user is None or isinstance(user, str))):
-            raise Denied(SERVER_UNAVAILABLE, "the server that knows who may come in gave a malformed answer")
-        who = Identity(user, frozenset(map(str, groups)), self.name, shown.certificate)
-        seconds = said.get("seconds")
-        self._remembered.put(
-            digest, who, shown.now, float(seconds) if isinstance(seconds, int | float) else None
+        if said.get("allow") is False:
+            raise Denied(BAD_USER_NAME_OR_PASSWORD, f"refused by {KNOWS}", guess=True)
+        if problem := problem_of(said):
+            raise Denied(SERVER_UNAVAILABLE, f"{KNOWS} gave a malformed answer: {problem}")
+        who = Identity(
+            said.get("user", shown.username), frozenset(said.get("groups", [])), self.name, shown.certificate
         )
+        seconds = said.get("seconds")
+        self._remembered.put(digest, who, shown.now, seconds)
         return who
 
     def _asked(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
+        """(status, what it says); None for no answer, or one that is no JSON object."""
         try:
             status, answer = self._call(body)
-            said = json.loads(answer) if answer.strip() and status == 200 else {}
-        except (OSError, ValueError):
+            said = json.loads(answer) if status == 200 else {"allow": True} if status == 204 else {}
+        except (OSError, ValueError, RecursionError):
             return None
-        return status, said if isinstance(said, dict) else {}
+        return (status, said) if isinstance(said, dict) else None
+
+
+def problem_of(said: dict[str, Any]) -> str:
+    """Why an answer lets nobody in; empty where it does."""
+    if said.get("allow") is not True:
+        return 'it does not say "allow": true'
+    user, groups, seconds = said.get("user"), said.get("groups", []), said.get("seconds", 0)
+    if "user" in said and not (user is None or (isinstance(user, str) and user)):
+        return "user is no name"
+    if not isinstance(groups, list) or not all(isinstance(each, str) for each in groups):
+        return "groups is no list of names"
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        return "seconds is no time"
+    return ""
 
 
 def question(shown: Credentials) -> bytes:

@@ -1,11 +1,25 @@
-"""POST a body to a URL and read a short answer, within a time limit; for a thread that may wait. Knows no JSON."""
+"""POST a body to a URL and read a short answer, within a time limit; for a thread that may wait.
+
+A redirect is an answer and is not followed: what is posted is a secret, and meant for one server. Knows no JSON."""
 
 from __future__ import annotations
 
+import http.client
 import urllib.error
 import urllib.request
+from typing import Any
 
 ANSWER_BYTES_MAX = 1 << 16
+
+
+class Staying(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(Staying)
 
 
 def post(url: str, seconds_max: float, body: bytes) -> tuple[int, bytes]:
@@ -14,7 +28,10 @@ def post(url: str, seconds_max: float, body: bytes) -> tuple[int, bytes]:
         url, data=body, headers={"Content-Type": "application/json", "User-Agent": "rumq"}, method="POST"
     )
     try:
-        with urllib.request.urlopen(request, timeout=seconds_max) as answer:
+        with OPENER.open(request, timeout=seconds_max) as answer:
             return answer.status, answer.read(ANSWER_BYTES_MAX)
     except urllib.error.HTTPError as fault:
-        return fault.code, b""
+        with fault:
+            return fault.code, b""
+    except http.client.HTTPException as fault:  # what came is no HTTP
+        raise OSError(str(fault)) from None

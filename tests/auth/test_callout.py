@@ -37,7 +37,7 @@ def ask(method: CallOut, now: float = 0.0, password: bytes = b"p") -> Identity |
 
 
 def test_it_is_told_what_the_client_showed_and_says_who_it_is() -> None:
-    server = Server(200, {"user": "Alice", "groups": ["ops"]})
+    server = Server(200, {"allow": True, "user": "Alice", "groups": ["ops"]})
     who = ask(CallOut(server, Remembered(60.0)))
     assert who == Identity("Alice", frozenset({"ops"}), "http")
     assert server.asked == [
@@ -49,7 +49,7 @@ def test_it_is_told_what_the_client_showed_and_says_who_it_is() -> None:
     ("status", "answer", "reason"),
     [
         (403, None, 0x86), (401, None, 0x86), (500, None, 0x88), (0, None, 0x88), (302, None, 0x88),
-        (200, {"groups": 3}, 0x88),
+        (200, {"allow": True, "groups": 3}, 0x88),
     ],
 )  # fmt: skip
 def test_without_a_yes_nobody_comes_in(status: int, answer: object, reason: int) -> None:
@@ -59,7 +59,7 @@ def test_without_a_yes_nobody_comes_in(status: int, answer: object, reason: int)
 
 
 def test_an_answer_holds_as_long_as_it_says() -> None:
-    server = Server(200, {"seconds": 10})
+    server = Server(200, {"allow": True, "seconds": 10})
     method = CallOut(server, Remembered(60.0))
     for now, asked in ((0.0, 1), (9.0, 1), (11.0, 2)):
         assert ask(method, now) is not None

@@ -29,7 +29,7 @@ class Knows(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         known = asked["username"] == "carol" and asked["password"] == "c"
-        body = json.dumps({"user": "carol", "groups": ["ops"]}).encode() if known else b""
+        body = json.dumps({"allow": True, "user": "carol", "groups": ["ops"]}).encode() if known else b""
         self.send_response(200 if known else 403)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
