@@ -23,6 +23,8 @@ from rumq.shards.driver import Driver
 from rumq.shards.telling import tell
 
 AT_ONCE = ("mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min")
+# ... but for these, which listeners and the router are made with.
+AT_A_START = frozenset({"mqtt.outbox_bytes_max", "mqtt.backlog_records_max"})
 OF_A_LISTENER = frozenset(
     f"listener.{key}"
     for key in (
@@ -69,6 +71,7 @@ class Reloading:
         for entrance, new in zip(self._entrances, made, strict=False):
             entrance.become(new)
         driver.permit_again()
+        driver.checking.guesses.seconds_max = wanted.auth.guess_seconds_max
         driver.writing.linger = wanted.log.linger_ms / 1000
         driver.slowing.pending_bytes_max = wanted.log.pending_bytes_max
         driver.refusing.free_bytes_min = wanted.log.free_bytes_min
@@ -108,6 +111,8 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
 
 def can_change(key: str) -> bool:
     """Whether a setting takes effect without a restart; of [mqtt] for clients that connect from now on."""
+    if key in AT_A_START:
+        return False
     if key.startswith("stream."):
         return key.rpartition(".")[2] in OF_A_STREAM
     return key in OF_A_LISTENER or key in OF_FLIGHT or key.startswith(AT_ONCE)

@@ -5,6 +5,7 @@ Knows no rule of its own: what a setting means is the part's that takes it."""
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -41,6 +42,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     raises: DataDirectoryError when the data directory cannot be used, RumqError when no address can be bound
     """
     started = time.monotonic()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is somebody to read the settings again
     setup_events(settings.events.format, settings.events.level)
     data = os.path.abspath(settings.data.dir)
     count = settings.shards.count

@@ -13,7 +13,7 @@ SHORT_FLAGS = (
     ("--host", "HOST", "listener.host", "address to listen on [localhost]"),
     ("--port", "PORT", "listener.port", "TCP port, 0 for any free one [1883]"),
     ("--data", "DIR", "data.dir", "where the log and the sessions live [rumq-data]"),
-    ("--shards", "N", "shards.count", "processes; only 1 today [1]"),
+    ("--shards", "N", "shards.count", "processes that share the work, best one a core [1]"),
 )
 
 

@@ -54,6 +54,8 @@ from rumq.shards.loop import Loop
 from rumq.shards.remote import RemotePartition
 from rumq.shards.restoring import adapt_to_log, read_journal, restore
 from rumq.shards.scrubbing import Scrubbing
+from rumq.shards.service_notification import READY, STOPPING, notify, reloading
+from rumq.shards.supervisor import HAS_RELOADED, IS_READY
 from rumq.shards.telling import tell
 from rumq.shards.worker import Worker
 
@@ -130,7 +132,8 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     # The threads that wait for disks need the interpreter for moments only; the loop takes it back soon.
     sys.setswitchinterval(SWITCH_SECONDS)
     loop = Loop(pump, driver.seconds_to_next_deadline)
-    reloading = Reloading(settings, read, entrances, transports)
+    alone = place.ready < 0
+    settings_reload = Reloading(settings, read, entrances, transports)
     counter = "ask.sock" if place.index == 0 else f"ask-{place.index}.sock"
 
     async def main() -> None:
@@ -143,10 +146,14 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
                 services.start_soon(serve, place.data, lambda question: answer(driver, question), counter)
                 async for number in signals:
                     if number == signal.SIGHUP:
-                        if reloading.reload(driver):
+                        if alone:
+                            notify(reloading())
+                        if settings_reload.reload(driver):
                             beside.reload()
+                        announce(HAS_RELOADED)
                         continue
-                    if place.count == 1:
+                    if alone:
+                        notify(STOPPING)
                         tell(
                             "broker.stopping",
                             signal=signal.Signals(number).name,
@@ -165,12 +172,19 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         if driver.announcing is not None:
             driver.announcing.begin()
         beside.start()
-        if place.ready >= 0:
-            os.write(place.ready, b"r")
+        announce(IS_READY)
+        if not alone:
             return
         host, port = listeners[0].address
         seconds = round(time.monotonic() - place.started, 3)
         tell("broker.ready", host=host, port=port, seconds=seconds)
+
+    def announce(what: bytes) -> None:
+        """Clients are served with the settings in force: said to the supervisor, or to who started this process."""
+        if alone:
+            notify(READY)
+        else:
+            os.write(place.ready, what)
 
     # One shard has what runs beside: it lives and dies with it, as with a broker of one process.
     beside = Beside(companions(settings, place.data, place.sources) if place.index == 0 else [])

@@ -9,17 +9,18 @@ import ctypes
 import os
 import select
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+
+from rumq.shards.service_notification import READY, STOPPING, notify, reloading
 
 STOP_SECONDS_MAX = 40.0  # a shard gives its clients 30
 QUICK_SECONDS = 10.0  # one that dies sooner after its start is crashing, not unlucky
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
 CRASHES_TOLD = 3
 PR_SET_PDEATHSIG = 1
+IS_READY, HAS_RELOADED = b"r", b"s"  # what a shard writes to its supervisor
 WAKERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -31,6 +32,7 @@ class Child:
         self.pid = 0
         self.ready_fd = -1
         self.is_ready = False
+        self.is_reloading = False
         self.started = 0.0
         self.crashes = 0  # one after the other
         self.start_at = 0.0
@@ -41,8 +43,8 @@ class Supervisor:
         self, count: int, shard: Callable[[int, int], int], *, event: Callable[..., None],
         about: Callable[..., None],
     ) -> None:  # fmt: skip
-        """shard: runs shard `index` in a process of its own, writes a byte to a descriptor once it is ready, and
-        returns its exit status; about: tells that all are ready, with `seconds`"""
+        """shard: runs shard `index` in a process of its own, writes IS_READY to a descriptor once it is, HAS_RELOADED
+        after each SIGHUP, and returns its exit status; about: tells that all are ready, with `seconds`"""
         self._shard, self._event, self._about = shard, event, about
         self._children = [Child(index) for index in range(count)]
         self._was_ready = False
@@ -64,7 +66,7 @@ class Supervisor:
             if not self._was_ready and all(child.is_ready for child in self._children):
                 self._was_ready = True
                 self._about(seconds=round(time.monotonic() - started, 3))
-                notify("READY=1")
+                notify(READY)
             now = time.monotonic()
             for child in self._children:
                 if not child.pid and not self._stopping and child.start_at <= now:
@@ -79,6 +81,8 @@ class Supervisor:
             os.close(ready)
             self._be(child.index, told)
         os.close(told)
+        if child.ready_fd >= 0:
+            os.close(child.ready_fd)
         child.pid, child.ready_fd, child.is_ready = pid, ready, False
         child.started = time.monotonic()
 
@@ -108,32 +112,55 @@ class Supervisor:
         for fd in readable:
             if fd == woken:
                 continue
-            child = pending[fd]
-            child.is_ready = bool(os.read(fd, 1))
-            os.close(fd)
-            child.ready_fd = -1
-            if child.is_ready and self._was_ready:
-                self._event(
-                    "shard.ready", shard=child.index, seconds=round(time.monotonic() - child.started, 3)
-                )
+            self._told(pending[fd])
         if woken in readable:
             for number in os.read(woken, 512):
                 self._signalled(signal.Signals(number))
+
+    def _told(self, child: Child) -> None:
+        """A shard says that it is ready, or has read its settings again; or it has ended."""
+        said = os.read(child.ready_fd, 16)
+        if not said:
+            os.close(child.ready_fd)
+            child.ready_fd = -1
+        if IS_READY in said:
+            child.is_ready = True
+            if self._was_ready:
+                self._event(
+                    "shard.ready", shard=child.index, seconds=round(time.monotonic() - child.started, 3)
+                )
+        if HAS_RELOADED in said:
+            self._reloaded(child)
+
+    def _reloaded(self, child: Child) -> None:
+        """Once no shard is at it any more, the whole broker has reloaded."""
+        if child.is_reloading:
+            child.is_reloading = False
+            if not any(each.is_reloading for each in self._children) and not self._stopping:
+                notify(READY)
+
+    def _reload(self) -> None:
+        ready = [child for child in self._children if child.pid and child.is_ready]
+        if ready:
+            notify(reloading())
+        for child in ready:
+            child.is_reloading = True
+        for child in self._children:
+            if child.pid:
+                os.kill(child.pid, signal.SIGHUP)
 
     def _signalled(self, number: signal.Signals) -> None:
         if number is signal.SIGCHLD:
             self._reap()
         elif number is signal.SIGHUP:
-            for child in self._children:
-                if child.pid:
-                    os.kill(child.pid, signal.SIGHUP)
+            self._reload()
         elif not self._stopping:
             self._event("broker.stopping", signal=number.name)
             self._stop()
 
     def _stop(self) -> None:
         self._stopping = True
-        notify("STOPPING=1")
+        notify(STOPPING)
         for child in self._children:
             if child.pid:
                 os.kill(child.pid, signal.SIGTERM)
@@ -147,6 +174,7 @@ class Supervisor:
 
     def _ended(self, child: Child, status: int) -> None:
         child.pid = 0
+        self._reloaded(child)
         if self._stopping:
             self._status = self._status or max(0, status)
             return
@@ -164,16 +192,3 @@ class Supervisor:
         self._event("shard.died", shard=child.index, why=why, start_seconds=wait)
         if child.crashes >= CRASHES_TOLD:
             self._event("shard.crashing", shard=child.index, times=child.crashes, start_seconds=wait)
-
-
-def notify(state: str) -> None:
-    """Tell systemd, if it started us. sd_notify(3)"""
-    path = os.environ.get("NOTIFY_SOCKET", "")
-    if not path:
-        return
-    address: Any = "\0" + path[1:] if path.startswith("@") else path
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        try:
-            sock.sendto(state.encode(), address)
-        except OSError:
-            pass  # whoever listened is gone, which is no reason to stop serving clients

@@ -119,10 +119,13 @@ def test_sighup_reloads_what_can_change_and_says_what_cannot(tmp_path: Path, sha
     config.write_text(f"[shards]\ncount = {shards}\n[mqtt]\nmaximum_qos = 2\n")
     broker = Rumqd(tmp_path / "data", "--config", str(config))
     broker.start()
-    config.write_text(f"[shards]\ncount = {shards}\n[mqtt]\nmaximum_qos = 1\n[listener]\nbacklog = 5\n")
+    config.write_text(
+        f"[shards]\ncount = {shards}\n[mqtt]\nmaximum_qos = 1\noutbox_bytes_max = 8192\n[listener]\nbacklog = 5\n"
+    )
     broker.process.send_signal(signal.SIGHUP)
     told = broker.event("settings.reloaded", number=shards)
-    assert (told["changed"], told["after_restart"]) == (["mqtt.maximum_qos"], ["listener.backlog"])
+    assert told["changed"] == ["mqtt.maximum_qos"]
+    assert told["after_restart"] == ["listener.backlog", "mqtt.outbox_bytes_max"]
     for client_id in CLIENTS[:3]:
         with Peer(broker.address) as peer:
             assert peer.connect(client_id).get(Prop.MAXIMUM_QOS) == 1
