@@ -89,6 +89,13 @@ def argon2_problem(found: Parameters) -> str:
     return ""
 
 
+def cost_of(text: str) -> str:
+    """What two hashes have in common that take equally long to check: their kind and its parameters."""
+    kind = text.removeprefix("$").partition("$")[0]
+    parts = {"argon2id": 4, SCRAM: 2, "7": 3}.get(kind, 2)
+    return "$".join(text.split("$")[:parts]).partition(":")[0]
+
+
 def verify(text: str, password: bytes) -> bool:
     """Whether `password` is the one that was hashed. Slow; False for a hash that is damaged."""
     try:

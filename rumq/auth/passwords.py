@@ -12,6 +12,7 @@ from rumq.auth import hashes
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, Denied, SecretsError
 from rumq.auth.identity import Credentials, Identity, Steps, Work
 from rumq.auth.remembered import Remembered
+from rumq.auth.stand_ins import StandIns
 
 USER_BYTES_MAX = 1024
 PASSWORD_BYTES_MAX = 65_535  # of MQTT
@@ -62,26 +63,32 @@ class Passwords:
 
     name = "password"
 
-    def __init__(self, users: Mapping[str, str], remembered: Remembered[bool]) -> None:
+    def __init__(
+        self, users: Mapping[str, str], remembered: Remembered[bool], secret: bytes | None = None
+    ) -> None:
+        """secret: which stand-in an unknown user has comes of it; by chance if none is given"""
         self.users = users
         self._remembered = remembered
-        # An unknown user takes as long as a known one, so that the time tells no names.
-        self._decoy = next(iter(users.values()), None) or hashes.argon2id(
-            secrets.token_bytes(16), secrets.token_bytes(hashes.SALT_BYTES)
+        self._stand_ins = StandIns(
+            users.values() or [hashes.argon2id(secrets.token_bytes(16), secrets.token_bytes(16))],
+            hashes.cost_of,
+            secret or secrets.token_bytes(32),
         )
 
     def check(self, shown: Credentials) -> Steps:
         user, password = shown.username, shown.password
         if user is None or password is None:
             return None
-        hashed = self.users.get(user)
+        # With nothing one comes in nowhere, even where a hash of nothing stands: mosquitto does so, too.
+        hashed = self.users.get(user) if password else None
         digest = self._remembered.digest(user.encode(), (hashed or "").encode(), password)
         if hashed is None or not self._remembered.maybe_answer(digest, shown.now):
-            verify: Callable[[], bool] = partial(hashes.verify, hashed or self._decoy, password)
+            checked = hashed or self.users.get(user) or self._stand_ins.of(user)
+            verify: Callable[[], bool] = partial(hashes.verify, checked, password)
             right = yield Work("hash", verify)
-            if hashed is None:
+            if hashed is None and user not in self.users:
                 return None
-            if not right:
+            if hashed is None or not right:
                 raise Denied(BAD_USER_NAME_OR_PASSWORD, f"wrong password for user {user!r}", guess=True)
             self._remembered.put(digest, True, shown.now)
         return Identity(user, method=self.name, certificate=shown.certificate)

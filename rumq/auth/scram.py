@@ -9,10 +9,12 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, Denied
-from rumq.auth.hashes import SCRAM, SCRAM_ITERATIONS, ScramKeys, parse_scram
-from rumq.auth.identity import Challenge, Credentials, Identity, Steps
+from rumq.auth.hashes import SCRAM, ScramKeys, parse_scram, scram_keys
+from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
+from rumq.auth.stand_ins import StandIns
 
 NONCE_BYTES = 18
 MESSAGE_BYTES_MAX = 4096
@@ -24,14 +26,18 @@ class Scram:
     name = SCRAM
 
     def __init__(
-        self, users: Mapping[str, str], chance: Callable[[int], bytes] = secrets.token_bytes
+        self, users: Mapping[str, str], secret: bytes, chance: Callable[[int], bytes] = secrets.token_bytes
     ) -> None:
+        """secret: what is made up for unknown users comes of it; the same in all shards and over restarts"""
         self._keys = {
             user: parse_scram(hashed) for user, hashed in users.items() if hashed.startswith(SCRAM + "$")
         }
         self._chance = chance
-        # Who is not known gets a salt all the same, always the same one, so that names cannot be found out.
-        self._secret = chance(32)
+        self._secret = secret
+        self._stand_ins = StandIns(
+            self._keys.values(), lambda keys: (keys.iterations, len(keys.salt)), secret
+        )
+        self._empty: dict[str, bool] = {}  # user -> whether its password is nothing
 
     def __bool__(self) -> bool:
         return bool(self._keys)
@@ -39,22 +45,34 @@ class Scram:
     def check(self, shown: Credentials) -> Steps:
         header, bare = first_of(shown.data)
         user, client_nonce = name_and_nonce(bare)
-        keys = self._keys.get(user) or self._made_up(user)
+        known = self._keys.get(user)
+        keys = known or self._made_up(user)
         nonce = client_nonce + base64.b64encode(self._chance(NONCE_BYTES)).decode()
         offer = f"r={nonce},s={base64.b64encode(keys.salt).decode()},i={keys.iterations}"
         answer = yield Challenge(offer.encode())
         final, proof = final_of(answer, header, nonce)
         signed = f"{bare},{offer},{final}".encode()
-        if user not in self._keys or not proves(keys, signed, proof):
+        if not proves(keys, signed, proof) or known is None:
             raise Denied(BAD_USER_NAME_OR_PASSWORD, f"wrong proof for user {user!r}", guess=True)
+        if user not in self._empty:
+            self._empty[user] = yield Work("hash", partial(hash_of_nothing, known))
+        if self._empty[user]:
+            raise Denied(BAD_USER_NAME_OR_PASSWORD, f"the password of user {user!r} is empty", guess=True)
         signature = base64.b64encode(hmac.digest(keys.server, signed, "sha256")).decode()
         return Identity(
             user, method=self.name, certificate=shown.certificate, last_data=f"v={signature}".encode()
         )
 
     def _made_up(self, user: str) -> ScramKeys:
-        salt = hmac.digest(self._secret, user.encode(), "sha256")[:16]
-        return ScramKeys(SCRAM_ITERATIONS, salt, bytes(32), bytes(32))
+        """For who is not known: always the same, and of the form that a known user's keys have. RFC 5802, 9"""
+        like: ScramKeys = self._stand_ins.of(user)
+        salt = hmac.digest(self._secret, b"salt of " + user.encode(), "sha512")[: len(like.salt)]
+        return ScramKeys(like.iterations, salt, bytes(32), bytes(32))
+
+
+def hash_of_nothing(keys: ScramKeys) -> bool:
+    """Whether the keys are those of an empty password. As slow as a login."""
+    return hmac.compare_digest(scram_keys(b"", keys.salt, keys.iterations).stored, keys.stored)
 
 
 def malformed(why: str) -> Denied:

@@ -5,6 +5,7 @@ Knows no file: keys come in as text."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ ES = ("ES256", "ES384", "ES512")
 OF_A_KEY = {"oct": ("HS256", "HS384", "HS512"), "RSA": RS, "EC": ES, "OKP": ("EdDSA",)}
 HS_BYTES_MIN = {"HS256": 32, "HS384": 48, "HS512": 64}  # RFC 7518, 3.2
 LEEWAY_SECONDS = 5
+SECONDS_MAX = 253_402_300_799  # the last second of the year 9999
 
 
 class Key(NamedTuple):
@@ -39,6 +41,7 @@ class Claims:
     user: str = "sub"
     groups: str = "groups"
     client_id: str = ""
+    expiry_required: bool = False
 
 
 def parse_keys(text: str, path: str) -> list[Key]:
@@ -132,14 +135,26 @@ class Tokens:
                 claims: dict[str, Any] = jwt.decode(
                     token, key.key, algorithms=[algorithm], leeway=LEEWAY_SECONDS,
                     audience=self._claims.audience or None, issuer=self._claims.issuer or None,
-                    options={"verify_aud": bool(self._claims.audience)},
+                    options={
+                        "verify_aud": bool(self._claims.audience),
+                        "require": ["exp"] if self._claims.expiry_required else [],
+                    },
                 )  # fmt: skip
             except jwt.InvalidSignatureError:
                 continue
             except jwt.ExpiredSignatureError:
                 return "expired"
+            except jwt.MissingRequiredClaimError as fault:
+                return f"without the claim {fault.claim!r}"
             except jwt.PyJWTError as fault:
                 return type(fault).__name__.removesuffix("Error")
+            except (
+                ArithmeticError,
+                RecursionError,
+                TypeError,
+                ValueError,
+            ):  # of a time that is none, for example
+                return "a claim that cannot be read"
             return claims
         return why
 
@@ -158,8 +173,20 @@ class Tokens:
         client_id = said.get(names.client_id) if names.client_id else None
         if names.client_id and not isinstance(client_id, str):
             raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.client_id!r}")
-        expires = said.get("exp")
         return Identity(
             user, frozenset(str(each) for each in groups), self.name, shown.certificate,
-            None if expires is None else int(float(expires) * 1_000_000), client_id,
+            expiry_of(said.get("exp")), client_id,
         )  # fmt: skip
+
+
+def expiry_of(claim: object) -> int | None:
+    """µs since 1970 of `exp`; None for never. raises: Denied for what is no time of this calendar"""
+    if claim is None:
+        return None
+    try:
+        seconds = float(claim)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds <= SECONDS_MAX:
+        raise Denied(NOT_AUTHORIZED, "a token whose claim 'exp' is no time")
+    return int(seconds * 1_000_000)

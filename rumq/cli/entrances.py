@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import secrets
 from functools import partial
 
 from rumq.auth.callout import CallOut
@@ -20,6 +21,7 @@ from rumq.auth.rules import Rules
 from rumq.auth.rules import parse as parse_rules
 from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys
+from rumq.cli.kept_secret import maybe_secret
 from rumq.cli.limits import limits
 from rumq.config import Settings
 from rumq.config.access import Flight, Listener
@@ -44,6 +46,8 @@ class Entrances:
         """says_exposed: tell of files of secrets that others can read, where that is no fault"""
         self._settings = settings
         self._says_exposed = says_exposed
+        # Where no broker has run there is none to be compared with.
+        self._secret = maybe_secret(settings.data.dir) or secrets.token_bytes(32)
         self._remembered: Remembered[bool] = Remembered(settings.auth.remember_seconds_max)
         self._answers: Remembered[Identity] = Remembered(settings.auth.http_remember_seconds_max)
         self._passwords: dict[str, Passwords] = {}
@@ -116,7 +120,7 @@ class Entrances:
         }
         methods = [found[name] for name in names or KNOWN if name in found]
         users = self._users(number, listener)
-        scram = Scram(users.users) if users is not None else None
+        scram = Scram(users.users, self._secret) if users is not None else None
         return Gate(
             methods, anonymous=anonymous_allowed(self._settings, listener), enhanced=[scram] if scram else []
         )
@@ -153,7 +157,7 @@ class Entrances:
         path = auth.token_keys_file
         claims = Claims(
             auth.token_issuer, auth.token_audience, auth.token_user_claim, auth.token_groups_claim,
-            auth.token_client_id_claim,
+            auth.token_client_id_claim, auth.token_expiry_required,
         )  # fmt: skip
         try:
             return Tokens(parse_keys(self._secrets(path), path), claims)
@@ -172,7 +176,7 @@ class Entrances:
                 users = parse(self._secrets(path), path)
             except SecretsError as fault:
                 raise ConfigError(Fault("", key, "", str(fault))) from None
-            self._passwords[path] = Passwords(users, self._remembered)
+            self._passwords[path] = Passwords(users, self._remembered, self._secret)
         return self._passwords[path]
 
 

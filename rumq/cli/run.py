@@ -18,6 +18,7 @@ from rumq.cli.beside import check_beside
 from rumq.cli.doorways import open_doorways
 from rumq.cli.entrances import Entrances
 from rumq.cli.exposure import exposed
+from rumq.cli.kept_secret import make_secret
 from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
@@ -53,6 +54,10 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
     if problem := exposed(data):
         tell("data.exposed", path=data, why=problem)
+    try:
+        make_secret(data)
+    except OSError as fault:
+        raise DataDirectoryError(settings.data.dir, f"{fault.filename}: {fault.strerror}") from fault
     specs = streams(settings, data)
     # What is wrong with files of users, rules and certificates is said before anything is opened.
     Entrances(settings, says_exposed=False)

@@ -185,6 +185,9 @@ class Auth(Struct, frozen=True, kw_only=True):
     token_client_id_claim: Annotated[
         str, maybe_text("the claim that the client id must equal; empty: none")
     ] = ""
+    token_expiry_required: Annotated[
+        bool, choice("whether a token must say when it expires; without exp it lets in for ever")
+    ] = False
     http_url: Annotated[
         str, maybe_text("a server that says who may come in, asked by POST; docs/security.md")
     ] = ""

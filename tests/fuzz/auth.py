@@ -78,7 +78,7 @@ class Auth(Target):
 
     def __init__(self) -> None:
         super().__init__()
-        self._scram = Scram(USERS, bytes)
+        self._scram = Scram(USERS, bytes(32), bytes)
         self._finals = [self._final(first) for first in FIRSTS[:3]] + [b"c=biws,r=x,p=AAAA", b",p="]
         self._finals.append(self._finals[0].rpartition(b"p=")[0] + b"p=\xc3\xa9")
         tokens = [jwt.encode(claims, SECRET, "HS256", headers={"kid": "a"}).encode() for claims in CLAIMS[:3]]
@@ -137,6 +137,8 @@ class Auth(Target):
                 steps = self._scram.check(Credentials("c", method="SCRAM-SHA-256", data=first))
                 outcome(steps)
                 who = outcome(steps, last)
+                if isinstance(who, Work):
+                    who = outcome(steps, who.run())
             except Denied as denied:
                 self.counts[f"SCRAM: denied 0x{denied.reason:02X}"] += 1
                 continue

@@ -72,7 +72,7 @@ class Sessions(Target):
         machine.settle()
         entrances = [
             Entrance(),
-            Entrance(0, Gate(anonymous=True, enhanced=[Scram(KEYS, bytes)]), rules=Rules(RULES)),
+            Entrance(0, Gate(anonymous=True, enhanced=[Scram(KEYS, bytes(32), bytes)]), rules=Rules(RULES)),
             Entrance(0, limits=Limits(packet_bytes_max=4096, receive_maximum=4, inflight_max=3, maximum_qos=1)),
         ]  # fmt: skip
         made = [self._input(random) for _ in range(self.inputs)]

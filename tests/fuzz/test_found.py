@@ -109,7 +109,7 @@ def test_a_header_that_is_no_ascii_is_refused_in_words(header: str) -> None:
 
 
 def test_a_proof_that_is_no_ascii_is_refused() -> None:
-    steps = Scram(USERS, bytes).check(Credentials("c", method="SCRAM-SHA-256", data=FIRST))
+    steps = Scram(USERS, bytes(32), bytes).check(Credentials("c", method="SCRAM-SHA-256", data=FIRST))
     step: Any = outcome(steps)
     nonce = step.data.split(b",")[0]
     with pytest.raises(Denied):
