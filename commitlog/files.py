@@ -44,7 +44,8 @@ class Files(Protocol):
 
     def size(self, path: str) -> int: ...
 
-    def exists(self, path: str) -> bool: ...
+    def exists(self, path: str) -> bool:
+        """Whether there is such an entry; OSError where that cannot be told: no access is not absence."""
 
     def names(self, path: str) -> list[str]:
         """The entries of a directory, sorted."""
@@ -141,7 +142,11 @@ class RealFiles:
         return os.stat(path).st_size
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(path)
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def names(self, path: str) -> list[str]:
         return sorted(os.listdir(path))

@@ -38,6 +38,9 @@ def run(args: argparse.Namespace) -> int:
     question = {"ask": args.question, "client": args.client, "topic": args.topic}
     try:
         reply = ask(args.data, question)
+    except PermissionError as fault:
+        fault.filename = fault.filename or args.data  # a socket's error names none
+        raise
     except OSError as fault:
         print(
             f"rumqd ask: no broker answers for {args.data} ({fault.strerror or fault}): start one with "

@@ -55,6 +55,8 @@ def run_backup(args: argparse.Namespace) -> int:
         raise DataDirectoryError(args.data, "no data directory of rumq: name one with --data") from None
     except StoreError as fault:
         raise DataDirectoryError(fault.path, fault.problem) from None
+    except PermissionError:
+        raise
     except OSError as fault:
         raise RumqError(f"the backup is not finished: {fault}; run it again") from None
     if args.json:
@@ -77,6 +79,8 @@ def run_restore(args: argparse.Namespace) -> int:
         count = restore(args.backup.rstrip("/"), args.data.rstrip("/"))
     except StoreError as fault:
         raise DataDirectoryError(fault.path, fault.problem) from None
+    except PermissionError:
+        raise
     except OSError as fault:
         raise RumqError(f"the restored directory is not finished: {fault}; remove it and try again") from None
     print(f"{count} files restored to {args.data}")

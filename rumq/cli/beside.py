@@ -28,7 +28,7 @@ def check_flight(settings: Settings) -> None:
     flight = settings.flight
     if importlib.util.find_spec("pyarrow") is None:
         raise ConfigError(
-            Fault("settings", "flight.port", "", "Flight needs pyarrow: pip install 'rumq[flight]'")
+            Fault("settings", "flight.port", "", "Flight needs pyarrow and numpy: pip install pyarrow numpy")
         )
     Entrances(settings, says_exposed=False).flight()
     if flight.tls_certificate:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rumq.cli import access_denied
 from rumq.cli.exposure import exposed
 
 LINE = "say what is wrong with a data directory, and what to do"
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     serious = 0
-    for complaint in examine(args.data.rstrip("/"), quick=args.quick, now=time.time()):
+    for complaint in examined(args.data.rstrip("/"), quick=args.quick, now=time.time()):
         serious += complaint.serious
         if args.json:
             print(json.dumps(complaint._asdict()), flush=True)
@@ -59,6 +60,17 @@ def run(args: argparse.Namespace) -> int:
     if not args.json and not serious:
         print("nothing is wrong" if not args.quick else "nothing is wrong as far as a quick look tells")
     return 1 if serious else 0
+
+
+def examined(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
+    """As `examine`; where this user may not look, that is what is wrong."""
+    try:
+        yield from examine(data, quick=quick, now=now)
+    except PermissionError as fault:
+        yield Complaint(
+            f"what is behind {fault.filename} cannot be examined",
+            f"stop here: {access_denied.sentence(fault)}",
+        )
 
 
 def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:

@@ -23,7 +23,10 @@ def exported_streams(settings: Settings) -> dict[str, list[str]]:
         name = next(iter(found.values()))[0]
         raise ConfigError(
             Fault(
-                "settings", f"stream.{name}.export_to", "", "Parquet needs pyarrow: pip install 'rumq[spark]'"
+                "settings",
+                f"stream.{name}.export_to",
+                "",
+                "Parquet needs pyarrow and numpy: pip install pyarrow numpy",
             )
         )
     return found

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from commitlog import RealFiles
 from rumq.cli.beside import check_flight
 from rumq.cli.doorways import tell_exposed
 from rumq.cli.entrances import Entrances, as_listener
@@ -44,7 +45,7 @@ def serve(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     setup_events(settings.events.format, settings.events.level)
     check_flight(settings)
-    if not os.path.exists(f"{settings.data.dir}/FORMAT"):
+    if not RealFiles().exists(f"{settings.data.dir}/FORMAT"):
         raise DataDirectoryError(settings.data.dir, "no data directory of rumq: name one with --data")
     os.nice(NICE)
     # Before gRPC has threads: they inherit it, and signals come to `wait` alone.

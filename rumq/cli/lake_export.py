@@ -31,10 +31,10 @@ def export(args: argparse.Namespace) -> int:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise RumqError("Parquet needs pyarrow: pip install 'rumq[spark]'") from None
+        raise RumqError("Parquet needs pyarrow and numpy: pip install pyarrow numpy") from None
     setup_events(args.events_format, args.events_level)
     os.nice(NICE)
-    if not os.path.exists(f"{args.data}/FORMAT"):
+    if not RealFiles().exists(f"{args.data}/FORMAT"):
         raise DataDirectoryError(args.data, "no data directory of rumq: name one with --data")
     if args.once:
         exporting = exporter(args)

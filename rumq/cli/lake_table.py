@@ -15,7 +15,7 @@ def register_table(place: str) -> int:
         from rumq.lake.reading import lake_at
         from rumq.lake.table import register
     except ImportError:
-        raise RumqError("Parquet needs pyarrow: pip install 'rumq[spark]'") from None
+        raise RumqError("Parquet needs pyarrow and numpy: pip install pyarrow numpy") from None
     folder = lake_at(place).folder
     version, new = register(folder, time.time_ns() // 1_000_000)
     print(f"version {version}, {new} new")

@@ -13,7 +13,7 @@ def print_findings(place: str, data: str | None, *, as_json: bool) -> int:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise RumqError("Parquet needs pyarrow: pip install 'rumq[spark]'") from None
+        raise RumqError("Parquet needs pyarrow and numpy: pip install pyarrow numpy") from None
     from rumq.lake.errors import LakeError
     from rumq.lake.folder import folder_at
     from rumq.lake.manifest import NAME

@@ -45,6 +45,8 @@ def in_place(path: str, write: Any) -> None:
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, path)
+    except PermissionError:  # also of what is read meanwhile
+        raise
     except OSError as fault:
         raise RumqError(f"cannot write {path}: {fault.strerror or fault}") from None
     finally:
@@ -97,7 +99,9 @@ def write_parquet(rows: Iterator[dict[str, Any]], out: BinaryIO) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise RumqError("Parquet needs pyarrow: pip install 'rumq[spark]'") from None
+        raise RumqError(
+            "a Parquet file needs pyarrow, which is not installed: pip install pyarrow, or export to a .jsonl file"
+        ) from None
     schema = pa.schema(
         [
             ("topic", pa.string()), ("topic_offset", pa.int64()), ("partition", pa.string()), ("lsn", pa.int64()),

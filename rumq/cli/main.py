@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rumq.cli import (
+    access_denied,
     acl,
     ask,
     backup,
@@ -105,6 +106,9 @@ def maybe_status(error: BaseException) -> int | None:
             for line in str(error).splitlines():
                 print(f"rumqd: {line}", file=sys.stderr)
             return {ConfigError: REFUSED, DataDirectoryError: DATA_IN_USE}.get(type(error), FAILED)
+        case PermissionError():
+            print(f"rumqd: {access_denied.sentence(error)}", file=sys.stderr)
+            return FAILED
     return None
 
 

@@ -12,7 +12,7 @@ from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
 from rumq.net.proxy import ProxyOptions
 from rumq.net.tls import TlsServer
-from rumq.net.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError
+from rumq.net.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError, pem_kinds
 from rumq.net.transports import Mounting, Transports
 from rumq.net.upgrade import WebSocketOptions
 from rumq.settings.keys import as_toml
@@ -73,7 +73,7 @@ def reload(settings: Settings, transports: list[Transports]) -> None:
 def tls_options(number: int, listener: Listener, strict: bool) -> TlsOptions:
     """strict: refuse a key that others can read"""
     key_file = listener.tls_key or listener.tls_certificate
-    if strict and (problem := exposed(key_file)):
+    if strict and holds_key(key_file) and (problem := exposed(key_file)):
         raise ConfigError(Fault("", f"{key_of(number)}.tls_key", "", str(SecretsError(key_file, 0, problem))))
     return TlsOptions(
         certfile=listener.tls_certificate, keyfile=listener.tls_key, cafile=listener.tls_authority,
@@ -82,6 +82,14 @@ def tls_options(number: int, listener: Listener, strict: bool) -> TlsOptions:
         ciphers=listener.tls_ciphers, ciphersuites=listener.tls_ciphersuites,
         alpn=HTTP_ALPN if listener.protocol == "websocket" else MQTT_ALPN,
     )  # fmt: skip
+
+
+def holds_key(path: str) -> bool:
+    """Whether a file is one to keep secret; a file that is something else, or none, is told when it is loaded."""
+    try:
+        return "key" in pem_kinds(path)
+    except OSError:
+        return False
 
 
 def refused(number: int, listener: Listener, fault: TlsSettingsError) -> ConfigError:

@@ -81,6 +81,11 @@ def load_own(context: ssl.SSLContext, options: TlsOptions) -> None:
                 pass
         except OSError as fault:
             raise TlsSettingsError(name, f"{path}: {fault.strerror}") from None
+    if is_swapped(options.certfile, key):
+        raise TlsSettingsError(
+            "certfile",
+            f"{options.certfile} holds a private key and {key} a certificate: exchange the two names",
+        )
     asked = []
 
     def password() -> str:
@@ -96,6 +101,18 @@ def load_own(context: ssl.SSLContext, options: TlsOptions) -> None:
         raise TlsSettingsError(*why_not(fault, options.certfile, key)) from None
     except (OSError, ValueError) as fault:
         raise TlsSettingsError("keyfile", f"{key}: {fault}") from None
+
+
+def is_swapped(certfile: str, key: str) -> bool:
+    return certfile != key and pem_kinds(certfile) == {"key"} and pem_kinds(key) == {"certificate"}
+
+
+def pem_kinds(path: str) -> set[str]:
+    """Which of "key" and "certificate" a PEM file holds; RFC 7468, 2. raises: OSError"""
+    with open(path, "rb") as file:
+        content = file.read()
+    marks = {"key": b"PRIVATE KEY-----", "certificate": b"-----BEGIN CERTIFICATE-----"}
+    return {kind for kind, mark in marks.items() if mark in content}
 
 
 def why_not(fault: ssl.SSLError, certfile: str, key: str) -> tuple[str, str]:

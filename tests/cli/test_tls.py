@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker_process import Rumqd
+from tests.cli.conftest import rumqd
 from tests.conformance.peer import Ended, Peer
 from tests.net.authorities import Authorities
 
@@ -108,7 +109,9 @@ def test_certificates_change_while_clients_stay(broker: Rumqd, site: Authorities
         for kind in ("pem", "key"):
             shutil.copy2(folder / f"{name}.{kind}", folder / f"now.{kind}")
         broker.process.send_signal(signal.SIGHUP)
-        broker.event("settings.reloaded", number=before + count)
+        told = broker.event("settings.reloaded", number=before + count)
+        assert told["changed"] == ["listener.tls_certificate", "listener.tls_key"]
+        assert told["after_restart"] == []
         fresh = TlsPeer(broker, site, "client")
         assert (fresh.server_name() == "the second one") == (name == "server2")
         assert fresh.connect("fresh").code == 0
@@ -122,3 +125,14 @@ def test_a_client_that_says_nothing_holds_nobody_up(broker: Rumqd, site: Authori
     assert peer.connect("not-held-up").code == 0
     for sock in silent:
         sock.close()
+
+
+def test_names_of_certificate_and_key_that_are_exchanged_are_told(site: Authorities) -> None:
+    folder: Path = site.folder
+    flags = (
+        f"listener.tls_certificate={folder / 'server.key'}",
+        f"listener.tls_key={folder / 'server.pem'}",
+    )
+    ended = rumqd("run", "--check", "--set", flags[0], "--set", flags[1])
+    assert ended.status == 2
+    assert "exchange the two names" in ended.err and "chmod" not in ended.err

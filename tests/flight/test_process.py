@@ -151,7 +151,9 @@ def test_a_broker_refuses_settings_that_its_flight_could_not_start_with(flight: 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"flight.port: Flight needs pyarrow: pip install 'rumq\[flight\]'"):
+    with pytest.raises(
+        ConfigError, match=r"flight.port: Flight needs pyarrow and numpy: pip install pyarrow numpy"
+    ):
         check_beside(Settings(flight=Flight(port=1)))
 
 

@@ -17,6 +17,7 @@ from tests.net.authorities import Authorities
         ({"keyfile": "nowhere.key"}, "keyfile", "No such file"),
         ({"keyfile": "{client.key}"}, "keyfile", "is not the key of"),
         ({"keyfile": "{ca.pem}"}, "certfile", "no PEM certificate with its key"),
+        ({"certfile": "{server.key}", "keyfile": "{server.pem}"}, "certfile", "exchange the two names"),
         ({"certfile": "{crl.pem}"}, "certfile", "no PEM certificate with its key"),
         ({"ciphers": "NONSENSE"}, "ciphers", "names none"),
         ({"client_certificates": "required"}, "cafile", "name their authorities"),

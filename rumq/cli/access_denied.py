@@ -1,0 +1,40 @@
+"""What to say of a file that the operating system keeps from this user: whose it is, and how to get at it.
+
+Knows no command. Looks at owners only, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+
+def sentence(fault: PermissionError) -> str:
+    """For the operator: the path, this user, the owner of what is in the way, and the way out."""
+    path = os.fsdecode(fault.filename) if isinstance(fault.filename, (str, bytes)) else "a file"
+    obstacle = nearest(path)
+    owner, me = name(os.stat(obstacle).st_uid), name(os.geteuid())
+    where = path if obstacle == os.path.abspath(path) else f"{path} (in {obstacle})"
+    if owner == me:
+        return f"{where}: its mode keeps its own user ({me}) out: chmod u+rwX {obstacle}"
+    return f"{where}: user {me} has no access, it belongs to {owner}: run this as {owner} (sudo -u {owner} rumqd ...)"
+
+
+def nearest(path: str) -> str:
+    """The path, or the lowest directory above it that can be looked at; that one is in the way."""
+    path = os.path.abspath(path)
+    while True:
+        try:
+            os.stat(path)
+        except OSError:
+            if path == "/":
+                return path
+            path = os.path.dirname(path)
+        else:
+            return path
+
+
+def name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"

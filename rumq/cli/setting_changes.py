@@ -1,0 +1,134 @@
+"""What differs between two readings of the settings, and whether a reload is enough for it to take effect.
+
+A key that names a file has changed when the file's content has. Applies nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from rumq.cli.entrances import FLIGHT, key_of
+from rumq.config import Settings
+
+AT_ONCE = ("mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min")
+# ... but for these, which listeners and the router are made with.
+AT_A_START = frozenset({"mqtt.outbox_bytes_max", "mqtt.backlog_records_max"})
+OF_A_LISTENER = frozenset(
+    (
+        "anonymous", "methods", "password_file", "rules_file", "certificate_as_user", "user_as_client_id",
+        "client_id_prefixes", "assigned_prefix", "empty_client_id", "maximum_qos", "topic_alias_maximum",
+        "receive_maximum", "inflight_max", "subscriptions_max", "connect_seconds_max",
+        "client_messages_per_second_max", "client_bytes_per_second_max", "messages_per_second_max",
+        "bytes_per_second_max", "client_replay_bytes_per_second_max", "replay_bytes_per_second_max",
+        "tls_certificate", "tls_key", "tls_authority", "tls_authority_dir", "tls_revoked",
+        "tls_client_certificate", "tls_version_min", "tls_ciphers", "tls_ciphersuites",
+    )
+)  # fmt: skip
+BOUND_TO_ITS_SOCKET = frozenset(
+    (
+        "host", "port", "path", "path_mode", "protocol", "backlog", "connections_max", "coalesce_us", "mount_point",
+        "proxies", "websocket_path", "websocket_origins", "tls_handshakes_max",
+    )
+)  # fmt: skip
+OF_FLIGHT = ("flight.anonymous", "flight.password_file", "flight.rules_file")
+OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max", "retained_bytes_max")
+FILES = (
+    "password_file",
+    "rules_file",
+    "token_keys_file",
+    "tls_certificate",
+    "tls_key",
+    "tls_authority",
+    "tls_revoked",
+)
+DIRECTORIES = ("tls_authority_dir",)
+UNREADABLE = b""
+
+
+def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
+    """The dotted names of the keys whose values differ; of streams the names of their keys."""
+    if isinstance(old, Settings) and isinstance(new, Settings):
+        yield from listener_differences(old, new)
+    if isinstance(old, msgspec.Struct) and type(old) is type(new):
+        for field in old.__struct_fields__:
+            if key or field not in ("listener", "more_listeners"):
+                yield from differences(
+                    getattr(old, field), getattr(new, field), f"{key}.{field}" if key else field
+                )
+    elif key == "stream":
+        if [s.name for s in old] != [s.name for s in new]:
+            yield key
+        else:
+            for before, after in zip(old, new, strict=True):
+                yield from differences(before, after, f"stream.{before.name}")
+    elif old != new:
+        yield key
+
+
+def listener_differences(old: Settings, new: Settings) -> Iterator[str]:
+    """Of each listener by its number; "listener" where there are more or fewer."""
+    if len(old.listeners) != len(new.listeners):
+        yield "listener"
+    for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False)):
+        yield from differences(before, after, key_of(number))
+
+
+def can_change(key: str) -> bool:
+    """Whether a setting takes effect without a restart; of [mqtt] for clients that connect from now on."""
+    if key in AT_A_START:
+        return False
+    section, _, name = key.rpartition(".")
+    if section.startswith("stream."):
+        return name in OF_A_STREAM
+    if section.startswith("listener"):
+        return name in OF_A_LISTENER
+    return key in OF_FLIGHT or key.startswith(AT_ONCE)
+
+
+def need_restart(old: Settings, new: Settings, changed: list[str]) -> list[str]:
+    """Those of the changed keys that a reload does not put into force."""
+    switched = {
+        f"{key_of(number)}.tls_certificate"
+        for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False))
+        if bool(before.tls_certificate)
+        != bool(after.tls_certificate)  # TLS where there was none, or none any more
+    }
+    return [key for key in changed if key in switched or not can_change(key)]
+
+
+def file_digests(settings: Settings) -> dict[str, tuple[str, bytes]]:
+    """Key -> (path, SHA-256 of what the file holds now), of each key that names one; UNREADABLE where that fails.
+
+    cost: every such file is read"""
+    sections: list[tuple[str, Any]] = [("auth", settings.auth), (key_of(FLIGHT), settings.flight)]
+    sections += [(key_of(number), listener) for number, listener in enumerate(settings.listeners)]
+    found = {}
+    for section, values in sections:
+        for name in (*FILES, *DIRECTORIES):
+            if path := getattr(values, name, ""):
+                found[f"{section}.{name}"] = path, digest(path)
+    return found
+
+
+def digest(path: str) -> bytes:
+    sha = hashlib.sha256()
+    try:
+        for each in sorted(os.scandir(path), key=lambda e: e.name) if os.path.isdir(path) else [path]:
+            with open(each, "rb") as file:
+                sha.update(os.fsencode(each) + b"\0" + file.read())
+    except OSError:
+        return UNREADABLE
+    return sha.digest()
+
+
+def changed_files(old: dict[str, tuple[str, bytes]], new: dict[str, tuple[str, bytes]]) -> list[str]:
+    """The keys whose file is the same one with other content."""
+    return [
+        key
+        for key, (path, content) in new.items()
+        if key in old and old[key][0] == path and old[key][1] != content
+    ]
