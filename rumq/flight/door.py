@@ -1,8 +1,11 @@
 """Who asks, and what of the log they may read: the broker's own gate and rules, at every call. docs/security.md.
 
 An `authorization` header comes in, as gRPC brought it; a `Caller` goes out, or `Denied`. Wrong answers are held back
-here too: calls are served by threads, so the one that was wrong waits. Knows no gRPC; time and waiting are
-arguments."""
+here too: calls are served by threads, so the one that was wrong waits, and a place has its share of them
+(rumq.flight.turns). What was right not long ago waits for nobody. Knows no gRPC; time and waiting are arguments.
+
+A handshake has no address: gRPC tells it of calls only. While handshakes have their share of wrong answers, one is
+answered with what it brought, sealed: it is checked at its first call, as what came from that call's address."""
 
 from __future__ import annotations
 
@@ -10,23 +13,27 @@ import base64
 import binascii
 import secrets
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, SERVER_BUSY, Denied
 from rumq.auth.gate import Gate, outcome
 from rumq.auth.guessing import Guesses
-from rumq.auth.identity import Credentials, Identity, Work
+from rumq.auth.identity import Credentials, Identity, Steps, Work
 from rumq.auth.permit import Permit
 from rumq.auth.rules import Rules
+from rumq.flight.turns import ANYWHERE, WAITING_MAX, TooMany, Turns, place_of
 
 HEADER = "authorization"
 SESSION_SECONDS, SESSIONS_MAX = 3600.0, 10_000
-HELD_MAX, HELD_TOGETHER_MAX = 16, 128  # refusals that wait at once: of an address, of all
+HANDSHAKES_MAX = 16  # that wait for their turn
 HEADER_BYTES_MAX = 1 << 17
-ANYWHERE = ""  # the address of a handshake, of which gRPC does not tell where it comes from
+SEALED = "sealed."  # what a bearer begins with whose secret is yet to be checked
+NONCE_BYTES = 12
 
 
 class Caller(NamedTuple):
@@ -53,9 +60,9 @@ class Door:
         """exact: whether who asks is told that the password was wrong; hashes_max: computed at once"""
         self._now, self._now_us, self._wait = now, now_us, wait
         self._lock = threading.Lock()  # methods and rules remember, and were made for one thread
-        self._hashing = threading.BoundedSemaphore(hashes_max)
+        self._turns = Turns(hashes_max)
         self._guesses = Guesses(seconds_max=guess_seconds_max)
-        self._held: dict[str, int] = {}
+        self._seal = AESGCM(AESGCM.generate_key(128))
         self.become(gate, rules, exact=exact)
 
     def become(self, gate: Gate, rules: Rules | None, *, exact: bool = True) -> None:
@@ -66,20 +73,28 @@ class Door:
 
     def enter(self, header: str | None, peer: str) -> Caller:
         """peer: address without port. raises: Denied, after as long as `peer` has earned"""
-        who = self._identity(header, peer)
+        who = self._identity(header, peer, place_of(peer))
         with self._lock:
             rules = self._rules
             permit = rules.permit(who, who.client_id or "") if rules is not None else None
         return Caller(who.user, permit)
 
     def shake_hands(self, header: str | None) -> str:
-        """The header that stands for this one for an hour: a password once, then a token. raises: Denied"""
-        who = self._identity(header, ANYWHERE)
+        """The header that stands for this one for an hour: a password once, then a token. raises: Denied
+
+        It may be one that is not checked yet, see the module: then the first call is refused if it is wrong.
+        """
+        try:
+            who = self._identity(header, ANYWHERE, ANYWHERE)
+        except Denied as denied:
+            if denied.reason != SERVER_BUSY:
+                raise
+            return self._sealed(header or "")
         made = secrets.token_urlsafe(32)
         with self._lock:
             self._sessions[made] = self._now() + SESSION_SECONDS, who
-            while len(self._sessions) > SESSIONS_MAX:
-                self._sessions.popitem(last=False)
+            if len(self._sessions) > SESSIONS_MAX:
+                self._forget_session()
         return f"Bearer {made}"
 
     def told(self, denied: Denied) -> str:
@@ -90,19 +105,10 @@ class Door:
             return "wrong user name, password or token"
         return "not authorized"
 
-    def _identity(self, header: str | None, peer: str) -> Identity:
-        with self._lock:
-            if self._held.get(peer, 0) >= HELD_MAX or sum(self._held.values()) >= HELD_TOGETHER_MAX:
-                raise Denied(SERVER_BUSY, "too many wrong answers from there wait already")
-        try:
-            return self._checked(header, peer)
-        except Denied as denied:
-            if denied.guess:
-                self._hold_back(peer)
-            raise
-
-    def _checked(self, header: str | None, peer: str) -> Identity:
+    def _identity(self, header: str | None, peer: str, place: str) -> Identity:
         kind, value = parsed(header)
+        if kind == "bearer" and value.startswith(SEALED):
+            kind, value = parsed(self._opened(value))
         username = password = None
         if kind == "bearer":
             if (known := self._session(value)) is not None:
@@ -111,19 +117,47 @@ class Door:
         elif kind == "basic":
             username, password = user_and_password(value)
         shown = Credentials("", username, password, peer=peer, now=self._now(), now_us=self._now_us())
+        user = username or ""
+        try:
+            return self._checked(shown, place, user)
+        except TooMany:
+            raise Denied(SERVER_BUSY, "too many wrong answers from there wait already") from None
+        except Denied as denied:
+            if denied.guess:
+                self._hold_back(place, user)
+            raise
+
+    def _checked(self, shown: Credentials, place: str, user: str) -> Identity:
+        """raises: Denied, TooMany"""
         steps = self._gate.enter(shown)
         with self._lock:
             step = outcome(steps)
+        asked = False
         while isinstance(step, Work):
-            # A hash is meant to be slow, and must not take all cores; a server that is asked takes none.
-            with self._hashing if step.kind == "hash" else nullcontext():
-                answer = step.run()
-            with self._lock:
-                step = outcome(steps, answer)
+            self._turns.check(place, user)
+            if step.kind != "hash":  # a server that is asked takes no core
+                step = self._next(steps, step)
+                asked = True
+                continue
+            with self._turns.turn(place, HANDSHAKES_MAX if place == ANYWHERE else WAITING_MAX):
+                self._turns.check(place, user)
+                if not asked:
+                    # What came before in this lane may have been the same, and is remembered.
+                    steps = self._gate.enter(shown)
+                    with self._lock:
+                        step = outcome(steps)
+                if isinstance(step, Work):
+                    step = self._next(steps, step)
+                    asked = True
         assert isinstance(step, Identity)
         if step.expires_us is not None and step.expires_us <= self._now_us():
             raise Denied(NOT_AUTHORIZED, "a token that has expired")
         return step
+
+    def _next(self, steps: Steps, step: Work) -> object:
+        answer = step.run()
+        with self._lock:
+            return outcome(steps, answer)
 
     def _session(self, value: str) -> Identity | None:
         with self._lock:
@@ -135,18 +169,36 @@ class Door:
             del self._sessions[value]
         raise Denied(NOT_AUTHORIZED, "the hands were shaken too long ago: once more")
 
-    def _hold_back(self, peer: str) -> None:
-        with self._lock:
-            seconds = self._guesses.failed(peer, self._now())
-            self._held[peer] = self._held.get(peer, 0) + 1
+    def _forget_session(self) -> None:
+        """The oldest of who has most: nobody's sessions push out another's."""
+        user, _ = Counter(who.user for _, who in self._sessions.values()).most_common(1)[0]
+        del self._sessions[next(key for key, (_, who) in self._sessions.items() if who.user == user)]
+
+    def _sealed(self, header: str) -> str:
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        until = int(self._now() + SESSION_SECONDS).to_bytes(8)
+        made = nonce + self._seal.encrypt(nonce, until + header.encode(), None)
+        return f"Bearer {SEALED}{base64.urlsafe_b64encode(made).decode()}"
+
+    def _opened(self, value: str) -> str:
+        """raises: Denied"""
         try:
+            made = base64.urlsafe_b64decode(value.removeprefix(SEALED))
+            found = self._seal.decrypt(made[:NONCE_BYTES], made[NONCE_BYTES:], None)
+        except (ValueError, InvalidTag):
+            raise Denied(NOT_AUTHORIZED, "a sealed token that was not made here") from None
+        if int.from_bytes(found[:8]) <= self._now():
+            raise Denied(NOT_AUTHORIZED, "the hands were shaken too long ago: once more")
+        return found[8:].decode()
+
+    def _hold_back(self, place: str, user: str) -> None:
+        with self._turns.holding(place, user) as held:
+            if not held:
+                return
+            with self._lock:
+                seconds = self._guesses.failed(place, self._now())
             if seconds:
                 self._wait(seconds)
-        finally:
-            with self._lock:
-                self._held[peer] -= 1
-                if not self._held[peer]:
-                    del self._held[peer]
 
 
 def parsed(header: str | None) -> tuple[str, str]:

@@ -20,10 +20,11 @@ from rumq.errors import RumqError
 from rumq.flight.door import HEADER, Caller, Door
 from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_wire
 from rumq.flight.log import Log, check_permission
+from rumq.flight.reads import READS_MAX, Reads
 from rumq.flight.schema import schema_of
 from rumq.flight.tickets import Command, EndWithin, FindTime, decoded, parse_ticket
+from rumq.flight.turns import place_of
 
-READS_MAX = 64  # at once; each holds a few batches of 8 MiB
 ACTIONS = {
     "heads": "of each partition its first lsn, committed, generation and last_ts; no body",
     "find_time": 'the first lsn at or after a time: {"partition", "ts_us"}',
@@ -75,7 +76,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
     def __init__(
         self, location: str, log: Log, door: Door, *, event: Event,
         certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None,
-        reads_max: int = READS_MAX,
+        reads_max: int = READS_MAX, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         """location: grpc://host:port or grpc+tls://, port 0 for any free one (`port` says which)
         certificates: (chain, key), PEM; authority: of clients' certificates, PEM: each must show one
@@ -83,7 +84,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         raises: OSError, pa.ArrowException where it cannot listen
         """
         self._log, self._door, self._event = log, door, event
-        self._reads = threading.BoundedSemaphore(reads_max)
+        self._reads = Reads(reads_max, now=now)
         self._closing = False
         super().__init__(
             location, auth_handler=Handshake(), middleware={"shown": Showing(door, event)},
@@ -121,7 +122,9 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             parsed = parse_ticket(ticket.ticket)
             batches = self._log.batches(parsed, caller)
             schema = schema_of(parsed.columns, parsed.properties)
-        return fl.GeneratorStream(schema, self._read(context, batches))
+        peer = peer_of(context)
+        holder = f"user {caller.user}" if caller.user is not None else place_of(peer)
+        return fl.GeneratorStream(schema, self._read(context, peer, holder, batches))
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
         return list(ACTIONS.items())
@@ -150,20 +153,23 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             schema_of(command.columns, command.properties), descriptor, endpoints, records, -1
         )
 
-    def _read(self, context: Any, batches: Iterator[tuple[Any, int]]) -> Iterator[tuple[Any, bytes]]:
+    def _read(
+        self, context: Any, peer: str, holder: str, batches: Iterator[tuple[Any, int]]
+    ) -> Iterator[tuple[Any, bytes]]:
         """Batches, each with the lsn from which on to ask again if the connection is lost."""
-        with self._translating(peer_of(context)):
-            if not self._reads.acquire(blocking=False):
-                raise Busy(f"{READS_MAX} read already")
+        with self._translating(peer):
+            read = self._reads.begin(holder)
             try:
                 for batch, next_lsn in batches:
+                    self._reads.gives(read)
                     if self._closing:
                         raise Busy("the server stops")
                     if context.is_cancelled():
                         return
                     yield batch, b'{"next":%d}' % next_lsn
+                    self._reads.given(read)
             finally:
-                self._reads.release()
+                self._reads.finish(read)
 
     @contextmanager
     def _answering(self, context: Any) -> Iterator[Caller]:

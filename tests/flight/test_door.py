@@ -9,10 +9,11 @@ import pytest
 from rumq.auth.errors import Denied
 from rumq.auth.gate import Gate
 from rumq.auth.tokens import Claims, Tokens, parse_keys
-from rumq.flight.door import HELD_MAX, SESSION_SECONDS, Door
+from rumq.flight.door import SESSION_SECONDS, Door
 from rumq.flight.errors import NotAllowed
 from rumq.flight.log import check_permission, wants
 from rumq.flight.tickets import Ticket
+from rumq.flight.turns import HELD_MAX
 from rumq.flight.where import basic
 from tests.flight.served import door_of, rules, users
 

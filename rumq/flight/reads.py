@@ -1,0 +1,82 @@
+"""Which reads go on when there are more than may be: each holder, a user or an address, has its share.
+
+One whose client does not take what it gets would keep its place for ever, for gRPC has no bound on how long it writes.
+It loses the place to who needs it, and ends when its client takes the batch after all, which then goes on behind it.
+Knows no gRPC; the time is an argument."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from rumq.flight.errors import Busy
+
+READS_MAX = 64  # at once; each holds a few batches of 8 MiB
+STALLED_SECONDS = 10.0  # for a batch to be taken; a read that waits longer gives way to anybody
+LEAVING_MAX = 64  # of one holder: reads that lost their place and still wait for their client
+INFINITY = float("inf")
+
+
+class Read:
+    """One that may go on. since: when its batch was given to gRPC, in monotonic seconds; infinity while one is made"""
+
+    def __init__(self, holder: str) -> None:
+        self.holder, self.since, self.ended = holder, INFINITY, False
+
+
+class Reads:
+    def __init__(self, reads_max: int = READS_MAX, *, now: Callable[[], float]) -> None:
+        self._max, self._now = reads_max, now
+        self._lock = threading.Lock()
+        self._going: dict[Read, None] = {}
+        self._leaving: Counter[str] = Counter()
+
+    def begin(self, holder: str) -> Read:
+        """raises: Busy"""
+        with self._lock:
+            made = Read(holder)
+            if self._leaving[holder] >= LEAVING_MAX:
+                raise Busy(f"{LEAVING_MAX} reads of yours wait for their clients to take what they got")
+            if len(self._going) >= self._max:
+                self._end(self._one_to_end(made))
+            self._going[made] = None
+            return made
+
+    def gives(self, read: Read) -> None:
+        """A batch goes out. raises: Busy where the read lost its place"""
+        with self._lock:
+            read.since = self._now()
+            if read.ended:
+                raise Busy("others needed its place: it goes on where it was")
+
+    def given(self, read: Read) -> None:
+        """... and was taken."""
+        read.since = INFINITY
+
+    def finish(self, read: Read) -> None:
+        with self._lock:
+            if not read.ended:
+                del self._going[read]
+                return
+            self._leaving[read.holder] -= 1
+            if not self._leaving[read.holder]:
+                del self._leaving[read.holder]
+
+    def _one_to_end(self, new: Read) -> Read:
+        """The one that waits longest of who has most; of a holder that has no more than others only one that stalls."""
+        counts = Counter(read.holder for read in self._going)
+        most = max(counts.values(), default=0)
+        large = [read for read in self._going if counts[read.holder] == most]
+        if most > counts[new.holder] + 1:
+            return min(large, key=lambda read: read.since)
+        until = self._now() - STALLED_SECONDS
+        stalled = [read for read in self._going if read.since <= until]
+        if not stalled:
+            raise Busy(f"{self._max} read already")
+        return min(stalled, key=lambda read: (-counts[read.holder], read.since))
+
+    def _end(self, read: Read) -> None:
+        read.ended = True
+        del self._going[read]
+        self._leaving[read.holder] += 1
