@@ -17,15 +17,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, SERVER_BUSY, Denied
 from rumq.auth.gate import Gate, outcome
 from rumq.auth.guessing import Guesses
 from rumq.auth.identity import Credentials, Identity, Steps, Work
 from rumq.auth.permit import Permit
 from rumq.auth.rules import Rules
+from rumq.auth.seal import Seal
 from rumq.flight.turns import ANYWHERE, WAITING_MAX, TooMany, Turns, place_of
 
 HEADER = "authorization"
@@ -33,7 +31,6 @@ SESSION_SECONDS, SESSIONS_MAX = 3600.0, 10_000
 HANDSHAKES_MAX = 16  # that wait for their turn
 HEADER_BYTES_MAX = 1 << 17
 SEALED = "sealed."  # what a bearer begins with whose secret is yet to be checked
-NONCE_BYTES = 12
 
 
 class Caller(NamedTuple):
@@ -62,7 +59,7 @@ class Door:
         self._lock = threading.Lock()  # methods and rules remember, and were made for one thread
         self._turns = Turns(hashes_max)
         self._guesses = Guesses(seconds_max=guess_seconds_max)
-        self._seal = AESGCM(AESGCM.generate_key(128))
+        self._seal = Seal()
         self.become(gate, rules, exact=exact)
 
     def become(self, gate: Gate, rules: Rules | None, *, exact: bool = True) -> None:
@@ -89,7 +86,7 @@ class Door:
         except Denied as denied:
             if denied.reason != SERVER_BUSY:
                 raise
-            return self._sealed(header or "")
+            return f"Bearer {SEALED}{self._seal.sealed(header or '', int(self._now() + SESSION_SECONDS))}"
         made = secrets.token_urlsafe(32)
         with self._lock:
             self._sessions[made] = self._now() + SESSION_SECONDS, who
@@ -108,7 +105,12 @@ class Door:
     def _identity(self, header: str | None, peer: str, place: str) -> Identity:
         kind, value = parsed(header)
         if kind == "bearer" and value.startswith(SEALED):
-            kind, value = parsed(self._opened(value))
+            opened = self._seal.maybe_opened(value.removeprefix(SEALED), self._now())
+            if opened is None:
+                raise Denied(
+                    NOT_AUTHORIZED, "a sealed header that is too old, or was not sealed here: once more"
+                )
+            kind, value = parsed(opened)
         username = password = None
         if kind == "bearer":
             if (known := self._session(value)) is not None:
@@ -173,23 +175,6 @@ class Door:
         """The oldest of who has most: nobody's sessions push out another's."""
         user, _ = Counter(who.user for _, who in self._sessions.values()).most_common(1)[0]
         del self._sessions[next(key for key, (_, who) in self._sessions.items() if who.user == user)]
-
-    def _sealed(self, header: str) -> str:
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        until = int(self._now() + SESSION_SECONDS).to_bytes(8)
-        made = nonce + self._seal.encrypt(nonce, until + header.encode(), None)
-        return f"Bearer {SEALED}{base64.urlsafe_b64encode(made).decode()}"
-
-    def _opened(self, value: str) -> str:
-        """raises: Denied"""
-        try:
-            made = base64.urlsafe_b64decode(value.removeprefix(SEALED))
-            found = self._seal.decrypt(made[:NONCE_BYTES], made[NONCE_BYTES:], None)
-        except (ValueError, InvalidTag):
-            raise Denied(NOT_AUTHORIZED, "a sealed token that was not made here") from None
-        if int.from_bytes(found[:8]) <= self._now():
-            raise Denied(NOT_AUTHORIZED, "the hands were shaken too long ago: once more")
-        return found[8:].decode()
 
     def _hold_back(self, place: str, user: str) -> None:
         with self._turns.holding(place, user) as held:
