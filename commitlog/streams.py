@@ -18,7 +18,8 @@ class StreamSpec:
     """durability: what an acknowledgement promises, to survive the process's death or a power loss as well;
     "memory": nothing, it is kept in no file (`commitlog.volatile`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
-    topics_max, retained_bytes_max (of a partition): for whoever adds topics or retains; None: any number."""
+    topics_max, topics_bytes_max (of their names), retained_bytes_max (of a partition): for whoever adds topics or
+    retains; None: any number."""
 
     name: str
     filters: tuple[str, ...]
@@ -30,6 +31,7 @@ class StreamSpec:
     retention_seconds_max: int | None = None
     topics_max: int | None = None
     retained_bytes_max: int | None = None
+    topics_bytes_max: int | None = None
 
 
 def stream_of(topic: str, streams: list[StreamSpec], matches: Matches) -> int:

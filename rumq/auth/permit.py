@@ -1,60 +1,73 @@
 """What one client may do: filters it may use and filters it may not, for each action. What is refused wins.
 
-Clients with the same filters share one `Permit`. Knows no rule, no client."""
+Clients with the same filters share one `Permit`; those of which only some are their own share the others. Knows no
+rule, no client."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rumq.auth.filters import FilterSet
 
 Action: TypeAlias = Literal["publish", "subscribe", "replay", "retain", "will"]
 ACTIONS: tuple[Action, ...] = ("publish", "subscribe", "replay", "retain", "will")
 Reach: TypeAlias = Literal["all", "some", "none"]
-Filters: TypeAlias = Mapping[Action, tuple[tuple[str, ...], tuple[str, ...]]]
+
+
+class Scope(NamedTuple):
+    """Of one action: the filters that allow it and those that deny it, each as sets of which some are everybody's."""
+
+    allowed: tuple[FilterSet, ...]
+    denied: tuple[FilterSet, ...]
+
+    def has(self, topic: str) -> bool:
+        return any(each.match(topic) for each in self.allowed) and not any(
+            each.match(topic) for each in self.denied
+        )
+
+    def reach(self, topic_filter: str) -> Reach:
+        """How much of what a filter matches is in it."""
+        if any(each.cover(topic_filter) for each in self.denied):
+            return "none"
+        if not any(each.overlap(topic_filter) for each in self.allowed):
+            return "none"
+        is_covered = any(each.cover(topic_filter) for each in self.allowed)
+        if is_covered and not any(each.overlap(topic_filter) for each in self.denied):
+            return "all"
+        return "some"
 
 
 class Sight:
-    """What may be received live, or of the past: `router.subscription.Permit`."""
+    """What may be received live, or of the past: `router.subscription.Permit`. It does not keep its permit alive."""
 
-    __slots__ = ("_actions", "_permit")
+    __slots__ = ("_scopes",)
 
-    def __init__(self, permit: Permit, *actions: Action) -> None:
-        self._permit, self._actions = permit, actions
+    def __init__(self, *scopes: Scope) -> None:
+        self._scopes = scopes
 
     def may_receive(self, topic: str) -> bool:
-        return all(self._permit.may(action, topic) for action in self._actions)
+        return all(scope.has(topic) for scope in self._scopes)
 
 
 class Permit:
     """quiet: a subscription that brings nothing is granted all the same"""
 
-    __slots__ = ("_allowed", "_denied", "live", "past", "quiet", "topics")
+    __slots__ = ("__weakref__", "_scopes", "live", "past", "quiet", "topics")
 
-    def __init__(self, filters: Filters, *, quiet: bool = False) -> None:
-        """filters: of each action (allowed, denied)"""
+    def __init__(self, scopes: Mapping[Action, Scope], *, quiet: bool = False) -> None:
         self.quiet = quiet
-        self._allowed = {action: FilterSet(allowed) for action, (allowed, _) in filters.items()}
-        self._denied = {action: FilterSet(denied) for action, (_, denied) in filters.items()}
+        self._scopes = scopes
         self.topics: Any = None  # free for who publishes: what is known to be allowed
-        self.live = Sight(self, "subscribe")
-        self.past = Sight(self, "subscribe", "replay")
+        self.live = Sight(scopes["subscribe"])
+        self.past = Sight(scopes["subscribe"], scopes["replay"])
 
     def may(self, action: Action, topic: str) -> bool:
-        return self._allowed[action].match(topic) and not self._denied[action].match(topic)
+        return self._scopes[action].has(topic)
 
     def reach(self, action: Action, topic_filter: str) -> Reach:
         """How much of what a filter matches may be received; a replay goes on live, so it needs both."""
         if action == "replay":
-            both = (self._reach("subscribe", topic_filter), self._reach("replay", topic_filter))
+            both = (self._scopes["subscribe"].reach(topic_filter), self._scopes["replay"].reach(topic_filter))
             return "none" if "none" in both else "some" if "some" in both else "all"
-        return self._reach(action, topic_filter)
-
-    def _reach(self, action: Action, topic_filter: str) -> Reach:
-        allowed, denied = self._allowed[action], self._denied[action]
-        if denied.cover(topic_filter) or not allowed.overlap(topic_filter):
-            return "none"
-        if allowed.cover(topic_filter) and not denied.overlap(topic_filter):
-            return "all"
-        return "some"
+        return self._scopes[action].reach(topic_filter)

@@ -20,17 +20,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from rumq.auth.errors import SecretsError
 from rumq.auth.identity import Identity
-from rumq.auth.permit import ACTIONS, Action, Permit
+from rumq.auth.permit import Action, Permit
+from rumq.auth.permits import Granted, Permits
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter
-
-PERMITS_MAX = 100_000  # interned; more of them are made anew
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -84,7 +83,7 @@ class Rules:
 
     def __init__(self, file: File) -> None:
         self._file = file
-        self._permits: dict[Any, Permit] = {}
+        self._permits = Permits(quiet=file.forbidden_subscriptions == "grant")
 
     def groups_of(self, who: Identity) -> frozenset[str]:
         named = {name for name, users in self._file.groups.items() if who.user in users}
@@ -92,26 +91,18 @@ class Rules:
 
     def permit(self, who: Identity, client_id: str) -> Permit:
         """What a client may do; the same object for all who may do the same. Cost: a look at every rule"""
-        filters: dict[Action, tuple[list[str], list[str]]] = {action: ([], []) for action in ACTIONS}
-        groups = self.groups_of(who)
+        granted, groups = Granted(), self.groups_of(who)
         for rule in self._file.rule:
             if rule.speaks_of(who, groups, client_id):
-                topics = [
-                    t for topic in rule.topics if (t := filled_in(topic, who.user, client_id)) is not None
+                shared = [topic for topic in rule.topics if "%" not in topic]
+                own = [
+                    filled
+                    for topic in rule.topics
+                    if "%" in topic and (filled := filled_in(topic, who.user, client_id)) is not None
                 ]
-                for action in rule.allow:
-                    filters[action][0].extend(topics)
-                for action in rule.deny:
-                    filters[action][1].extend(topics)
-        found = {action: (tuple(allowed), tuple(denied)) for action, (allowed, denied) in filters.items()}
-        key = tuple(found.values())
-        permit = self._permits.get(key)
-        if permit is None:
-            if len(self._permits) >= PERMITS_MAX:
-                self._permits.clear()
-            permit = Permit(found, quiet=self._file.forbidden_subscriptions == "grant")
-            self._permits[key] = permit
-        return permit
+                granted.add(rule.allow, False, shared, own)
+                granted.add(rule.deny, True, shared, own)
+        return self._permits.of(granted)
 
     def explain(self, who: Identity, client_id: str, action: Action, topic: str) -> list[Reason]:
         """Every rule that speaks of this client, this action and this topic or filter."""

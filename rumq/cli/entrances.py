@@ -93,6 +93,7 @@ class Entrances:
             ),
             auth.user_connections_max,
             auth.user_topics_max,
+            auth.user_sessions_max,
         )
 
     def _maybe_rules(self, number: int, listener: Listener) -> Rules | None:

@@ -67,6 +67,7 @@ class Reloading:
                     retention_bytes_max=stream.retention_bytes_max or None,
                     retention_seconds_max=stream.retention_seconds_max or None,
                     topics_max=stream.topics_max,
+                    topics_bytes_max=stream.topics_bytes_max,
                     retained_bytes_max=stream.retained_bytes_max or None,
                 )
         driver.retaining.look_again()

@@ -35,7 +35,9 @@ BOUND_TO_ITS_SOCKET = frozenset(
     )
 )  # fmt: skip
 OF_FLIGHT = ("flight.anonymous", "flight.password_file", "flight.rules_file")
-OF_A_STREAM = ("retention_bytes_max", "retention_seconds_max", "topics_max", "retained_bytes_max")
+OF_A_STREAM = (
+    "retention_bytes_max", "retention_seconds_max", "topics_max", "topics_bytes_max", "retained_bytes_max",
+)  # fmt: skip
 FILES = (
     "password_file",
     "rules_file",

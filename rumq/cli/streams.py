@@ -31,7 +31,7 @@ def streams(settings: Settings, data: str) -> list[StreamSpec]:
             StreamSpec(
                 s.name, s.filters, there or s.partitions or settings.shards.count, s.durability, s.segment_bytes_max,
                 s.segment_seconds_max, s.retention_bytes_max or None, s.retention_seconds_max or None,
-                s.topics_max, s.retained_bytes_max or None,
+                s.topics_max, s.retained_bytes_max or None, s.topics_bytes_max,
             )
         )  # fmt: skip
     total = sum(spec.partitions for spec in specs)

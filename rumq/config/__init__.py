@@ -24,6 +24,12 @@ RETENTION_SECONDS = number(
 TOPICS = number(
     "a message for a topic beyond these is refused (0x97); each costs memory", "topics", 1, 100_000_000
 )
+TOPICS_BYTES = number(
+    "of the names of a stream's topics; a message for one more topic is refused (0x97); each is in memory and on disk",
+    "bytes",
+    64 * KIB,
+    2**60,
+)
 RETAINED = number(
     "of each partition's retained messages, which are in memory; more are refused (0x97); 0: any",
     "bytes",
@@ -59,6 +65,7 @@ class Log(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
+    topics_bytes_max: Annotated[int, TOPICS_BYTES] = 256 * MIB
     retained_bytes_max: Annotated[int, RETAINED] = GIB
     export_to: Annotated[str, EXPORT_TO] = ""
     retain_for_export_bytes_max: Annotated[
@@ -130,6 +137,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
+    topics_bytes_max: Annotated[int, TOPICS_BYTES] = 256 * MIB
     retained_bytes_max: Annotated[int, RETAINED] = GIB
     export_to: Annotated[str, EXPORT_TO] = ""
 
@@ -140,10 +148,10 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     packet_bytes_max: Annotated[
         int, number("largest packet taken from a client", "bytes", 128, 268_435_460)
     ] = 16 * MIB
-    topic_bytes_max: Annotated[int, number("longest topic or filter, as UTF-8", "bytes", 1, 65_535)] = 65_535
+    topic_bytes_max: Annotated[int, number("longest topic or filter, as UTF-8", "bytes", 1, 65_535)] = 4096
     topic_levels_max: Annotated[
         int, number('most levels of a topic or filter, which "/" parts', "levels", 1, 65_535)
-    ] = 128
+    ] = 32
     receive_maximum: Annotated[
         int, number("QoS 1 and 2 messages a client may send unacknowledged", "messages", 1, 65_535)
     ] = 1024
@@ -168,9 +176,37 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     session_expiry_seconds_max: Annotated[
         int,
         number("how long a session outlives its connection; 4294967295 is for ever", "seconds", 0, 2**32 - 1),
-    ] = 2**32 - 1
+    ] = 14 * DAY_SECONDS
+    sessions_max: Annotated[
+        int,
+        number(
+            "sessions that outlive connections, in each shard; a user, or an address, has half at most; more: 0x97",
+            "sessions",
+            2,
+            100_000_000,
+        ),
+    ] = 200_000
     subscriptions_max: Annotated[
         int, number("subscriptions of one session", "subscriptions", 1, 10_000_000)
+    ] = 10_000
+    subscriptions_bytes_max: Annotated[
+        int,
+        number(
+            "what the filters of one session may take in memory: 1 KiB each, 256 a level, three times their length",
+            "bytes",
+            64 * KIB,
+            2**60,
+        ),
+    ] = 16 * MIB
+    wildcard_levels_max: Annotated[
+        int,
+        number(
+            'of all filters of one session: their levels from the first "+" or "#" on; a new topic is held against '
+            "each of them",
+            "levels",
+            1,
+            2**60,
+        ),
     ] = 10_000
     backlog_records_max: Annotated[
         int,
@@ -187,7 +223,7 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     maximum_qos: Annotated[int, number("highest QoS a client may publish with", "", 0, 2)] = 2
     client_id_bytes_max: Annotated[
         int, number("longest client identifier, as UTF-8", "bytes", 23, 65_535)
-    ] = 65_535
+    ] = 1024
     reason_strings: Annotated[bool, choice("whether refusals say why in words (MQTT 5)")] = True
     tells_durability: Annotated[bool, choice("whether CONNACK says what an acknowledgement promises")] = True
     outbox_bytes_max: Annotated[

@@ -206,6 +206,16 @@ class Auth(Struct, frozen=True, kw_only=True):
     user_connections_max: Annotated[
         int, number("of one user, in each shard; more are refused (0x97); 0: any", "connections", 0, 10**7)
     ] = 0
+    user_sessions_max: Annotated[
+        int,
+        number(
+            "that outlive their connections, of one user, in each shard; more are refused (0x97); 0: half of "
+            "mqtt.sessions_max",
+            "sessions",
+            0,
+            10**8,
+        ),
+    ] = 0
     user_messages_per_second_max: Annotated[
         int, number("of all connections of a user together, in each shard; 0: any", "messages/s", 0, 10**9)
     ] = 0

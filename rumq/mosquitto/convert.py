@@ -11,6 +11,7 @@ from rumq.mosquitto.errors import MosquittoFileError
 
 Tree = dict[str, Any]
 PACKET_MAX = 268_435_460
+EXPIRES_NEVER = 0xFFFFFFFF
 SLASHES_MAX = 200  # of one topic: TOPIC_HIERARCHY_LIMIT of its mosquitto_internal.h
 SECONDS = {"h": 3600, "d": 86_400, "w": 604_800, "m": 2_592_000, "y": 31_536_000}
 EVENTS = "events say it: docs/events.md"
@@ -77,7 +78,8 @@ def general(conf: Conf, out: Converted) -> None:
     auth.update(exact_refusals=False, exposed_files="warn", guess_seconds_max=1.0)
     mqtt.update(
         reason_strings=False, tells_durability=False, inflight_max=20, receive_maximum=20, topic_alias_maximum=10,
-        packet_bytes_max=PACKET_MAX, topic_levels_max=SLASHES_MAX + 1,
+        packet_bytes_max=PACKET_MAX, topic_levels_max=SLASHES_MAX + 1, topic_bytes_max=65_535,
+        client_id_bytes_max=65_535, session_expiry_seconds_max=EXPIRES_NEVER,
     )  # fmt: skip
     known: dict[str, Callable[[Line], object]] = {
         "password_file": lambda line: auth.update(password_file=line.value),

@@ -14,6 +14,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
 from rumq.session import permission
 from rumq.session.entering import Entering
+from rumq.session.lasting_sessions import holder_of
 from rumq.session.limits import EXPIRES_NEVER, Limits
 from rumq.session.meter import Meter
 from rumq.session.session import Shape
@@ -50,6 +51,11 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
         raise MqttFault(f"it may come as {who.client_id!r} alone", Reason.NOT_AUTHORIZED)
     expiry, told = expiry_of(connect, limits)
     old = house.registry.sessions.get(client_id)
+    holder = holder_of(who.user, link.address)
+    if expiry and (old is None or old.holder is None):
+        own_max = link.entrance.quotas.sessions_max if who.user is not None else 0
+        if why := house.registry.lasting.why_not(holder, limits.sessions_max, own_max):
+            raise MqttFault(why, Reason.QUOTA_EXCEEDED)
     if old is not None and old.link is not None:
         house.event("client.taken_over", old.link, by=link.transport.peer)
         old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
@@ -64,6 +70,8 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     )
     session.version = connect.version
     session.expiry_seconds = expiry
+    if expiry and session.holder != holder:
+        house.registry.lasts(session, holder)
     session.will_at = None
     link.keep_alive = float(connect.keep_alive)
     properties = told

@@ -10,21 +10,24 @@ class Limits:
     """Bounds that CONNACK tells a client and that every packet is held to. MQTT 5.0, 3.2.2.3."""
 
     packet_bytes_max: int = 16 * 2**20
-    topic_bytes_max: int = 65535
-    topic_levels_max: int = 128
+    topic_bytes_max: int = 4096
+    topic_levels_max: int = 32
     receive_maximum: int = 1024
     inflight_max: int = 1000
     keep_alive_seconds_max: int = 65535
     topic_alias_maximum: int = 64
     topic_alias_out_maximum: int = 16
-    session_expiry_seconds_max: int = 0xFFFFFFFF
+    session_expiry_seconds_max: int = 14 * 86_400
+    sessions_max: int = 200_000
     subscriptions_max: int = 10_000
+    subscriptions_bytes_max: int = 16 * 2**20
+    wildcard_levels_max: int = 10_000
     retain_available: bool = True
     wildcard_available: bool = True
     shared_available: bool = True
     subscription_identifiers_available: bool = True
     maximum_qos: int = 2
-    client_id_bytes_max: int = 65535
+    client_id_bytes_max: int = 1024
     connect_seconds_max: float = 10.0
     outbox_bytes_max: int = 256 * 2**10
     reason_strings: bool = True

@@ -83,14 +83,16 @@ class Rates:
 class Quotas:
     """Of one listener, in one shard. sending: what clients may publish; replaying: what they may be sent of `$log/...`
 
-    connections_max, topics_max: of one user, 0 for any number; topics: that its messages bring into being"""
+    connections_max, topics_max: of one user, 0 for any number; topics: that its messages bring into being
+    sessions_max: of one user, that outlive their connections; 0: what is fair"""
 
     def __init__(
         self, sending: Rates | None = None, replaying: Rates | None = None, connections_max: int = 0,
-        topics_max: int = 0,
+        topics_max: int = 0, sessions_max: int = 0,
     ) -> None:  # fmt: skip
         self.sending, self.replaying = sending or Rates(), replaying or Rates()
         self.connections_max, self.topics_max = connections_max, topics_max
+        self.sessions_max = sessions_max
         self._connections: dict[str, int] = {}
         self._topics: dict[str, int] = {}  # of each user, since the broker started
 
@@ -99,6 +101,7 @@ class Quotas:
         self.sending.become(other.sending)
         self.replaying.become(other.replaying)
         self.connections_max, self.topics_max = other.connections_max, other.topics_max
+        self.sessions_max = other.sessions_max
 
     def enter(self, user: str | None) -> bool:
         """A connection of a user comes in; False: it has too many. Each is to `leave`."""

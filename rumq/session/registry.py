@@ -11,6 +11,7 @@ from typing import Any
 from router.commands import Detach, End
 from rumq.mqtt.packets import Will
 from rumq.session.journal import Journal
+from rumq.session.lasting_sessions import UNKNOWN, LastingSessions
 from rumq.session.limits import EXPIRES_NEVER
 from rumq.session.outflow import RETAINED_CODE
 from rumq.session.session import Session
@@ -28,6 +29,7 @@ class Registry:
         self._publish_will = publish_will
         self._deadlines: list[tuple[float, int, Session]] = []
         self._count = 0
+        self.lasting = LastingSessions()
         self.expired = 0  # sessions, so far
 
     def __len__(self) -> int:
@@ -83,9 +85,15 @@ class Registry:
         if session.will is None:
             self.journal.will(session)
 
+    def lasts(self, session: Session, holder: str) -> None:
+        """The session outlives its connection, and counts for this holder from now on."""
+        self.lasting.take(session.holder, holder)
+        session.holder = holder
+
     def restore(self, session: Session, *, expires_in: float, will_in: float | None, now: float) -> None:
         """Take up a session that an earlier run of the broker had; nobody is connected with it."""
         self.sessions[session.client_id] = session
+        self.lasts(session, UNKNOWN)
         if expires_in != EXPIRES_NEVER:
             session.expires_at = now + expires_in
             self._at(session.expires_at, session)
@@ -98,6 +106,8 @@ class Registry:
         if session.ended:
             return
         session.ended = True
+        if session.holder is not None:
+            self.lasting.give_back(session.holder)
         if self.sessions.get(session.client_id) is session:
             del self.sessions[session.client_id]
         will, session.will = session.will, None

@@ -17,6 +17,7 @@ from rumq.session import permission
 from rumq.session.journal import REFUSED
 from rumq.session.permission import Forbidden
 from rumq.session.replay import BadStart, parse_start, split_replay
+from rumq.session.subscribed_filters import SubscribedFilters
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -117,7 +118,9 @@ class Denied(Exception):
         self.reason, self.why = reason, why
 
 
-def one(link: Link, asked: p.Subscription, identifier: int, start: str | None, known: set[str]) -> c.Command:
+def one(
+    link: Link, asked: p.Subscription, identifier: int, start: str | None, known: SubscribedFilters
+) -> c.Command:
     """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed."""
     house, limits = link.house, link.limits
     session = link.session
@@ -142,8 +145,8 @@ def one(link: Link, asked: p.Subscription, identifier: int, start: str | None, k
         raise BadStart(start, "what the broker says of itself is not kept")
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
-    if written not in known and len(known) >= limits.subscriptions_max:
-        raise Denied(Reason.QUOTA_EXCEEDED, f"a session may have {limits.subscriptions_max} subscriptions")
+    if why := known.why_not(written, limits):
+        raise Denied(Reason.QUOTA_EXCEEDED, why)
     allowed = permission.sight(link.permit, plain, is_replay=start is not None, is_shared=share is not None)
     subscription = Subscription(
         plain,

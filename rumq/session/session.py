@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from router.subscriber import Subscriber
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.packets import Will
+from rumq.session.subscribed_filters import SubscribedFilters
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -26,14 +27,15 @@ class Shape(NamedTuple):
 
 class Session:
     __slots__ = (
-        "asked", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded", "link", "number",
-        "publishers", "qos2_open", "subscriber", "version", "will", "will_at", "window",
+        "asked", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded", "holder", "link",
+        "number", "publishers", "qos2_open", "subscriber", "version", "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(self, client_id: str, shape: Hashable, *, personal: bool) -> None:
         self.client_id = client_id
         self.subscriber = Subscriber(client_id, shape, personal=personal)
-        self.asked: set[str] = set()  # every filter it is subscribed to, as the client wrote it
+        self.asked = SubscribedFilters()  # as the client wrote them
+        self.holder: str | None = None  # who it counts for, once it outlives its connection
         self.window: Window | None = None
         self.qos2_open: bytearray | None = None
         self.publishers: list[int] | None = None  # number of this client in each partition, 0: none yet

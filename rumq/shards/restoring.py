@@ -22,6 +22,7 @@ from rumq.session import facts as f
 from rumq.session.images import Images, SessionImage, ShareImage
 from rumq.session.limits import EXPIRES_NEVER
 from rumq.session.session import Session, Shape
+from rumq.session.subscribed_filters import SubscribedFilters
 from rumq.shards.answering import tags_in
 
 if TYPE_CHECKING:
@@ -216,9 +217,9 @@ def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -
     next_lsns = [p.next_lsn for p in driver.store.partitions]
     session = Session(image.client_id, Shape(5 if image.version == 5 else 4, 0, 0), personal=False)
     session.version, session.number = image.version, image.number
-    session.expiry_seconds = image.expiry_seconds
+    session.expiry_seconds = min(image.expiry_seconds, driver.limits.session_expiry_seconds_max)
     session.durable = image.expiry_seconds > 0
-    session.asked = set(image.subscriptions)
+    session.asked = SubscribedFilters(image.subscriptions)
     session.window = image.window
     if image.open:
         session.qos2_open = bytearray(8192)
@@ -227,13 +228,13 @@ def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -
     unsure = list(next_lsns) if image.attached else (image.unsure or None)
     restore_subscriptions(restoring, session, image, next_lsns, unsure)
     away = 0.0 if image.attached else max(0.0, (driver.now_us - image.left_us) / 1e6)
-    expires_in = float(image.expiry_seconds)
-    if image.expiry_seconds != EXPIRES_NEVER:
+    expires_in = float(session.expiry_seconds)
+    if session.expiry_seconds != EXPIRES_NEVER:
         expires_in = max(0.0, expires_in - away)
     will_in = None
     if image.will is not None:
         session.will = will_of(image.will)
-        will_in = max(0.0, min(image.will.delay_seconds, image.expiry_seconds) - away)
+        will_in = max(0.0, min(image.will.delay_seconds, session.expiry_seconds) - away)
     driver.journal.sessions[session.number] = session
     driver.registry.restore(session, expires_in=expires_in, will_in=will_in, now=driver.monotonic)
     if image.tagged:

@@ -25,21 +25,33 @@ class Topics:
         self._event = event
         self.known = TopicTable(int.from_bytes(os.urandom(8), "little"))
         self._counts: Counter[str] = Counter()  # of each stream
+        self._bytes: Counter[str] = Counter()  # of their names, likewise
         self.refused: Counter[str] = Counter()  # messages, of each stream
         for partition in store.partitions:
             self._counts[partition.stream] += len(partition.topic_names)
+            self._bytes[partition.stream] += sum(map(len, partition.topic_names))
             for topic_id, name in enumerate(partition.topic_names):
                 self.known[name] = partition.index << 32 | topic_id
 
     def add(self, name: bytes) -> bool:
         """Give a checked topic name its partition and number; False if its stream has no room for another topic."""
         partition = self._store.partitions[self._store.place(name.decode())]
-        most = partition.spec.topics_max
-        if most is not None and self._counts[partition.stream] >= most:
+        if self._is_full(partition, name):
             return False
         self._counts[partition.stream] += 1
+        self._bytes[partition.stream] += len(name)
         self.known[name] = partition.index << 32 | partition.add_topic(name)
         return True
+
+    def _is_full(self, partition: Any, name: bytes) -> str:
+        """Why a stream has no room for another topic; empty: it has."""
+        stream, spec = partition.stream, partition.spec
+        if spec.topics_max is not None and self._counts[stream] >= spec.topics_max:
+            return f"the stream {stream} has {spec.topics_max} topics and may have no more"
+        if spec.topics_bytes_max is not None and self._bytes[stream] + len(name) > spec.topics_bytes_max:
+            most = spec.topics_bytes_max
+            return f"the names of the topics of stream {stream} have {self._bytes[stream]} bytes, of at most {most}"
+        return ""
 
     def number(self, partition: Any, name: bytes) -> int:
         """The id of a topic of a partition of ours, which another shard publishes to: that one keeps to the limit."""
@@ -47,6 +59,7 @@ class Topics:
         if topic_id is None:
             topic_id = partition.add_topic(name)
             self._counts[partition.stream] += 1
+            self._bytes[partition.stream] += len(name)
             self.known[name] = partition.index << 32 | topic_id
         return int(topic_id)
 
@@ -67,21 +80,22 @@ class Topics:
         stream, most = partition.stream, partition.spec.topics_max
         self.refused[stream] += 1
         refused = self.refused[stream]
+        why = self._is_full(partition, name)
         if user_topics_max is not None:
             most = user_topics_max
+            why = f"user {user!r} may bring {most} topics into being and has"
         if refused & (refused - 1) == 0:
             self._event(
                 "topic.refused",
                 stream=stream,
                 topics_max=most,
+                why=why,
                 refused=refused,
                 client_id=client_id,
                 peer=peer,
                 user=None if user_topics_max is None else user,
             )
-        if user_topics_max is not None:
-            return f"user {user!r} may bring {most} topics into being and has"
-        return f"the stream {stream} has {most} topics and may have no more"
+        return why
 
     def refuse_publish(self, link: Any, name: bytes, packet: p.Publish) -> None:
         """Answer a PUBLISH for a topic that there is no room for: it is not stored, and nobody gets it.

@@ -39,6 +39,8 @@ def command(name: str, port: int, websocket_port: int, folder: Path) -> list[str
     config = folder / "config.toml"
     config.write_text(
         f'[[listener]]\nport = {port}\n[[listener]]\nport = {websocket_port}\nprotocol = "websocket"\n'
+        # The longest that the standard knows.
+        "[mqtt]\ntopic_bytes_max = 65535\nclient_id_bytes_max = 65535\n"
     )
     return [sys.executable, "-m", "rumq", "run", "--config", str(config), "--data", str(folder / "data")]
 
