@@ -25,6 +25,7 @@ from commitlog.reader import LogReader, PartitionView
 from commitlog.roster import NAME as ROSTER
 
 LABEL = "BACKUP"  # written last: what has none is not finished
+RESTORED = "RESTORED"  # the label of the backup that a data directory was made from, until its first start
 COPY_BYTES = 1 << 20
 TRIES_MAX = 5  # retention may take a segment while it is being copied
 
@@ -166,11 +167,26 @@ def restore(backup: str, data: str) -> int:
             copy_synced(f"{folder}/{name}", f"{there}/{name}")
             count += 1
         sync_directory(there)
+    copy_synced(f"{backup}/{LABEL}", f"{data}/{RESTORED}")
     # Last: without it the directory is none, should this be interrupted.
     copy_synced(f"{backup}/FORMAT", f"{data}/FORMAT")
     sync_directory(data)
     sync_directory(os.path.dirname(os.path.abspath(data)))
     return count + 1
+
+
+def take_restored(data: str) -> dict[str, int]:
+    """Where each partition ended in the backup that a directory was made from, told once; {} for any other.
+
+    Such an end is that of a copy, and no sign of a broker that was killed."""
+    path = f"{data}/{RESTORED}"
+    try:
+        with open(path, "rb") as file:
+            ends = dict(json.load(file)["next_lsn"])
+        os.unlink(path)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return {}
+    return ends
 
 
 def copy_synced(here: str, there: str) -> None:

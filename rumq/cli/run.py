@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from commitlog import DirectoryInUse, NotWritable, RealFiles, StoreError
+from commitlog.backup import take_restored
 from commitlog.faults import at_start
 from commitlog.store import check_format, hold
 from rumq.cli.beside import check_beside
@@ -58,6 +59,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         make_secret(data)
     except OSError as fault:
         raise DataDirectoryError(settings.data.dir, f"{fault.filename}: {fault.strerror}") from fault
+    restored = take_restored(data)
     specs = streams(settings, data)
     # What is wrong with files of users, rules and certificates is said before anything is opened.
     Entrances(settings, says_exposed=False)
@@ -69,11 +71,17 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
     if count == 1:
-        return serve_shard(settings, Place(data, lock, doorways, specs, generation, started, sources), read)
+        return serve_shard(
+            settings,
+            Place(data, lock, doorways, specs, generation, started, sources, restored=restored),
+            read,
+        )
     doors = make_doors(count)
 
     def shard(index: int, ready: int) -> int:
-        place = Place(data, lock, doorways, specs, generation, started, sources, index, count, doors, ready)
+        place = Place(
+            data, lock, doorways, specs, generation, started, sources, index, count, doors, ready, restored
+        )
         try:
             return serve_shard(settings, place, read)
         except RumqError as fault:

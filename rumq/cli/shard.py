@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -84,6 +84,7 @@ class Place:
     count: int = 1
     doors: list[Door] | None = None
     ready: int = -1
+    restored: dict[str, int] = field(default_factory=dict)  # `commitlog.backup.take_restored`
 
 
 def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) -> int:
@@ -297,7 +298,10 @@ def opened(settings: Settings, place: Place) -> Store:
     for partition, found in zip(partitions, recovered, strict=True):
         where = {"stream": partition.stream, "partition": partition.number}
         if not found.clean:
-            tell("log.recovered", **where, next_lsn=partition.next_lsn, torn_bytes=found.torn_bytes)
+            ended = {"next_lsn": partition.next_lsn, "torn_bytes": found.torn_bytes}
+            name = partition.directory.removeprefix(f"{place.data}/")
+            is_copy = place.restored.get(name) == partition.next_lsn
+            tell("log.restored" if is_copy else "log.recovered", **where, **ended)
         for gap in found.gaps:
             tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, why=gap.why)
         for path in found.unreadable:

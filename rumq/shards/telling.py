@@ -36,6 +36,7 @@ LEVELS = {
     "log.gap": "error",
     "log.offline": "error",
     "log.recovered": "warning",
+    "log.restored": "info",
     "log.unreachable": "error",
     "publish.slowed": "warning",
     "retained.full": "warning",

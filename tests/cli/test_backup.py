@@ -53,6 +53,7 @@ def test_a_backup_under_load_opens_and_has_everything(run: Run, join: Dial, tmp_
     assert restored.status == 0 and "sound" in restored.out, restored
     other = Rumqd(new)
     other.start()
+    assert other.named("log.restored") and not other.named("log.recovered")
     try:
         with Peer(other.address, deadline_s=20) as away:
             assert away.connect("away", clean=False, properties=LASTING).session_present
@@ -163,3 +164,18 @@ def test_the_doctor_tells_a_newer_format(run: Run) -> None:
     (broker.data / "FORMAT").write_text("rumq 9\n")
     told = rumqd("doctor", "--data", str(broker.data))
     assert told.status == 1 and "'rumq 9'" in told.out
+
+
+def test_a_kill_after_a_restore_is_told_as_a_kill(run: Run, join: Dial, tmp_path: Path) -> None:
+    broker = run()
+    publish(join(broker, "p"), 0, 3)
+    assert rumqd("backup", str(tmp_path / "copy"), "--data", str(broker.data)).status == 0
+    new = tmp_path / "new"
+    assert rumqd("restore", str(tmp_path / "copy"), "--data", str(new)).status == 0
+    other = Rumqd(new)
+    other.start()
+    publish(join(other, "p"), 3, 1)
+    other.kill()
+    other.start()
+    assert other.named("log.recovered") and not other.named("log.restored")
+    assert other.stop() == 0
