@@ -53,7 +53,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         WORLD - {"ssl", "threading", "time", "urllib"},
     ),
-    "rumq/client": ({"trio", "rumq.mqtt", "rumq.errors"}, set()),
+    "rumq/client": ({"trio", "wsproto", "rumq.mqtt", "rumq.errors"}, set()),
     "rumq/cli": ({"deltalake", "msgspec", "pyarrow", "trio", "trustme", "router", "commitlog", "rumq"}, set()),
 }  # fmt: skip
 

@@ -1,13 +1,25 @@
 """The flags by which `rumqd pub` and `rumqd sub` find their broker: those of mosquitto_pub."""
 
 import argparse
+from typing import TYPE_CHECKING, Any
+
+from rumq.errors import ConfigError, Fault
+
+if TYPE_CHECKING:
+    from rumq.client import Tls
 
 VERSIONS = {"5": 5, "mqttv5": 5, "3.1.1": 4, "311": 4, "mqttv311": 4}
+TLS_PORT = 8883
 
 
 def add_connection_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-h", "--host", default="localhost", help="broker's address [localhost]")
-    parser.add_argument("-p", "--port", type=port, default=1883, help="its port [1883]")
+    parser.add_argument("-h", "--host", help="broker's address [localhost]")
+    parser.add_argument("-p", "--port", type=port, help=f"its port [1883; with TLS {TLS_PORT}]")
+    parser.add_argument(
+        "-L",
+        "--url",
+        help="all of it: mqtt[s]://[user[:password]@]host[:port][/TOPIC], ws[s]://host[:port]/PATH",
+    )
     parser.add_argument("-i", "--id", default="", help="client id [the broker gives one]")
     parser.add_argument("-k", "--keep-alive", type=sixteen_bits, default=60, metavar="SECONDS", help="[60]")
     parser.add_argument("-u", "--username")
@@ -15,6 +27,58 @@ def add_connection_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-V", "--protocol-version", choices=VERSIONS, default="5", metavar="VERSION", help="5 or 3.1.1 [5]"
     )
+    tls = parser.add_argument_group(
+        "TLS", f"spoken with any of these flags, with mqtts:// and wss://, and on port {TLS_PORT}"
+    )
+    tls.add_argument(
+        "--cafile", default="", metavar="FILE",
+        help="PEM of the authorities that the broker's certificate may come from [the system's]",
+    )  # fmt: skip
+    tls.add_argument("--capath", default="", metavar="DIR", help="the same as a directory of hashed names")
+    tls.add_argument("--cert", default="", metavar="FILE", help="PEM of the certificate to show")
+    tls.add_argument("--key", default="", metavar="FILE", help="PEM of its key [in --cert]")
+    tls.add_argument(
+        "--insecure", action="store_true",
+        help="take a certificate for another host name; who has signed it is checked all the same",
+    )  # fmt: skip
+    tls.add_argument("--tls-use-os-certs", action="store_true", help="TLS, and the system's authorities")
+
+
+def url_topic(args: argparse.Namespace) -> str:
+    """The topic that --url names, if any. raises: ConfigError"""
+    from rumq.client.address import parse_url
+
+    if args.url is None:
+        return ""
+    address = parse_url(args.url)
+    return "" if address.is_websocket else address.path
+
+
+def way(args: argparse.Namespace) -> dict[str, Any]:
+    """What `rumq.client.connect` is to be given of these flags. raises: ConfigError"""
+    from rumq.client.address import parse_url
+
+    if args.url is not None and (args.host is not None or args.port is not None):
+        raise ConfigError(Fault("--url", "", "", "says host and port: leave out --host and --port"))
+    found: dict[str, Any] = {
+        "host": args.url or args.host or "localhost", "port": args.port, "tls": maybe_tls(args),
+        "client_id": args.id, "version": mqtt_version(args), "keep_alive": args.keep_alive,
+    }  # fmt: skip
+    for name in ("username", "password"):
+        if getattr(args, name) is not None:
+            found[name] = getattr(args, name)
+    if args.url is not None and found["tls"] is not None and not parse_url(args.url).is_tls:
+        raise ConfigError(Fault("--url", "", "", "flags of TLS need mqtts:// or wss://"))
+    return found
+
+
+def maybe_tls(args: argparse.Namespace) -> "Tls | None":
+    files = (args.cafile, args.capath, args.cert, args.key)
+    if not any(files) and not args.insecure and not args.tls_use_os_certs and args.port != TLS_PORT:
+        return None
+    from rumq.client import Tls
+
+    return Tls(cafile=args.cafile, capath=args.capath, cert=args.cert, key=args.key, insecure=args.insecure)
 
 
 def mqtt_version(args: argparse.Namespace) -> int:

@@ -6,7 +6,14 @@ import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
-from rumq.cli.connection_flags import add_connection_flags, mqtt_version, name_and_value, positive
+from rumq.cli.connection_flags import (
+    add_connection_flags,
+    mqtt_version,
+    name_and_value,
+    positive,
+    url_topic,
+    way,
+)
 from rumq.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
@@ -26,6 +33,8 @@ examples:
   tail -f readings.txt | rumqd pub plant/7/temp -l -q 1
   rumqd pub ask/7 -m status --property response-topic=answer/7 --property correlation-data=42
   rumqd pub plant/7/temp -m 21.5 --user-property unit=C --user-property source=bench
+  rumqd pub plant/7/temp -m 21.5 -h broker.example --cafile ca.pem --cert client.pem --key client.key
+  rumqd pub -L mqtts://alice:secret@broker.example/plant/7/temp -m 21.5
 
 exit status: 0 all published (and acknowledged, with -q 1 or 2), 2 arguments refused, 1 otherwise
 """
@@ -77,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    topic = args.topic or args.topic_flag
+    topic = args.topic or args.topic_flag or url_topic(args)
     if not topic:
         raise ConfigError(Fault("pub", "TOPIC", "", "expected a topic, such as plant/7/temp"))
     properties = properties_of(args)
@@ -130,15 +139,7 @@ async def publish_all(
     def outgoing(payload: bytes) -> "Outgoing":
         return Outgoing(topic, payload, qos=args.qos, retain=args.retain, properties=properties)
 
-    async with connect(
-        args.host,
-        args.port,
-        client_id=args.id,
-        version=mqtt_version(args),
-        keep_alive=args.keep_alive,
-        username=args.username,
-        password=args.password,
-    ) as client:
+    async with connect(**way(args)) as client:
         if payload is None:
             async for lines in batches_of_lines():
                 await client.publish_batch([outgoing(line) for line in lines])

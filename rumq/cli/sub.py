@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rumq.cli.connection_flags import add_connection_flags, mqtt_version, positive, thirty_two_bits
+from rumq.cli.connection_flags import add_connection_flags, positive, thirty_two_bits, url_topic, way
 from rumq.cli.message_format import HELP, JSON, PAYLOAD, VERBOSE, Piece, Shown, formatter
 from rumq.errors import ConfigError, Fault
 
@@ -30,6 +30,8 @@ examples:
   rumqd sub 'plant/#' -F '%I %t %o %p'           time, topic, offset, payload
   rumqd sub 'plant/#' --json | jq .payload
   rumqd sub 'plant/#' -q 1 -i desk --session-expiry 86400   come back within a day and miss nothing
+  rumqd sub 'plant/#' -h broker.example --cafile ca.pem --cert client.pem --key client.key
+  rumqd sub 'plant/#' -L wss://alice:secret@broker.example:8884/mqtt --cafile ca.pem
 
 {HELP}
 
@@ -77,6 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     args.filters = [*args.filters, *args.topics]
+    if named := url_topic(args):
+        args.filters.append(named)
     if not args.filters:
         raise ConfigError(Fault("sub", "FILTER", "", "expected a topic filter, such as 'plant/#'"))
     if args.session_expiry is not None and not args.id:
@@ -102,13 +106,7 @@ async def subscribe_and_print(args: argparse.Namespace, line: Piece) -> int:
     from rumq.client import connect
 
     async with connect(
-        args.host,
-        args.port,
-        client_id=args.id,
-        version=mqtt_version(args),
-        keep_alive=args.keep_alive,
-        username=args.username,
-        password=args.password,
+        **way(args),
         clean_start=args.session_expiry is None,
         session_expiry=args.session_expiry or 0,
     ) as client:

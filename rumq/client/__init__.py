@@ -6,12 +6,15 @@
         async for message in client.messages():
             print(message.offset, message.topic, message.payload)
 
+Over TLS: `connect("mqtts://broker.example", tls=Tls(cafile="ca.pem", cert="client.pem", key="client.key"))`.
+
 Refuses to know the broker. Errors: `rumq.errors.ClientError` and its children.
 """
 
 from rumq.client.client import Client
 from rumq.client.connecting import connect, connect_over
 from rumq.client.messages import Message, Outgoing
+from rumq.client.tls import Tls
 from rumq.errors import ClientError, ConnectionLost, Refused
 from rumq.mqtt.packets import Will
 from rumq.mqtt.properties import Properties
@@ -24,6 +27,7 @@ __all__ = [
     "Outgoing",
     "Properties",
     "Refused",
+    "Tls",
     "Will",
     "connect",
     "connect_over",

@@ -1,9 +1,11 @@
 """One connection to a broker: packets in, packets out. Refuses to know what they mean."""
 
+import ssl
 from collections.abc import Awaitable, Callable
 
 import trio
 
+from rumq.client.tls_faults import sentence
 from rumq.errors import ConnectionLost, Refused
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
@@ -112,5 +114,7 @@ def why(fault: BaseException) -> str:
     cause = fault.__cause__
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
+    if isinstance(cause, ssl.SSLError):
+        return sentence(cause)
     system = cause.strerror if isinstance(cause, OSError) else None
     return ": ".join(filter(None, (str(fault), system))) or "it broke"

@@ -10,7 +10,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.reasons import Reason
-from rumq.session.greeting import METHODS
+from rumq.session.greeting import METHODS, NO_TLS
 
 CONNECT, HELLO = 0x10, 0x16
 TEXT = "this port speaks TLS"
@@ -49,6 +49,8 @@ def answer(first: bytes, text: str = TEXT) -> bytes:
             "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}"
         ).encode()
+    if first[0] == HELLO:
+        return NO_TLS
     if first[0] != CONNECT:
         return b""
     try:

@@ -13,7 +13,7 @@ from rumq.mqtt.errors import MqttFault, ProtocolViolation, UnsupportedVersion
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.reasons import Reason
 from rumq.session.connecting import accept
-from rumq.session.greeting import stranger
+from rumq.session.greeting import NO_TLS, TLS_RECORD, stranger
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 def first_packet(link: Link, data: Any, pos: int, end: int) -> int:
     """Take CONNECT, if it is here; returns the position of the first byte not taken. raises: MqttFault"""
     if end - pos >= 1 and data[pos] != 0x10:
+        if data[pos] == TLS_RECORD:
+            link.transport.write(NO_TLS)
         raise ProtocolViolation(stranger(bytes(data[pos : min(end, pos + 64)])))
     content, stop = whole(link, data, pos, end, "CONNECT")
     if content is None:

@@ -15,9 +15,14 @@ METHODS = (
 )
 
 
+TLS_RECORD = 0x16
+# What a TLS client makes of it is "wrong version number", its words for a port without TLS; of silence it makes nothing.
+NO_TLS = b"no TLS\r\n"
+
+
 def stranger(first: bytes) -> str:
     """Name the protocol that the first bytes of a connection belong to, as far as they tell."""
-    if first[:2] == b"\x16\x03" or first[:1] == b"\x16":
+    if first[0] == TLS_RECORD:
         return "a TLS hello on a plain port: the client wants TLS, this listener speaks plain MQTT"
     if first.startswith(METHODS):
         return "an HTTP request on an MQTT port"

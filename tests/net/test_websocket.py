@@ -282,7 +282,7 @@ def test_what_is_no_upgrade_is_answered_in_words(site: Site, data: bytes, status
 @pytest.mark.parametrize(
     ("data", "why", "answer"),
     [
-        (b"\x16\x03\x01\x02\x00\x01", "a TLS hello", ""),
+        (b"\x16\x03\x01\x02\x00\x01", "a TLS hello", "no TLS\r\n"),
         (
             bytes.fromhex("100d00044d5154540402003c000161"),
             "an MQTT CONNECT without WebSocket",
