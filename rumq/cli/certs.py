@@ -134,11 +134,15 @@ def told(folder: Folder, client: str) -> str:
     def shown(name: str) -> str:
         return shlex.quote(folder.path(name))
 
+    flags = (
+        f"-h localhost -p {PORT} --cafile {shown('ca.pem')} --cert {shown(client + '.pem')} "
+        f"--key {shown(client + '.key')} -t plant/7/temp -m 21.5"
+    )
     return (
         f"the authority       {folder.path('ca.pem')}\n"
         f"the broker          {folder.path('server.pem')}, {folder.path('server.key')}\n"
         f"the client {client:<8} {folder.path(client)}.pem, {folder.path(client)}.key\n\n"
         f"once a listener on port {PORT} has the broker's:\n"
-        f"mosquitto_pub -h localhost -p {PORT} --cafile {shown('ca.pem')} --cert {shown(client + '.pem')} "
-        f"--key {shown(client + '.key')} -t plant/7/temp -m 21.5"
+        f"rumqd pub {flags}\n"
+        f"mosquitto_pub {flags}"
     )

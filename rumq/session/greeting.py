@@ -16,7 +16,7 @@ METHODS = (
 
 
 TLS_RECORD = 0x16
-# What a TLS client makes of it is "wrong version number", its words for a port without TLS; of silence it makes nothing.
+# A TLS client calls this "wrong version number", its words for a port without TLS; of silence it makes nothing.
 NO_TLS = b"no TLS\r\n"
 
 

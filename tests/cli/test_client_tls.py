@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from rumq.auth.hashes import pbkdf2_sha512
+from rumq.client import Outgoing, Tls, connect
 from tests.broker_process import Rumqd
 from tests.cli.conftest import Ended, rumqd
 from tests.net.authorities import Authorities
@@ -97,6 +99,26 @@ def test_a_url_says_it_all(site: Site) -> None:
         "1",
     )
     assert got == (0, "x\n", "")
+
+
+def test_the_python_client_speaks_mutual_tls(site: Site) -> None:
+    tls = Tls(
+        cafile=site.files.path("ca"), cert=site.files.path("client"), key=site.files.path("client", "key")
+    )
+
+    async def there_and_back(version: int) -> None:
+        url = f"mqtts://localhost:{site.ports[MUTUAL]}"
+        async with connect(url, tls=tls, version=version) as client:
+            await client.subscribe("python", qos=1)
+            sent = [Outgoing("python", b"%d" % n, qos=1) for n in range(2000)]
+            await client.publish_batch(sent)
+            got: list[bytes] = []
+            while len(got) < len(sent):
+                got += [message.payload for message in await client.receive_batch()]
+            assert got == [message.payload for message in sent]
+
+    for version in (5, 4):
+        trio.run(there_and_back, version)
 
 
 def test_websocket_over_tls_with_a_user(site: Site) -> None:
