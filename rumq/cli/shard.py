@@ -144,7 +144,9 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
                     services.start_soon(join, driver, images, begin)
                 else:
                     begin()
-                services.start_soon(serve, place.data, lambda question: answer(driver, question), counter)
+                services.start_soon(
+                    serve, place.data, lambda question: answer(driver, question), counter, driver.failed
+                )
                 async for number in signals:
                     if number == signal.SIGHUP:
                         if alone:

@@ -1,94 +1,118 @@
 """Topics of some clients under a place of their own: put before what they say, taken off what they are told.
 
-Whole frames in, whole frames out. A frame that is malformed goes on as it is: whoever takes it refuses it. Response
-topics and user properties are content, and stay. Knows no socket, no session."""
+Whole frames in, whole frames out. What names a topic goes on with the mount point before it or not at all: where the
+topics are is found by this module, and what it cannot find ends the connection. All else that is wrong with a frame is
+for whoever takes it to refuse. Response topics and user properties are content, and stay. Knows no socket, no session.
+
+MQTT 5.0, 3.1.3.3, 3.3.2.1, 3.8.3 and 3.10.3."""
 
 from __future__ import annotations
 
 import dataclasses
 
-from rumq.mqtt import packets as p
-from rumq.mqtt.connect import version_of_connect
-from rumq.mqtt.decode import decode
+from rumq.mqtt.connect import decode_connect, version_of_connect
 from rumq.mqtt.encode import encode
-from rumq.mqtt.errors import MqttFault
-from rumq.mqtt.wire import write_variable_integer
+from rumq.mqtt.errors import MalformedPacket, MqttFault, PacketTooLarge, TopicFilterInvalid, TopicNameInvalid
+from rumq.mqtt.frames import PACKET_BYTES_MAX
+from rumq.mqtt.kernels import filters
+from rumq.mqtt.packet_types import PacketType
+from rumq.mqtt.wire import Fields, write_variable_integer
 
-CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE = 1, 3, 8, 10
+CONNECT, PUBLISH = PacketType.CONNECT, PacketType.PUBLISH
 TOPIC_BYTES_MAX = 65_535
+# The bytes of options behind each filter.
+LISTS = {PacketType.SUBSCRIBE: 1, PacketType.UNSUBSCRIBE: 0}
+
+
+class OutsideTheMount(ValueError):
+    """A message for a client whose topic is not under its mount point."""
 
 
 class Mount:
-    """One connection's. point: what its topics begin with in the broker, such as "site-7/" """
+    """One connection's. point: what its topics begin with in the broker, such as "site-7/"
 
-    def __init__(self, point: str) -> None:
+    packet_bytes_max: of a packet with the mount point in it
+    version: as CONNECT says, 0 before"""
+
+    def __init__(self, point: str, packet_bytes_max: int = PACKET_BYTES_MAX) -> None:
         self.point = point
+        self.version = 0
         self._bytes = point.encode()
-        self._version = 4
+        self._packet_bytes_max = packet_bytes_max
 
     def inward(self, first_byte: int, body: bytes) -> bytes:
-        """A frame of the client, as the broker is to have it. raises: MqttFault for a topic that becomes too long"""
+        """A frame of the client, as the broker is to have it.
+
+        Cost: a copy of the frame, whatever is in it. raises: MqttFault"""
         kind = first_byte >> 4
         if kind == PUBLISH:
             return self._published(first_byte, body)
-        try:
-            if kind == CONNECT:
-                self._version = version_of_connect(body)
-                return self._connected(first_byte, body)
-            if kind in (SUBSCRIBE, UNSUBSCRIBE):
-                return self._asked(first_byte, body)
-        except MqttFault:
-            pass
+        if kind in LISTS:
+            return self._asked(first_byte, body, LISTS[PacketType(kind)])
+        if kind == CONNECT and not self.version:
+            return self._connected(first_byte, body)
         return frame(first_byte, body)
 
     def outward(self, first_byte: int, body: bytes) -> bytes:
-        """A frame for the client, as it is to have it."""
+        """A frame for the client, as it is to have it. raises: OutsideTheMount"""
         if first_byte >> 4 != PUBLISH:
             return frame(first_byte, body)
         length = int.from_bytes(body[:2], "big")
+        if not length:  # an alias stands for a topic that was told before
+            return frame(first_byte, body)
         topic = body[2 : 2 + length]
         if not topic.startswith(self._bytes):
-            return frame(first_byte, body)
+            raise OutsideTheMount(f"a message whose topic is not under the mount point {self.point!r}")
         topic = topic[len(self._bytes) :]
         return frame(first_byte, b"".join((len(topic).to_bytes(2, "big"), topic, body[2 + length :])))
 
     def _published(self, first_byte: int, body: bytes) -> bytes:
         length = int.from_bytes(body[:2], "big")
-        if not length or len(body) < 2 + length:  # an alias stands for a topic that was told before
+        if len(body) < 2 + length:
+            raise MalformedPacket("a PUBLISH that ends inside its topic")
+        if not length:
             return frame(first_byte, body)
         length += len(self._bytes)
         if length > TOPIC_BYTES_MAX:
-            raise MqttFault(f"a topic of {length} bytes with the mount point {self.point!r} before it")
+            raise TopicNameInvalid(f"a topic of {length} bytes with the mount point {self.point!r} before it")
         return frame(first_byte, b"".join((length.to_bytes(2, "big"), self._bytes, body[2:])))
 
     def _connected(self, first_byte: int, body: bytes) -> bytes:
-        packet = decode(first_byte, body, self._version)
-        assert isinstance(packet, p.Connect)
+        try:
+            version = version_of_connect(body)
+            packet = decode_connect(first_byte, body)
+        except MqttFault:
+            return frame(first_byte, body)  # the session decodes it likewise, and refuses it in its own words
+        self.version = version
         if packet.will is None:
             return frame(first_byte, body)
-        will = dataclasses.replace(packet.will, topic=self.point + packet.will.topic)
-        return encode(dataclasses.replace(packet, will=will), self._version)
-
-    def _asked(self, first_byte: int, body: bytes) -> bytes:
-        packet = decode(first_byte, body, self._version)
-        if isinstance(packet, p.Subscribe):
-            filters = tuple(
-                dataclasses.replace(each, topic_filter=self._under(each.topic_filter))
-                for each in packet.filters
+        topic = self.point + packet.will.topic
+        if len(topic.encode()) > TOPIC_BYTES_MAX:
+            raise TopicNameInvalid(
+                f"the will's topic is too long with the mount point {self.point!r} before it"
             )
-            return encode(dataclasses.replace(packet, filters=filters), self._version)
-        assert isinstance(packet, p.Unsubscribe)
-        names = tuple(self._under(name) for name in packet.filters)
-        return encode(dataclasses.replace(packet, filters=names), self._version)
+        will = dataclasses.replace(packet.will, topic=topic)
+        return encode(dataclasses.replace(packet, will=will), version)
 
-    def _under(self, topic_filter: str) -> str:
-        """A filter under the mount point; of a share and of a replay the part that is one."""
-        for prefix in ("$share/", "$log/"):
-            if topic_filter.startswith(prefix):
-                name, slash, rest = topic_filter[len(prefix) :].partition("/")
-                if slash:
-                    return f"{prefix}{name}/{self.point}{rest}"
-        return self.point + topic_filter
+    def _asked(self, first_byte: int, body: bytes, options: int) -> bytes:
+        fields = Fields(body)
+        fields.two_bytes("packet identifier")
+        if self.version == 5:
+            fields.part("properties")
+        at, prefix = fields.at, self._bytes
+        count = filters.measured(body, at, options, len(prefix))
+        if count == -1:
+            raise MalformedPacket("the packet ends inside a topic filter")
+        if count == -2:
+            raise TopicFilterInvalid(
+                f"a topic filter that is too long with the mount point {self.point!r} before it"
+            )
+        size = len(body) + count * len(prefix)
+        if size > self._packet_bytes_max:
+            raise PacketTooLarge(
+                f"a packet of {size} bytes with the mount point {self.point!r} before its {count} filters"
+            )
+        return frame(first_byte, body[:at] + filters.prefixed(body, at, options, prefix))
 
 
 def frame(first_byte: int, body: bytes) -> bytes:

@@ -15,6 +15,27 @@ if TYPE_CHECKING:
 IOV_MAX = 512
 
 
+class Gone:
+    """Stands where the link of a connection was, once it is closed: nothing of a client stays for its socket's sake."""
+
+    is_bus = False
+    closed = True
+    session = flow = who = None
+    claimed = ""
+
+    def receive(self, data: Any, pos: int, end: int) -> int:
+        return end
+
+    def lost(self, why: str) -> None: ...
+
+    def dismiss(self, reason: object, why: str | None = None) -> None: ...
+
+    def end(self, *, with_will: bool = False) -> None: ...
+
+
+GONE: Any = Gone()
+
+
 class Connection:
     """The transport of one link."""
 
@@ -82,7 +103,13 @@ class Connection:
     def give_away(self) -> int:
         """Let the socket go to another process: its descriptor, which is the caller's now."""
         self.pump.forget(self)
-        return self.sock.detach()
+        sock = self.sock
+        self.parted()
+        return sock.detach()
+
+    def parted(self) -> None:
+        """The pump serves it no more: let go of what leads back here."""
+        self.link = GONE
 
     def flush(self) -> None:
         """Send what waits; called at the end of a turn, and when a full socket has room again."""

@@ -58,6 +58,11 @@ class Stream(Protocol):
         """As of `rumq.net.handed`."""
 
 
+PARTED: Any = (
+    None  # in place of the stream of a connection that is closed: a stream leads back to its connection
+)
+
+
 class Layered(Connection):
     """The transport of one link, through a stream."""
 
@@ -103,8 +108,14 @@ class Layered(Connection):
     def waits(self) -> bool:
         return bool(self.queue) or self.stream.pending()
 
+    def parted(self) -> None:
+        super().parted()
+        self.stream = self.sock = PARTED
+
     def flush(self) -> None:
         self.dirty = False
+        if self.stream is PARTED:
+            return
         if not self.blocked:
             try:
                 self._put_out()

@@ -114,8 +114,7 @@ class Listener:
             except OSError as fault:
                 if fault.errno in OF_THE_CLIENT:
                     continue
-                if fault.errno not in EXHAUSTED:
-                    raise
+                # Want of descriptors, mostly; of any other, too, the other listeners and all clients must hear nothing.
                 self._event("listener.accept_failed", why=fault.strerror, retry_seconds=PAUSE_SECONDS)
                 self._pump.unwatch(self.sock.fileno())
                 self._later(PAUSE_SECONDS, self._resume)
@@ -130,17 +129,25 @@ class Listener:
                         "listener.overloaded", connections=self._connections_max, turned_away=self.turned_away
                     )
                 continue
-            sock.setblocking(False)
-            if self._is_tcp:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.accepted += 1
-            peer = f"{address[0]}:{address[1]}" if self._is_tcp else name_of_peer(sock)
-            if self._entry is not None:
-                self._entry.begin(sock, peer, address[0] if self._is_tcp else None)
-                continue
-            connection = Connection(self._pump, sock, peer, self._outbox_bytes_max)
-            connection.link = self._welcome(connection)
-            self._pump.add(connection)
+            try:
+                self._begin(sock, address)
+            except Exception:
+                sock.close()
+                self._event("task.failed", task="accept", exc_info=True)
+
+    def _begin(self, sock: socket.socket, address: Any) -> None:
+        """Serve a connection that was accepted."""
+        sock.setblocking(False)
+        if self._is_tcp:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        peer = f"{address[0]}:{address[1]}" if self._is_tcp else name_of_peer(sock)
+        if self._entry is not None:
+            self._entry.begin(sock, peer, address[0] if self._is_tcp else None)
+            return
+        connection = Connection(self._pump, sock, peer, self._outbox_bytes_max)
+        connection.link = self._welcome(connection)
+        self._pump.add(connection)
 
     def _resume(self) -> None:
         if self.sock.fileno() >= 0:

@@ -10,18 +10,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
+from rumq.mqtt.mount import OutsideTheMount
 from rumq.net.layered import Layered, Stream
 
 if TYPE_CHECKING:
     from rumq.net.certificate import PeerCertificate
 
 
+# Empty between two calls: an idle connection owns no buffer.
+WIRE = bytearray(1 << 16)
+
+
 class Changes(Protocol):
-    """What is done to frames; `rumq.mqtt.mount` is one."""
+    """What is done to frames; `rumq.mqtt.mount` is one. version: as CONNECT says, 0 before it"""
 
-    def inward(self, first_byte: int, body: bytes) -> bytes: ...
+    version: int
 
-    def outward(self, first_byte: int, body: bytes) -> bytes: ...
+    def inward(self, first_byte: int, body: bytes) -> bytes:
+        """raises: MqttFault"""
+
+    def outward(self, first_byte: int, body: bytes) -> bytes:
+        """raises: OutsideTheMount"""
 
 
 class MountedStream:
@@ -29,7 +38,7 @@ class MountedStream:
 
     can_move = False  # a frame may be here in part
 
-    __slots__ = ("_changes", "_in", "_out", "_owner", "_ready", "_wire", "below", "is_open")
+    __slots__ = ("_changes", "_fault", "_in", "_out", "_owner", "_ready", "below", "is_open")
 
     def __init__(self, changes: Changes, below: Stream, owner: Layered, frame_bytes_max: int) -> None:
         self.below = below
@@ -37,8 +46,8 @@ class MountedStream:
         self._changes, self._owner = changes, owner
         self._in = FrameReader(packet_bytes_max=frame_bytes_max)
         self._out = FrameReader()
-        self._wire = bytearray(1 << 16)
         self._ready = bytearray()  # changed, and not taken yet
+        self._fault: MqttFault | None = None  # of what came behind that
 
     def fileno(self) -> int:
         return self.below.fileno()
@@ -46,35 +55,54 @@ class MountedStream:
     def recv_into(self, view: Any) -> int:
         owner = self._owner
         if not self._ready:
-            with memoryview(self._wire) as wire:
-                n = self.below.recv_into(wire)
-            if not n:
-                return 0
-            if not self.is_open and self.below.is_open:
-                self.is_open = True
-                owner.link.heard = True  # type: ignore[attr-defined]
-                owner.opened(self)
-            if n == len(self._wire) or owner.ended:
-                owner.pump.again(owner)
-            try:
-                self._in.receive(self._wire[:n])
-                for each in self._in.frames():
-                    self._ready += self._changes.inward(each.first_byte, each.body)
-            except MqttFault as fault:
-                raise OSError(errno.EPROTO, fault.message) from None
-            if not self._ready:
-                raise BlockingIOError
+            if self._fault is not None:
+                self._refuse(self._fault)
+            self._take()
         n = min(len(self._ready), len(view))
         view[:n] = self._ready[:n]
         del self._ready[:n]
-        if self._ready:
+        if self._ready or self._fault is not None:
             owner.pump.again(owner)
         return n
+
+    def _take(self) -> None:
+        """Read what the client says, and change it. raises: BlockingIOError if nothing is ready then, OSError"""
+        owner = self._owner
+        with memoryview(WIRE) as wire:
+            n = self.below.recv_into(wire)
+        if not n:
+            return
+        if not self.is_open and self.below.is_open:
+            self.is_open = True
+            owner.link.heard = True  # type: ignore[attr-defined]
+            owner.opened(self)
+        if n == len(WIRE) or owner.ended:
+            owner.pump.again(owner)
+        try:
+            self._in.receive(memoryview(WIRE)[:n])
+            for each in self._in.frames():
+                self._ready += self._changes.inward(each.first_byte, each.body)
+        except MqttFault as fault:
+            if not self._ready:
+                self._refuse(fault)
+            self._fault = fault
+        if not self._ready:
+            raise BlockingIOError
+
+    def _refuse(self, fault: MqttFault) -> None:
+        """End the connection behind everything that was right. raises: BlockingIOError"""
+        link, changes = self._owner.link, self._changes
+        link.version = link.version or changes.version  # CONNECT itself may not have come to it
+        link.refuse(fault)
+        raise BlockingIOError
 
     def put(self, buffers: list[Any], size: int) -> None:
         for data in buffers:
             self._out.receive(data)
-        changed = [self._changes.outward(each.first_byte, each.body) for each in self._out.frames()]
+        try:
+            changed = [self._changes.outward(each.first_byte, each.body) for each in self._out.frames()]
+        except OutsideTheMount as fault:
+            raise OSError(errno.EPERM, str(fault)) from None
         if changed:
             self.below.put(changed, sum(map(len, changed)))
 

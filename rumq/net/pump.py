@@ -1,7 +1,8 @@
 """The pump: every socket of a shard in one epoll set, served in a plain loop, a batch at a time.
 
 A turn is: wait, read what can be read (each connection a bounded piece), let the house route it, send. Sockets are
-edge triggered, so a turn costs no epoll_ctl. Knows no packet and no log: bytes go to the connection's link."""
+edge triggered, so a turn costs no epoll_ctl. Whatever goes wrong with a connection, in its link or in a layer below it,
+ends that connection and no turn. Knows no packet and no log: bytes go to the connection's link."""
 
 from __future__ import annotations
 
@@ -31,7 +32,12 @@ class Turns(Protocol):
     def begin_turn(self) -> None: ...
     def end_turn(self) -> None: ...
     def drained(self, connection: Connection) -> None: ...
-    def crashed(self, connection: Connection) -> None: ...
+    def crashed(self, connection: Connection) -> None:
+        """A fault of ours in what one connection needs: its link ends."""
+
+    def failed(self, task: str) -> None:
+        """A fault of ours in what is no connection's."""
+
     def seconds_to_next_deadline(self) -> float: ...
 
 
@@ -83,7 +89,9 @@ class Pump:
         if self.connections.get(connection.fd) is not connection:
             return  # dropped before; its descriptor may already be another's
         self._part_with(connection)
-        hang_up(connection.sock)
+        sock = connection.sock
+        connection.parted()
+        hang_up(sock)
 
     def forget(self, connection: Connection) -> None:
         """Serve a connection no more, without closing its socket."""
@@ -117,9 +125,8 @@ class Pump:
     def _feed(self, connection: Connection, data: bytearray) -> None:
         try:
             taken = connection.link.receive(data, 0, len(data))
-        except Exception:  # as in `_read`
-            self._turns.crashed(connection)
-            self.drop(connection)
+        except Exception:
+            self._crashed(connection)
             return
         if taken < len(data) and not connection.closing:
             connection.tail = data[taken:]
@@ -138,7 +145,15 @@ class Pump:
 
     def lost(self, connection: Connection, why: str) -> None:
         """The network ended a connection."""
-        connection.link.lost(why)
+        try:
+            connection.link.lost(why)
+        except Exception:
+            self._turns.crashed(connection)
+        self.drop(connection)
+
+    def _crashed(self, connection: Connection) -> None:
+        """A fault of ours while serving a connection: it ends, and nothing else does. Called where it is handled."""
+        self._turns.crashed(connection)
         self.drop(connection)
 
     def deafened(self, connection: Connection, why: str) -> None:
@@ -190,19 +205,28 @@ class Pump:
             if connection is None:
                 callback = self._others.get(fd)
                 if callback is not None:
-                    callback()
+                    try:
+                        callback()
+                    except Exception:
+                        self._turns.failed("watched descriptor")
                 continue
             # One that had its piece in this turn has the next one in the next, however fast it sends.
             if mask & ENDED or (mask & READABLE and connection not in self._again):
                 connection.ended |= bool(mask & ENDED)
                 self._read(connection)
             if connection.blocked and mask & select.EPOLLOUT and not connection.closing:
-                connection.writable()
+                try:
+                    connection.writable()
+                except Exception:
+                    self._crashed(connection)
         self._turns.end_turn()
         while self.dirty:
             dirty, self.dirty = self.dirty, []
             for connection in dirty:
-                connection.flush()
+                try:
+                    connection.flush()
+                except Exception:
+                    self._crashed(connection)
 
     def _remember(self, events: list[tuple[int, int]]) -> None:
         """Judge now and then whether turn follows turn, for many different clients.
@@ -239,15 +263,17 @@ class Pump:
         except OSError as fault:
             self.lost(connection, fault.strerror or "connection lost")
             return
+        except Exception:
+            self._crashed(connection)
+            return
         if n == 0:
             self.lost(connection, "closed without DISCONNECT")
             return
         connection.bytes_in += n
         try:
             self._receive(connection, tail, kept, inline, n)
-        except Exception:  # ours: the one broad except of a turn, so that it ends one client and no other
-            self._turns.crashed(connection)
-            self.drop(connection)
+        except Exception:
+            self._crashed(connection)
             return
         if connection.ended or n == len(self._buffer) - at:
             self._again[connection] = None
@@ -281,6 +307,6 @@ def hang_up(sock: socket.socket) -> None:
         for _ in range(16):
             if not sock.recv(1 << 16):
                 break
-    except OSError:
+    except Exception:  # a layer's last words, too: the socket is closed whatever becomes of them
         pass
     sock.close()

@@ -9,12 +9,18 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any
 
+from rumq.mqtt import packets as p
+from rumq.mqtt.encode import encode
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.packet_types import PacketType
 from rumq.net.connection import Connection
+from rumq.session.explaining import told_in
 
 if TYPE_CHECKING:
     from rumq.net.layered import Layered
 
 RELAY_BYTES = 1 << 18
+CONNACK = PacketType.CONNACK << 4
 
 
 class Near(Connection):
@@ -37,12 +43,14 @@ class Outside:
     who = None
     claimed = ""
 
-    __slots__ = ("_is_held", "closed", "near", "transport")
+    __slots__ = ("_is_held", "closed", "is_greeted", "near", "transport", "version")
 
     def __init__(self, connection: Layered, near: Near) -> None:
         self.transport = connection
         self.near = near
         self.closed = False
+        self.is_greeted = False  # the session has answered CONNECT
+        self.version = 0  # as the layer that refuses says
         self._is_held = False
 
     def receive(self, data: Any, pos: int, end: int) -> int:
@@ -65,6 +73,14 @@ class Outside:
         """The client is gone; its last bytes still go to its session."""
         self.closed = True
         self.near.link.finish()  # type: ignore[attr-defined]
+
+    def refuse(self, fault: MqttFault) -> None:
+        """End the connection for what a layer below the session has found wrong: the session never hears of it."""
+        if self.closed:
+            return
+        if self.version == 5 and self.is_greeted:
+            self.transport.write(encode(p.Disconnect(told_in(PacketType.DISCONNECT, fault.reason)), 5))
+        self.end()
 
     def dismiss(self, reason: object, why: str | None = None) -> None:
         """To be told is for the shard where the session is."""
@@ -91,6 +107,7 @@ class Inside:
     def receive(self, data: Any, pos: int, end: int) -> int:
         outer = self._outside.transport
         if not self._outside.closed:
+            self._outside.is_greeted |= data[pos] == CONNACK
             outer.write(bytes(memoryview(data)[pos:end]))
             if outer.room <= 0:
                 self._is_held = True

@@ -94,7 +94,9 @@ class Entry(NamedTuple):
         if websocket is not None:
             stream = WebSocketStream(websocket, stream, layered)
         if mount is not None:
-            stream = MountedStream(Mount(mount.point), stream, layered, mount.packet_bytes_max)
+            stream = MountedStream(
+                Mount(mount.point, mount.packet_bytes_max), stream, layered, mount.packet_bytes_max
+            )
         layered.through(stream)
         self.openings.begin(
             layered, "tls" if tls is not None else "mqtt" if websocket is None else "websocket"

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
-from rumq.mqtt.errors import ProtocolViolation
+from rumq.mqtt.errors import PacketTooLarge, ProtocolViolation
+from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
+from rumq.mqtt.wire import Fields
 from rumq.session import requests
 from rumq.session.long_request import LISTS, SHORT_BYTES, LongRequest
 from rumq.session.proving import Proving
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from rumq.session.link import Link
 
 PACKETS_A_TURN = 256  # of one client
+PROPERTIES_BYTES_MAX = 1 << 16  # of a packet that is no PUBLISH: all of them are looked at in one turn
 PINGRESP = encode(p.Pingresp(), 4)
 
 
@@ -28,8 +31,12 @@ def take(link: Link, first_byte: int, body: bytes) -> int:
     if link.wire is not None:
         link.wire.others += 1
     if len(body) > SHORT_BYTES and first_byte >> 4 in LISTS:
+        if link.version == 5:
+            check_properties(body)
         LongRequest(link, first_byte, body).begin()
         return 1
+    if len(body) > PROPERTIES_BYTES_MAX and first_byte >> 4 != PacketType.PUBLISH:
+        raise PacketTooLarge(f"a packet of {len(body)} bytes that is no PUBLISH and names no filters")
     packet = decode(first_byte, body, link.version)
     serve(link, packet)
     if isinstance(packet, p.Subscribe | p.Unsubscribe):
@@ -37,11 +44,21 @@ def take(link: Link, first_byte: int, body: bytes) -> int:
     return 1
 
 
+def check_properties(body: bytes) -> None:
+    """Refuse more properties than are decoded at once. raises: MqttFault"""
+    fields = Fields(body)
+    fields.two_bytes("packet identifier")
+    length = fields.variable_integer("length of the properties")
+    if length > PROPERTIES_BYTES_MAX:
+        raise PacketTooLarge(f"{length} bytes of properties, the limit is {PROPERTIES_BYTES_MAX}")
+
+
 def serve(link: Link, packet: p.Packet) -> None:
     """One packet that is not on the hot path."""
     if isinstance(packet, p.Pingreq):
         answer_ping(link)
     elif isinstance(packet, p.Subscribe):
+        requests.check(link, packet.filters)
         subscribe = partial(requests.subscribe, link, packet)
         if link.house.confirm(requests.wanted(packet.filters), partial(link.go_on, subscribe)):
             subscribe()

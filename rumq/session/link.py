@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from router.commands import Attach
@@ -36,7 +37,7 @@ from rumq.session.quota import Bucket
 from rumq.session.resend import resend
 from rumq.session.session import Session
 
-EXPIRY_LOOK_SECONDS = 60.0  # a link that has ended is not kept for longer
+EXPIRY_LOOK_SECONDS = 60.0
 WAIT_SECONDS_MAX = 10.0  # a client that sends too fast is looked at again after so long
 MUCH_BYTES = 1 << 14  # at once, of one client
 # What a CONNACK of 3.1.1 has a return code for; for anything else the connection is just closed.
@@ -72,7 +73,7 @@ class Link:
         "attaching", "barriers", "buckets", "certificate", "claimed", "client_max_packet", "closed", "connected_at",
         "entering", "entrance", "expires_at", "flow", "forbidden", "heard_at", "holds", "house", "keep_alive",
         "limits", "method", "paused", "permit", "proving", "raised", "session", "topics", "transport", "unsent",
-        "version", "wants_problem_information", "who", "wire",
+        "version", "wants_problem_information", "watched", "who", "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport, entrance: Entrance = OPEN) -> None:
@@ -109,6 +110,7 @@ class Link:
         self.client_max_packet = 0
         self.wants_problem_information = True
         self.heard_at = self.connected_at = house.monotonic
+        self.watched: list[Any] | None = None  # its entry in the house's watch
 
     # What comes in
 
@@ -139,7 +141,7 @@ class Link:
         wait = max([bucket.spend(wire.published - before, taken - pos, now) for bucket in self.buckets])
         if wait > 0 and not self.closed and not self.paused:
             self.pause()
-            self.house.later(min(wait, WAIT_SECONDS_MAX), self.take_up)
+            self.house.later(min(wait, WAIT_SECONDS_MAX), partial(self.alone, self.take_up))
         return taken
 
     def _packets(self, wire: Wire, data: Any, pos: int, end: int) -> int:
@@ -149,7 +151,7 @@ class Link:
             if cold >= cold_packets.PACKETS_A_TURN and not self.paused:
                 # However many made-up topics or requests a client sends at once, others have their turn between them.
                 self.pause()
-                house.next_turn(self.take_up)
+                self.next_turn(self.take_up)
                 break
             pos = cut(wire, house.batches, data, pos, end, self.topics)
             stop = wire.stop
@@ -210,8 +212,25 @@ class Link:
             call()
         except MqttFault as fault:
             self.refuse(fault)
+        except Exception:
+            self.house.crashed(self.transport)
         else:
             self.transport.release()
+
+    def next_turn(self, call: Callable[[], None]) -> None:
+        """Go on when the next turn begins, if the client is there still."""
+        self.house.next_turn(partial(self.alone, call))
+
+    def alone(self, call: Callable[[], None]) -> None:
+        """Call back, whoever's turn it is: what goes wrong ends this client and nobody else."""
+        if self.closed:
+            return
+        try:
+            call()
+        except MqttFault as fault:
+            self.refuse(fault)
+        except Exception:
+            self.house.crashed(self.transport)
 
     def take_up(self) -> None:
         """Go on where a turn's share of packets ended."""
@@ -340,11 +359,13 @@ class Link:
         if self.closed:
             return
         self.closed = True
+        self.house.watch.cancel(self)
         if self.entering is not None:
             self.entering.close()
             self.entering = None
         if self.proving is not None:
             self.proving.close()
+            self.proving = None
         session, wire, flow = self.session, self.wire, self.flow
         if wire is not None:
             wire.acks.clear()
@@ -352,7 +373,7 @@ class Link:
                 self.house.journal.acknowledged(session, bytes(wire.noted))
                 wire.noted.clear()
         if flow is not None:
-            flow.is_open = False
+            flow.close()
         if session is not None and wire is not None and flow is not None:
             session.qos2_open = wire.qos2_open
             session.window = flow.window

@@ -1,17 +1,16 @@
 """A SUBSCRIBE or an UNSUBSCRIBE of many filters, served a piece in each turn: one packet may have a million.
 
-What its first filters bring may go out before the SUBACK, which waits for the last one (MQTT 5.0, 3.8.4 permits it)."""
+All of it is looked at before the first filter is served: a packet that ends its connection has done nothing. What its
+first filters bring may go out before the SUBACK, which waits for the last one (MQTT 5.0, 3.8.4 permits it)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import filter_list
 from rumq.mqtt.encode import encode
-from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.session import requests
@@ -30,6 +29,7 @@ class LongRequest:
         """raises: MqttFault"""
         self._link = link
         self._asked = filter_list(first_byte, body, link.version)
+        self._unchecked = filter_list(first_byte, body, link.version)
         self._granting: requests.Granting | None = None
         if self._asked.packet_type is PacketType.SUBSCRIBE:
             self._granting = requests.Granting(link, self._asked.properties)
@@ -37,18 +37,16 @@ class LongRequest:
 
     def begin(self) -> None:
         self._link.pause()
-        self._link.house.next_turn(partial(self._alone, self._piece))
+        self._link.next_turn(self._check)
 
-    def _alone(self, call: Callable[[], None]) -> None:
-        """Do a part of it, whose faults end this client and nobody else: a turn's beginning is everybody's."""
-        if self._link.closed:
-            return
-        try:
-            call()
-        except MqttFault as fault:
-            self._link.refuse(fault)
-        except Exception:
-            self._link.house.crashed(self._link.transport)
+    def _check(self) -> None:
+        """Look at the next filters."""
+        link, unchecked = self._link, self._unchecked
+        if self._granting is not None:
+            requests.check(link, unchecked.subscriptions(requests.CHECKS_A_TURN))
+        else:
+            unchecked.filters(requests.CHECKS_A_TURN)
+        link.next_turn(self._check if unchecked else self._piece)
 
     def _piece(self) -> None:
         link, granting = self._link, self._granting
@@ -58,7 +56,7 @@ class LongRequest:
             self._next()
             return
         filters = self._asked.subscriptions(requests.FILTERS_A_TURN)
-        grant = partial(self._alone, partial(self._grant, granting, filters))
+        grant = partial(link.alone, partial(self._grant, granting, filters))
         if link.house.confirm(requests.wanted(filters), grant):
             grant()
 
@@ -70,7 +68,7 @@ class LongRequest:
 
     def _next(self) -> None:
         if self._asked:
-            self._link.house.next_turn(partial(self._alone, self._piece))
+            self._link.next_turn(self._piece)
         else:
             self._link.go_on(self._answer)
 

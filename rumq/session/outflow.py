@@ -119,6 +119,12 @@ class Outflow:
         if taken < count:
             self._refuse(reader, partition, blob.lsn(taken))
 
+    def close(self) -> None:
+        """Its client has gone: what is offered now is for the session to have later."""
+        self.is_open = False
+        # Each of them leads back here: without them nothing of a client that has gone waits for the collector.
+        self._noted = self.meter = self.retained = None
+
     def is_spent_for(self, reader: Reader) -> bool:
         """Whether the client has been sent as much of the past as it may be for now; it goes on by itself."""
         return self.meter is not None and self.meter.is_spent and reader.group.wants.located

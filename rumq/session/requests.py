@@ -26,6 +26,7 @@ PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 
 
 FILTERS_A_TURN = 32  # of one client
+CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
 
 def wanted(filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
@@ -95,6 +96,17 @@ class Granting:
         self._commands, self._granted = [], []
 
 
+def check(link: Link, filters: Iterable[p.Subscription]) -> None:
+    """Refuse a SUBSCRIBE with a filter that ends the connection before any other of its filters is granted.
+
+    raises: MqttFault"""
+    for asked in filters:
+        try:
+            parsed(link, asked)
+        except (BadStart, Denied):
+            pass  # it alone will be refused
+
+
 def subscribe(link: Link, packet: p.Subscribe) -> None:
     """Grant or refuse each filter; SUBACK goes out before anything that the subscriptions bring."""
     granting = Granting(link, packet.properties)
@@ -118,6 +130,22 @@ class Denied(Exception):
         self.reason, self.why = reason, why
 
 
+def parsed(link: Link, asked: p.Subscription) -> tuple[str | None, bool, str]:
+    """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
+    limits = link.limits
+    plain, start = asked.topic_filter, None
+    replay = split_replay(plain)
+    if replay is not None:
+        start, plain = replay
+    check_topic_filter(plain, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+    share = parse_share(plain)
+    if share is None:
+        return start, False, plain
+    if asked.no_local:
+        raise ProtocolViolation("No Local on a shared subscription")
+    return start, True, share[1]
+
+
 def one(
     link: Link, asked: p.Subscription, identifier: int, start: str | None, known: SubscribedFilters
 ) -> c.Command:
@@ -127,27 +155,20 @@ def one(
     assert session is not None
     subscriber = session.subscriber
     written = asked.topic_filter
-    plain = written
-    replay = split_replay(written)
-    if replay is not None:
-        start, plain = replay
-    check_topic_filter(plain, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
-    share = parse_share(plain)
-    if share is not None:
-        if asked.no_local:
-            raise ProtocolViolation("No Local on a shared subscription")
+    own_start, is_shared, plain = parsed(link, asked)
+    start = start if own_start is None else own_start
+    if is_shared:
         if start is not None:
             raise BadStart(start, "a shared subscription has one place for all its members")
         if not limits.shared_available:
             raise Denied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
-        plain = share[1]
     if start is not None and is_reserved(plain):
         raise BadStart(start, "what the broker says of itself is not kept")
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.why_not(written, limits):
         raise Denied(Reason.QUOTA_EXCEEDED, why)
-    allowed = permission.sight(link.permit, plain, is_replay=start is not None, is_shared=share is not None)
+    allowed = permission.sight(link.permit, plain, is_replay=start is not None, is_shared=is_shared)
     subscription = Subscription(
         plain,
         min(asked.qos, limits.maximum_qos),
@@ -156,7 +177,7 @@ def one(
         identifier,
         allowed,
     )
-    if share is not None:
+    if is_shared:
         return c.JoinShare(subscriber, written, subscription)
     if start is not None:
         place = parse_start(start, plain, house.now_us)

@@ -144,7 +144,8 @@ class Answering:
 
         def done(tags: list[tuple[str, int]] | None, fault: BaseException | None) -> None:
             if fault is not None:
-                raise fault
+                driver.given_up(link, fault)
+                return
             link.say(m.Tags(question.request, tags or []))
 
         for partition in wanted:
@@ -166,9 +167,11 @@ class Answering:
             return last
 
         def done(sequence: int | None, fault: BaseException | None) -> None:
+            if link is None:
+                return
             if fault is not None:
-                raise fault
-            if link is not None:
+                driver.given_up(link, fault)
+            else:
                 link.say(m.Resumed(question.partition, sequence or 0))
 
         driver.reader.submit(search, done)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -16,34 +17,51 @@ import trio
 NAME = "ask.sock"
 LINE_BYTES_MAX = 1 << 16
 SECONDS_MAX = 10.0
+PATH_BYTES_MAX = 107
 
 
-async def serve(directory: str, answer: Callable[[dict[str, Any]], dict[str, Any]], name: str = NAME) -> None:
-    """Answer until cancelled. A path too long for a socket (107 bytes) is opened from within the directory."""
+async def serve(
+    directory: str, answer: Callable[[dict[str, Any]], dict[str, Any]], name: str = NAME,
+    failed: Callable[[str], None] = lambda task: None,
+) -> None:  # fmt: skip
+    """Answer until cancelled. A path too long for a socket (107 bytes) is opened from within the directory.
+
+    failed: told of an answer that raises; it ends nothing but the question"""
     path = f"{directory}/{name}"
     if os.path.exists(path):
         os.unlink(path)  # of a broker that was killed: the directory's lock is ours
     sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        await sock.bind(reachable(directory, name))
+        with reachable(directory, name) as address:
+            await sock.bind(address)
         os.chmod(path, 0o600)
         sock.listen(16)
-        await trio.serve_listeners(partial(one, answer), [trio.SocketListener(sock)])
+        await trio.serve_listeners(partial(one, answer, failed), [trio.SocketListener(sock)])
     finally:
         sock.close()
         if os.path.exists(path):
             os.unlink(path)
 
 
-def reachable(directory: str, name: str = NAME) -> str:
-    """The socket's path, by way of a descriptor of its directory: a socket address holds 107 bytes."""
+@contextmanager
+def reachable(directory: str, name: str = NAME) -> Iterator[str]:
+    """The socket's path, while it is used; a longer one by way of a descriptor of its directory.
+
+    A socket address holds 107 bytes"""
     path = f"{directory}/{name}"
-    if len(path.encode()) <= 107:
-        return path
-    return f"/proc/self/fd/{os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}/{name}"
+    if len(path.encode()) <= PATH_BYTES_MAX:
+        yield path
+        return
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
 
 
-async def one(answer: Callable[[dict[str, Any]], dict[str, Any]], stream: trio.abc.Stream) -> None:
+async def one(
+    answer: Callable[[dict[str, Any]], dict[str, Any]], failed: Callable[[str], None], stream: trio.abc.Stream
+) -> None:
     with trio.move_on_after(SECONDS_MAX):
         async with stream:
             line = bytearray()
@@ -58,10 +76,16 @@ async def one(answer: Callable[[dict[str, Any]], dict[str, Any]], stream: trio.a
             try:
                 said = msgspec.json.decode(line, type=dict[str, Any])
                 reply = answer(said)
+                said_back = msgspec.json.encode(reply)
             except ValueError as fault:  # the asker's: what was said cannot be read or answered
-                reply = {"error": str(fault)}
+                said_back = msgspec.json.encode({"error": str(fault)})
+            except Exception as fault:  # ours
+                failed("answer")
+                said_back = msgspec.json.encode(
+                    {"error": f"the broker failed to answer: {type(fault).__name__}"}
+                )
             try:
-                await stream.send_all(msgspec.json.encode(reply) + b"\n")
+                await stream.send_all(said_back + b"\n")
             except trio.BrokenResourceError:
                 return
 
@@ -85,7 +109,8 @@ def ask(directory: str, question: dict[str, Any]) -> dict[str, Any]:
 def ask_one(directory: str, name: str, question: dict[str, Any]) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(SECONDS_MAX)
-        sock.connect(reachable(directory, name))
+        with reachable(directory, name) as address:
+            sock.connect(address)
         sock.sendall(msgspec.json.encode(question) + b"\n")
         got = bytearray()
         while not got.endswith(b"\n") and (more := sock.recv(1 << 16)):

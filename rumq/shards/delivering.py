@@ -76,7 +76,11 @@ class Delivering:
         for reader in effect.readers:
             flow = reader.sink
             if flow is not None:
-                flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+                try:
+                    flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+                except Exception:
+                    self._driver.crashed(flow.outbox)  # type: ignore[attr-defined]
+                    self._gone(effect, reader)
             else:
                 self._gone(effect, reader)
 

@@ -67,6 +67,7 @@ class Doors:
         self._token = 0
         self._retrying = False
         self.takers: dict[str, Taken] = {}
+        self.failed: Callable[[str], None] | None = None  # told of a taker that raises; None: it raises
 
     @property
     def fd(self) -> int:
@@ -149,7 +150,12 @@ class Doors:
                     fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
             given = iter(fds)
             for item in _decoder.decode(body):
-                self._take(item, None if item.rest else next(given, None))
+                try:
+                    self._take(item, None if item.rest else next(given, None))
+                except Exception:
+                    if self.failed is None:
+                        raise
+                    self.failed("connection of another shard")
 
     def _take(self, item: Handed, fd: int | None) -> None:
         key = (item.sender, item.token)

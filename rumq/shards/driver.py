@@ -11,6 +11,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from router import commands as c
@@ -97,7 +98,10 @@ class Driver:
         self.handing = Handing(self.shard.retained, self.ledger)
         self.journal = Journal()
         self.journal_bit = 1 << len(store.partitions)
-        self.registry = Registry(self.commands, OnBehalf(self).publish_will, self.journal)
+        publish_will = OnBehalf(self).publish_will
+        self.registry = Registry(
+            self.commands, lambda session, will: self.alone("will", lambda: publish_will(session, will)), self.journal
+        )  # fmt: skip
         self.keeping = Keeping(
             store.internal, store.partitions, self.journal, self.shard, self.registry.sessions.get
         )
@@ -108,6 +112,7 @@ class Driver:
         self.retaining = Retaining(store, self.shard.retained, self.batches, event, self._say_retained)
         self.writer = worker("rumq-write")
         self.reader = worker("rumq-read")
+        self.writer.failed = self.reader.failed = self.failed
         self.retention_clock = RetentionClock(store, self.writer, event, self.now_us, self.monotonic)
         self.writing = Writing(
             [p.outgoing if p.is_mirrored else p for p in [*store.partitions, store.internal]], len(store.partitions),
@@ -121,6 +126,8 @@ class Driver:
         self.delivering = Delivering(self)
         self.carrying = Carrying(self)
         self.doors = doors(self.later) if doors is not None else None
+        if self.doors is not None:
+            self.doors.failed = self.failed
         self.homes = Homes(self.doors, index, count)
         self.peers = Peers(self, self.doors, count)
         self.shares = Shares(self)
@@ -187,7 +194,7 @@ class Driver:
         return self.checking.submit(link.address, work, guarded)
 
     def hold_back(self, link: Link, answer: Callable[[], None]) -> None:
-        self.checking.hold_back(link.address, self.monotonic, answer)
+        self.checking.hold_back(link.address, self.monotonic, partial(link.alone, answer))
 
     def assigned_client_id(self, prefix: str) -> str:
         while not self.homes.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):
@@ -198,6 +205,8 @@ class Driver:
         """Whether the client lives in another shard; then its connection is on its way there, with what it sent."""
         is_elsewhere = self.homes.hand_over(link.transport, link.entrance.index, client_id, data)
         self.totals.sockets -= is_elsewhere  # it is welcomed there once more
+        if is_elsewhere:
+            self.watch.cancel(link)
         return is_elsewhere
 
     def home(self, client_id: str) -> int:
@@ -265,7 +274,7 @@ class Driver:
         if self._next_turn:
             calls, self._next_turn = self._next_turn, []
             for call in calls:
-                call()
+                self.alone("next turn", call)
         if self._later_turn:
             for connection in self._later_turn:
                 self._refresh[connection.link] = None
@@ -287,7 +296,7 @@ class Driver:
             self._next_tidy = self.monotonic + TIDY_SECONDS
             self._tidy()
         while self._later and self._later[0][0] <= self.monotonic:
-            heapq.heappop(self._later)[2]()
+            self.alone("timer", heapq.heappop(self._later)[2])
         if self.is_restored:
             self.keeping.flush(self.now_us)
             self.keeping.look(self.now_us, self.monotonic)
@@ -314,7 +323,10 @@ class Driver:
             if self._refresh:
                 refreshed, self._refresh = self._refresh, {}
                 for link in refreshed:
-                    self._go_on(link)
+                    try:
+                        self._go_on(link)
+                    except Exception:
+                        self.crashed(link.transport)
             if not self.commands:
                 break
             commands = self.commands[:]
@@ -327,7 +339,7 @@ class Driver:
             if self.shard.groups.changed:
                 self.peers.changes()
             while self._after_step:
-                self._after_step.pop()()
+                self.alone("after a step", self._after_step.pop())
             self.settle()
         if self._held or self._held_messages:
             # What they wait for is all that has happened until now.
@@ -375,7 +387,28 @@ class Driver:
             link.end()
             return
         self.event("client.crashed", link, exc_info=True)
-        link.end(with_will=True)
+        try:
+            link.end(with_will=True)
+        except Exception:
+            self.failed("end of a client")
+
+    def given_up(self, link: Any, fault: BaseException) -> None:
+        """What another shard waits for cannot be found out: it asks again when the link is made anew."""
+        try:
+            raise fault
+        except Exception:
+            self.crashed(link.transport)
+
+    def alone(self, task: str, call: Callable[[], None]) -> None:
+        """Call back; what goes wrong ends neither the turn nor what else is to be called in it."""
+        try:
+            call()
+        except Exception:
+            self.failed(task)
+
+    def failed(self, task: str) -> None:
+        """A fault of ours in something that is no client's: it is told, and everything else goes on."""
+        self._event("task.failed", task=task, exc_info=True)
 
     def seconds_to_next_deadline(self) -> float:
         """How long the pump may wait; by the time of the turn that has just ended."""

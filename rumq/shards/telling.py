@@ -47,6 +47,7 @@ LEVELS = {
     "shard.failed": "error",
     "shard.link_failed": "error",
     "shard.lost": "warning",
+    "task.failed": "error",
     "topic.refused": "warning",
 }
 

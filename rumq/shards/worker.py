@@ -27,6 +27,7 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs whose end `finish` has not told yet
+        self.failed: Callable[[str], None] | None = None  # told of a `done` that raises; None: it raises
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def submit(
@@ -54,7 +55,12 @@ class Worker:
         while self._finished:
             done, result, fault = self._finished.popleft()
             self.pending -= 1
-            done(result, fault)
+            try:
+                done(result, fault)
+            except Exception:
+                if self.failed is None:
+                    raise
+                self.failed(self._name)
 
     def stop(self) -> None:
         """End the threads after the jobs that were submitted."""

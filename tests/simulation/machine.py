@@ -83,7 +83,7 @@ class Machine:
 
         def event(name: str, **fields: Any) -> None:
             self.counts[name] += 1
-            if name in ("client.crashed", "shard.link_failed"):
+            if name in ("client.crashed", "shard.link_failed", "task.failed"):
                 raise AssertionError(f"shard {index}: {name}") from fault_of(fields)
             if self.trace is not None:
                 self.tell(f"  shard {index} says {name}", *(f"{k}={v}" for k, v in fields.items()))

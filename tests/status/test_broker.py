@@ -26,7 +26,7 @@ def running(folder: Path, shards: int, seconds: int = 1) -> Iterator[Rumqd]:
     try:
         broker.start()
         yield broker
-        crashes = broker.named("client.crashed", "shard.link_failed")
+        crashes = broker.named("client.crashed", "shard.link_failed", "task.failed")
         assert broker.stop() == 0 and not crashes, crashes
     finally:
         broker.end()
