@@ -39,9 +39,9 @@ class Subscriber:
     )
 
     def __init__(self, key: str, shape: Hashable, *, personal: bool = False, is_shard: bool = False) -> None:
-        """key: the client id; personal: the bytes it gets are its own (topic aliases), so share no group.
+        """key: what its session is found by; is_shard: another shard, which asks for its own readers
 
-        is_shard: another shard, which asks for its own readers"""
+        personal: the bytes it gets are its own (topic aliases), so share no group"""
         self.key = key
         self.shape = shape
         self.personal = personal
@@ -70,6 +70,12 @@ class Subscriber:
     def filters(self) -> list[str]:
         """Every filter, as the client wrote it."""
         return [*self.main_subscriptions, *self.late, *self.replays, *self.shares]
+
+    def plain_filters(self) -> list[str]:
+        """Every filter, without what says how it is to be served."""
+        readers = [*self.late.values(), *self.replays.values()]
+        single = [s.topic_filter for reader in readers for s in reader.group.subscriptions]
+        return [*self.main_subscriptions, *single, *(share.topic_filter for share in self.shares.values())]
 
     def has(self, asked: str) -> bool:
         return (

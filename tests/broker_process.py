@@ -94,6 +94,10 @@ class Rumqd:
         self.process.terminate()
         return self.process.wait(SECONDS_MAX)
 
+    def hang_up(self) -> None:
+        """SIGHUP: the settings are read again."""
+        self.process.send_signal(signal.SIGHUP)
+
     def end(self) -> None:
         """Whatever its state, it is gone after this."""
         if self._process is not None and self._process.poll() is None:

@@ -76,6 +76,7 @@ class Entrances:
             user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
             assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
             exact_refusals=self._settings.auth.exact_refusals,
+            name=listener.path or f"{listener.host}:{listener.port}", mount_point=listener.mount_point,
         )  # fmt: skip
 
     def _quotas(self, listener: Listener) -> Quotas:

@@ -85,7 +85,7 @@ class Moving:
                 for chunk in self._store.chunks_with(each, CHUNK_QOS, from_lsn):
                     take_tags(images, tags_in(each, chunk, from_lsn))
         for image in images.sessions.values():
-            self.sessions[image.client_id] = image
+            self.sessions[image.key] = image
         for key, share in images.shares.items():
             if home_of(key, roster.shards) == index:
                 self._shares[key] = share

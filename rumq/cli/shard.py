@@ -108,7 +108,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         doors=partial(Doors, place.doors, place.index) if place.doors is not None else None,
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
-    driver.pump = pump
+    driver.pump, driver.entrances = pump, entrances
     if settings.sys.interval_seconds:
         driver.announcing = Announcing(
             driver, store.partitions[-1], interval_seconds=settings.sys.interval_seconds,

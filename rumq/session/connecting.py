@@ -17,7 +17,9 @@ from rumq.session.entering import Entering
 from rumq.session.lasting_sessions import holder_of
 from rumq.session.limits import EXPIRES_NEVER, Limits
 from rumq.session.meter import Meter
+from rumq.session.owner import owner_of
 from rumq.session.session import Shape
+from rumq.session.wills import author_of
 
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: no limit that anybody would have to be told
 
@@ -50,7 +52,8 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     if who.client_id is not None and client_id != who.client_id:
         raise MqttFault(f"it may come as {who.client_id!r} alone", Reason.NOT_AUTHORIZED)
     expiry, told = expiry_of(connect, limits)
-    old = house.registry.sessions.get(client_id)
+    owner = owner_of(who, link.entrance.mount_point)
+    old = house.registry.find(client_id, owner)
     holder = holder_of(who.user, link.address)
     if expiry and (old is None or old.holder is None):
         own_max = link.entrance.quotas.sessions_max if who.user is not None else 0
@@ -66,7 +69,7 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     alias_out = min(given.get("topic_alias_maximum", 0), limits.topic_alias_out_maximum)
     shape = Shape(5 if connect.version == 5 else 4, link.client_max_packet, alias_out)
     session, present = house.registry.open(
-        client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, now=house.monotonic
+        client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, owner=owner
     )
     session.version = connect.version
     session.expiry_seconds = expiry
@@ -88,6 +91,7 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     window = min(limits.inflight_max, given.get("receive_maximum", 65535))
     permission.find(link, client_id)
     session.will = permission.permitted_will(link, connect)
+    session.author = author_of(who, link.entrance.name) if session.will is not None else None
     house.journal.connected(session)
     link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
     if replaying and link.flow is not None:

@@ -22,11 +22,12 @@ class Entrance:
     client_id_prefixes: one of them begins each client id; empty: any
     assigned_prefix: begins the client ids that the broker gives; empty_client_id: whether it gives any
     exact_refusals: whether a client is told that its password was wrong
+    name: by which the listener is found again after a restart; mount_point: what its clients' topics begin with
     """
 
     __slots__ = (
         "assigned_prefix", "certificate_as_user", "client_id_prefixes", "empty_client_id", "exact_refusals", "gate",
-        "index", "limits", "quotas", "rules", "user_as_client_id",
+        "index", "limits", "mount_point", "name", "quotas", "rules", "user_as_client_id",
     )  # fmt: skip
 
     def __init__(
@@ -43,6 +44,8 @@ class Entrance:
         assigned_prefix: str = "rumq-",
         empty_client_id: bool = True,
         exact_refusals: bool = True,
+        name: str = "",
+        mount_point: str = "",
     ) -> None:
         self.index = index
         self.gate = gate
@@ -55,11 +58,13 @@ class Entrance:
         self.assigned_prefix = assigned_prefix
         self.empty_client_id = empty_client_id
         self.exact_refusals = exact_refusals
+        self.name = name
+        self.mount_point = mount_point
 
     def become(self, other: Entrance) -> None:
-        """Take over everything of another, for those who come from now on."""
+        """Take over everything of another but what the listener's sockets go by, for those who come from now on."""
         for name in self.__slots__:
-            if name != "quotas":
+            if name not in ("mount_point", "name", "quotas"):
                 setattr(self, name, getattr(other, name))
         self.quotas.become(other.quotas)
 

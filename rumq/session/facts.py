@@ -22,13 +22,28 @@ class Layout(Fact, frozen=True, tag="layout"):
 
 
 class Opened(Fact, frozen=True, tag="opened"):
-    """A client is connected with this session. fresh: forget what was known of the number."""
+    """A client is connected with this session. fresh: forget what was known of the number.
+
+    mount, user: whose it is (`rumq.session.owner`); mount None: written before sessions had owners"""
 
     number: int
     client_id: str
     version: int
     expiry_seconds: int
     fresh: bool
+    mount: str | None = None
+    user: str | None = None
+
+
+class Author(msgspec.Struct, frozen=True, array_like=True):
+    """Who a client came as, so that rules can be asked about it after a restart. listener: name of its entrance
+
+    certificate: common name, subject and further names; empty for none"""
+
+    user: str | None
+    groups: list[str]
+    certificate: list[str]
+    listener: str
 
 
 class Will(Fact, frozen=True, tag="will"):
@@ -37,6 +52,7 @@ class Will(Fact, frozen=True, tag="will"):
     number: int
     delay_seconds: int
     frame: bytes
+    author: Author | None = None
 
 
 class Left(Fact, frozen=True, tag="left"):

@@ -12,6 +12,7 @@ from typing import Any
 from rumq.mqtt.kernels.window import Window
 from rumq.session import facts as f
 from rumq.session.journal import REFUSED, UNKNOWN_TAG, tag_of
+from rumq.session.owner import Owner, key_of
 
 PUBREL = 0x62
 RETAINED_BIT = 1 << 31
@@ -28,12 +29,15 @@ class SubscriptionImage:
 
 @dataclass(slots=True)
 class SessionImage:
-    """attached: a client was there when the journal ended; left_us: since when it was not."""
+    """attached: a client was there when the journal ended; left_us: since when it was not.
+
+    owner: None where the journal is older than owners are"""
 
     number: int
     client_id: str
     version: int
     expiry_seconds: int
+    owner: Owner | None = None
     attached: bool = True
     left_us: int = 0
     will: f.Will | None = None
@@ -45,6 +49,10 @@ class SessionImage:
     open: set[int] = field(default_factory=set)
     opened: dict[int, int] = field(default_factory=dict)  # packet id -> releases since `open` was written
     tagged: bool = False  # `open` is not what the last `Open` says
+
+    @property
+    def key(self) -> str:
+        return key_of(self.client_id, self.owner)
 
 
 @dataclass(slots=True)
@@ -90,20 +98,20 @@ class Images:
             if image is not None:
                 self._of_session[type(fact)](image, fact)
 
-    def tag(self, client_ids: dict[str, SessionImage], client_id: str, packet_id: int) -> None:
+    def tag(self, client_ids: dict[str, list[SessionImage]], client_id: str, packet_id: int) -> None:
         """The log has an inbound QoS 2 message that no `Open` covers: its packet id waits, unless it was released.
 
-        packet_id: with the tag of its session above it; an earlier session of this client id has nothing to say
+        packet_id: with the tag of its session above it; another session with this client id has nothing to say
         """
-        image = client_ids.get(client_id)
         session_tag, packet_id = packet_id >> 16, packet_id & 0xFFFF
-        if image is None or session_tag not in (UNKNOWN_TAG, tag_of(image.number)):
-            return
-        image.tagged = True
-        if image.opened.get(packet_id, 0) > 0:
-            image.opened[packet_id] -= 1
-        else:
-            image.open.add(packet_id)
+        for image in client_ids.get(client_id, ()):
+            if session_tag not in (UNKNOWN_TAG, tag_of(image.number)):
+                continue
+            image.tagged = True
+            if image.opened.get(packet_id, 0) > 0:
+                image.opened[packet_id] -= 1
+            else:
+                image.open.add(packet_id)
 
     # Facts about everything
 
@@ -120,6 +128,7 @@ class Images:
                 fact.number, fact.client_id, fact.version, fact.expiry_seconds
             )
         image.version, image.expiry_seconds = fact.version, fact.expiry_seconds
+        image.owner = None if fact.mount is None else Owner(fact.user, fact.mount)
         image.attached = True
 
     def _ended(self, fact: f.Ended) -> None:

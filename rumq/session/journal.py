@@ -55,9 +55,7 @@ class Journal:
             if session.qos2_open is not None:  # what it took so far is not known by this number
                 self.tagged[session.number] = session
         self._left.pop(session.number, None)
-        self.facts.append(
-            f.Opened(session.number, session.client_id, session.version, session.expiry_seconds, False)
-        )
+        self.facts.append(opened(session, fresh=False))
         self.will(session)
 
     def will(self, session: Session) -> None:
@@ -137,6 +135,13 @@ class Journal:
         return bool(self.facts or self._asked or self._left)
 
 
+def opened(session: Session, *, fresh: bool) -> f.Opened:
+    mount, user = (None, None) if session.owner is None else (session.owner.mount, session.owner.user)
+    return f.Opened(
+        session.number, session.client_id, session.version, session.expiry_seconds, fresh, mount, user
+    )
+
+
 def left(session: Session, marks: list[tuple[int, int]], now_us: int) -> f.Left:
     places = {r.number: cursors_of(r, marks) for r in session.subscriber.readers()}
     return f.Left(session.number, now_us, session.expiry_seconds, places, unsure_of(session, marks))
@@ -147,7 +152,7 @@ def will_fact(session: Session) -> f.Will:
     if will is None:
         return f.Will(session.number, 0, b"")
     delay = will.properties.get("will_delay_interval", 0)
-    return f.Will(session.number, delay, encode(as_publish(will), 5))
+    return f.Will(session.number, delay, encode(as_publish(will), 5), session.author)
 
 
 def as_publish(will: WillMessage) -> Publish:

@@ -21,6 +21,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import is_reserved, parse_share
 from rumq.session.new_topics import new_topic
 from rumq.session.replay import split_replay
+from rumq.session.wills import may_leave
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -56,16 +57,16 @@ def look_again(link: Link) -> None:
     session = link.session
     assert session is not None
     sights: dict[str, Sight | None] = {}
-    for asked in list(session.asked):
+    for asked, is_replay in session.asked.replays():
         try:
             shared = parse_share(asked)
         except TopicFilterInvalid:
             continue
-        replay = split_replay(asked)
-        plain = shared[1] if shared else replay[1] if replay else asked
+        written = split_replay(asked) if is_replay else None
+        plain = shared[1] if shared else written[1] if written else asked
         try:
             sights[asked] = sight(
-                link.permit, plain, is_replay=replay is not None, is_shared=shared is not None, quiet=True
+                link.permit, plain, is_replay=is_replay, is_shared=shared is not None, quiet=True
             )
         except Forbidden:  # of a shared subscription: its messages are for the others
             session.asked.discard(asked)
@@ -86,6 +87,18 @@ def sight(
     if is_shared or (reach == "none" and not quiet and not permit.quiet):
         raise Forbidden
     return permit.past if is_replay else permit.live
+
+
+def may_receive_again(link: Link, topic: str, reader: int) -> bool:
+    """Whether a message that was in flight may be sent once more. reader: the number of the one that had it"""
+    session, permit = link.session, link.permit
+    assert session is not None
+    if not topic.startswith(link.entrance.mount_point):
+        return False
+    if permit is None:
+        return True
+    is_replay = any(each.number == reader for each in session.subscriber.replays.values())
+    return (permit.past if is_replay else permit.live).may_receive(topic)
 
 
 # Publishing
@@ -143,11 +156,8 @@ def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
     will, permit = connect.will, link.permit
     if will is None:
         return None
-    if not is_reserved(will.topic):
-        if permit is None:
-            return will
-        if permit.may("will", will.topic) and (not will.retain or permit.may("retain", will.topic)):
-            return will
+    if not is_reserved(will.topic) and may_leave(permit, will):
+        return will
     tell(link, "will", will.topic)
     return None
 

@@ -1,4 +1,4 @@
-"""Every session of this broker by client id: found again, taken over, expired; and wills that wait.
+"""Every session of this broker by owner and client id: found again, taken over, expired; and wills that wait.
 
 MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, monotonic seconds. Knows no socket."""
 
@@ -14,11 +14,12 @@ from rumq.session.journal import Journal
 from rumq.session.lasting_sessions import UNKNOWN, LastingSessions
 from rumq.session.limits import EXPIRES_NEVER
 from rumq.session.outflow import RETAINED_CODE
+from rumq.session.owner import ANYBODY, Owner, key_of
 from rumq.session.session import Session
 
 
 class Registry:
-    """Client id -> session. `publish_will` is called with (session, will) when one is due."""
+    """`rumq.session.owner.key_of` -> session. `publish_will` is called with (session, will) when one is due."""
 
     def __init__(
         self, commands: list[Any], publish_will: Callable[[Session, Will], None], journal: Journal
@@ -35,20 +36,37 @@ class Registry:
     def __len__(self) -> int:
         return len(self.sessions)
 
+    def find(self, client_id: str, owner: Owner) -> Session | None:
+        """The owner's session with this client id; one that nobody knows the owner of is the owner's from now on,
+        if all that it asks for is under the owner's mount point."""
+        session = self.sessions.get(key_of(client_id, owner))
+        if session is not None:
+            return session
+        unowned = self.sessions.get(key_of(client_id, None))
+        if unowned is None or not all(
+            each.startswith(owner.mount) for each in unowned.subscriber.plain_filters()
+        ):
+            return None
+        del self.sessions[unowned.key]
+        unowned.belong_to(owner)
+        self.sessions[unowned.key] = unowned
+        return unowned
+
     def open(
-        self, client_id: str, shape: Hashable, *, personal: bool, clean_start: bool, now: float
+        self, client_id: str, shape: Hashable, *, personal: bool, clean_start: bool, owner: Owner = ANYBODY
     ) -> tuple[Session, bool]:
         """The session for a client that connects, and whether it was there before.
 
         Whoever calls has ended the connection that the session had."""
-        old = self.sessions.get(client_id)
+        old = self.find(client_id, owner)
         if old is not None and not clean_start:
             self._resume(old, shape, personal)
             return old, True
         if old is not None:
             # A new session begins, so the old one ends, and with it the wait of its will (3.1.3.2.2).
             self.end(old)
-        session = self.sessions[client_id] = Session(client_id, shape, personal=personal)
+        session = Session(client_id, shape, personal=personal, owner=owner)
+        self.sessions[session.key] = session
         return session, False
 
     def _resume(self, session: Session, shape: Hashable, personal: bool) -> None:
@@ -92,7 +110,7 @@ class Registry:
 
     def restore(self, session: Session, *, expires_in: float, will_in: float | None, now: float) -> None:
         """Take up a session that an earlier run of the broker had; nobody is connected with it."""
-        self.sessions[session.client_id] = session
+        self.sessions[session.key] = session
         self.lasts(session, UNKNOWN)
         if expires_in != EXPIRES_NEVER:
             session.expires_at = now + expires_in
@@ -108,8 +126,8 @@ class Registry:
         session.ended = True
         if session.holder is not None:
             self.lasting.give_back(session.holder)
-        if self.sessions.get(session.client_id) is session:
-            del self.sessions[session.client_id]
+        if self.sessions.get(session.key) is session:
+            del self.sessions[session.key]
         will, session.will = session.will, None
         unacknowledged = []
         if session.window is not None:

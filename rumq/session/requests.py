@@ -80,7 +80,7 @@ class Granting:
                 self.reasons.append(fault.reason if link.version == 5 else Reason.UNSPECIFIED_ERROR)
                 self.why = fault.why
             else:
-                known.add(asked.topic_filter)
+                known.add(asked.topic_filter, is_replay=type(command) is c.Replay)
                 self._commands.append(command)
                 self._granted.append(asked.topic_filter)
                 self.reasons.append(Reason(min(asked.qos, link.limits.maximum_qos)))

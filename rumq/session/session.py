@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from router.subscriber import Subscriber
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.packets import Will
+from rumq.session.owner import ANYBODY, Owner, key_of
 from rumq.session.subscribed_filters import SubscribedFilters
 
 if TYPE_CHECKING:
+    from rumq.session.facts import Author
     from rumq.session.link import Link
 
 
@@ -27,13 +29,19 @@ class Shape(NamedTuple):
 
 class Session:
     __slots__ = (
-        "asked", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded", "holder", "link",
-        "number", "publishers", "qos2_open", "subscriber", "version", "will", "will_at", "window",
+        "asked", "author", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
+        "holder", "key", "link", "number", "owner", "publishers", "qos2_open", "subscriber", "version", "will",
+        "will_at", "window",
     )  # fmt: skip
 
-    def __init__(self, client_id: str, shape: Hashable, *, personal: bool) -> None:
+    def __init__(
+        self, client_id: str, shape: Hashable, *, personal: bool, owner: Owner | None = ANYBODY
+    ) -> None:
+        """owner: None where nobody knows any more; it is the first one's who comes with the client id"""
         self.client_id = client_id
-        self.subscriber = Subscriber(client_id, shape, personal=personal)
+        self.owner = owner
+        self.key = key_of(client_id, owner)
+        self.subscriber = Subscriber(self.key, shape, personal=personal)
         self.asked = SubscribedFilters()  # as the client wrote them
         self.holder: str | None = None  # who it counts for, once it outlives its connection
         self.window: Window | None = None
@@ -43,6 +51,7 @@ class Session:
         self.expiry_seconds = 0
         self.expires_at: float | None = None  # monotonic seconds; None while connected
         self.will: Will | None = None
+        self.author: Author | None = None  # of the will
         self.will_at: float | None = None
         self.link: Link | None = None
         self.counts = Counts()
@@ -50,6 +59,15 @@ class Session:
         self.guarded = False  # its subscriptions may bring less than they match
         self.number = 0  # by which the journal knows it; 0: it does not
         self.durable = False  # it outlives its connection, so it must outlive the broker
+
+    def belong_to(self, owner: Owner) -> None:
+        """Have an owner, of a session that had none. Nobody is connected with it."""
+        subscriber = self.subscriber
+        self.owner, self.key = owner, key_of(self.client_id, owner)
+        subscriber.key = self.key
+        subscriber.reshape = True  # its groups know it by the key
+        for reader in subscriber.readers():
+            reader.key = self.key
 
 
 class Counts:

@@ -25,12 +25,14 @@ def wildcard_levels(topic_filter: str) -> int:
 
 
 class SubscribedFilters:
-    """A set of filters. bytes, wildcard_levels: the sums over all of them. Cost of a change: the length of a filter"""
+    """A set of filters, of which some are replays. bytes, wildcard_levels: the sums over all of them.
+
+    Cost of a change: the length of a filter"""
 
     __slots__ = ("_filters", "bytes", "wildcard_levels")
 
     def __init__(self, filters: Iterable[str] = ()) -> None:
-        self._filters: set[str] = set()
+        self._filters: dict[str, bool] = {}  # whether it is a replay, which its text need not say
         self.bytes = self.wildcard_levels = 0
         for each in filters:
             self.add(each)
@@ -44,15 +46,21 @@ class SubscribedFilters:
     def __iter__(self) -> Iterator[str]:
         return iter(self._filters)
 
-    def add(self, topic_filter: str) -> None:
-        if topic_filter not in self._filters:
-            self._filters.add(topic_filter)
+    def replays(self) -> list[tuple[str, bool]]:
+        """Every filter, and whether it is a replay."""
+        return list(self._filters.items())
+
+    def add(self, topic_filter: str, *, is_replay: bool = False) -> None:
+        """Have it, or know anew whether it is a replay."""
+        known = topic_filter in self._filters
+        self._filters[topic_filter] = is_replay
+        if not known:
             self.bytes += filter_bytes(topic_filter)
             self.wildcard_levels += wildcard_levels(topic_filter)
 
     def discard(self, topic_filter: str) -> None:
         if topic_filter in self._filters:
-            self._filters.remove(topic_filter)
+            del self._filters[topic_filter]
             self.bytes -= filter_bytes(topic_filter)
             self.wildcard_levels -= wildcard_levels(topic_filter)
 

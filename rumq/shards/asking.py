@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rumq.session.owner import client_id_of
 from rumq.session.session import Session
 from rumq.shards.driver import Driver
 
@@ -28,11 +29,11 @@ def answer(driver: Driver, question: dict[str, Any]) -> dict[str, Any]:
         sessions = driver.registry.sessions.values()
         return {"clients": [of_client(driver, s) for s in sessions if client in (None, s.client_id)]}
     if question.get("ask") == "ledger":
-        rows = driver.ledger.rows(client, topic)
         return {
             "undelivered": [
-                {"reason": r.why, "client_id": r.client_id, "topic": r.topic, "records": r.records}
-                for r in rows
+                {"reason": r.why, "client_id": name, "topic": r.topic, "records": r.records}
+                for r in driver.ledger.rows(None, topic)
+                if client in (None, name := client_id_of(r.client_id))
             ]
         }
     raise Unknown(question.get("ask"))
@@ -79,11 +80,13 @@ def of_client(driver: Driver, session: Session) -> dict[str, Any]:
                 behind += max(0, feed.mark(reader.group.wants.located) - reader.cursors[feed.index])
     return {
         "client_id": session.client_id,
+        "user": session.owner.user if session.owner is not None else None,
+        "mount_point": session.owner.mount if session.owner is not None else None,
         "connected": link is not None,
         "published": published,
         "delivered": delivered,
         "in_flight": session.window.in_flight if session.window is not None else 0,
         "behind_records": behind,
-        "undelivered": sum(row.records for row in driver.ledger.rows(session.client_id)),
+        "undelivered": sum(row.records for row in driver.ledger.rows(session.key)),
         "subscriptions": sorted(session.asked),
     }

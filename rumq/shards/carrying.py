@@ -20,6 +20,7 @@ from router.effects import (
     Placed,
     ReadCold,
 )
+from rumq.session.owner import client_id_of
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
@@ -78,7 +79,7 @@ class Carrying:
         if driver.store.partitions[effect.partition].is_volatile:
             return  # numbers about the broker that nobody came for: newer ones are there
         key, records = effect.reader.key, effect.records
-        driver.tell("log.gap", client_id=key, partition=effect.partition, records=records)
+        driver.tell("log.gap", client_id=client_id_of(key), partition=effect.partition, records=records)
         driver.ledger.count("gone", key, "#", records)
 
     def _merged(self, effect: Merged) -> None:

@@ -10,7 +10,7 @@ import heapq
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -86,6 +86,7 @@ class Driver:
         self.index = index
         self.incarnation = int.from_bytes(random(7), "little") | 1
         self.is_restored = False
+        self.entrances: Sequence[Entrance] = (OPEN,)  # of every listener
         self.limits = limits
         self._clock = clock
         self.now_us, self.monotonic = clock()

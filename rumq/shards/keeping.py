@@ -15,7 +15,7 @@ from typing import Any
 from router.retained import Retained
 from router.shard import Shard
 from rumq.session import facts as f
-from rumq.session.journal import Journal, left, will_fact
+from rumq.session.journal import Journal, left, opened, will_fact
 from rumq.session.places import Marks, cursors_of, subscribed
 from rumq.session.session import Session
 
@@ -293,9 +293,7 @@ def unsafe_of(session: Session, unsafe: UnsafeTags) -> set[int]:
 def image(session: Session, marks: Marks, now_us: int, unsafe: set[int]) -> list[f.AnyFact]:
     """Everything about one session."""
     number = session.number
-    facts: list[f.AnyFact] = [
-        f.Opened(number, session.client_id, session.version, session.expiry_seconds, True)
-    ]
+    facts: list[f.AnyFact] = [opened(session, fresh=True)]
     if session.will is not None:
         facts.append(will_fact(session))
     for asked in session.subscriber.filters():

@@ -12,6 +12,7 @@ from rumq.mqtt.kernels.ingest import Wire
 from rumq.mqtt.packets import Publish, Will
 from rumq.session.journal import as_publish
 from rumq.session.session import Session
+from rumq.session.wills import may_still_leave
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
@@ -24,10 +25,18 @@ class OnBehalf:
         self._wire.own = True
 
     def publish_will(self, session: Session, will: Will) -> None:
-        self.publish(as_publish(will), session.client_id, 5 if session.version == 5 else 4)
+        driver, author = self._driver, session.author
+        if not may_still_leave(author, session.client_id, will, driver.entrances):
+            driver.tell(
+                "permission.refused", client_id=session.client_id, peer=None,
+                user=author.user if author is not None else None, action="will", topic=will.topic, refused=1,
+            )  # fmt: skip
+            return
+        self._publish(as_publish(will), session, 5 if session.version == 5 else 4)
 
-    def publish(self, packet: Publish, client_id: str, version: int = 5) -> None:
+    def _publish(self, packet: Publish, session: Session, version: int) -> None:
         """Publish as a client would; refused only if there is no room for its topic."""
+        client_id = session.client_id
         driver, wire = self._driver, self._wire
         wire.v5 = version == 5
         wire.qos2_open = None
@@ -44,9 +53,9 @@ class OnBehalf:
             elif wire.stop == ingest.PUBLISHER:
                 number = driver.publisher_number(wire.partition, client_id)
                 wire.publishers[wire.partition] = number
-                session = driver.registry.sessions.get(client_id)
-                if session is not None and session.publishers is not None:
-                    session.publishers[wire.partition] = number  # No Local holds for a will too
+                current = driver.registry.sessions.get(session.key)
+                if current is not None and current.publishers is not None:
+                    current.publishers[wire.partition] = number  # No Local holds for a will too
             elif wire.stop == ingest.FULL:
                 driver.batches[wire.partition].grow(wire.frame_bytes)
             else:

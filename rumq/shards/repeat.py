@@ -10,6 +10,7 @@ from router.commands import Attach
 from router.readers import Reader
 from router.subscription import Form
 from rumq.mqtt.kernels import fanout
+from rumq.session import permission
 from rumq.session.link import Link
 from rumq.session.outflow import RETAINED_CODE
 from rumq.shards.blobs import wire_form
@@ -64,6 +65,11 @@ class Repeat:
     def _send(self, link: Link, packet_id: int, code: int, chunk: Any, row: int) -> None:
         assert link.session is not None and link.flow is not None and link.flow.window is not None
         driver = self._driver
+        names = driver.shard.feeds[code & 63].partition.topic_names
+        topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * 8]].decode()
+        if not permission.may_receive_again(link, topic, (code & ~RETAINED_CODE) >> 6):
+            self._give_up(link, packet_id, "no_permission", topic)
+            return
         v5 = link.version == 5
         state = next(s for pid, s, _, _ in link.flow.window.waiting() if pid == packet_id)
         form = self._form(link, code, chunk, row, state)
@@ -73,7 +79,7 @@ class Repeat:
             v5, link.client_max_packet, 0, driver.now_us, None, 0, 1 << 40,
         )  # fmt: skip
         if blob.count == 0:
-            self._give_up(link, packet_id, "expired" if blob.expired else "over_limit")
+            self._give_up(link, packet_id, "expired" if blob.expired else "over_limit", topic)
         else:
             link.transport.write(fanout.again(blob, packet_id))
 
@@ -101,7 +107,7 @@ class Repeat:
         shared = [share.members[subscriber].reader for share in subscriber.shares.values()]
         return next((r for r in [*subscriber.readers(), *shared] if r.number == number), None)
 
-    def _give_up(self, link: Link, packet_id: int, why: Any) -> None:
+    def _give_up(self, link: Link, packet_id: int, why: Any, topic: str = "#") -> None:
         assert link.session is not None and link.flow is not None and link.flow.window is not None
         link.flow.window.refuse(packet_id)
-        self._driver.ledger.count(why, link.session.client_id, "#")
+        self._driver.ledger.count(why, link.session.key, topic)

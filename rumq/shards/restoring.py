@@ -22,7 +22,6 @@ from rumq.session import facts as f
 from rumq.session.images import Images, SessionImage, ShareImage
 from rumq.session.limits import EXPIRES_NEVER
 from rumq.session.session import Session, Shape
-from rumq.session.subscribed_filters import SubscribedFilters
 from rumq.shards.answering import tags_in
 
 if TYPE_CHECKING:
@@ -99,7 +98,9 @@ def adapt_to_log(driver: Driver, images: Images, ends: dict[int, int] | None = N
 
 def take_tags(images: Images, tags: list[tuple[str, int]]) -> None:
     """Inbound QoS 2 messages, (client id, packet id), that another shard's partitions have of our sessions."""
-    by_client = {image.client_id: image for image in images.sessions.values()}
+    by_client: dict[str, list[SessionImage]] = {}
+    for image in images.sessions.values():
+        by_client.setdefault(image.client_id, []).append(image)
     for client_id, packet_id in tags:
         images.tag(by_client, client_id, packet_id)
 
@@ -215,11 +216,13 @@ def restore_share(restoring: Restoring, images: Images, asked: str, share: Share
 def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -> Session | None:
     """Build a session; returned if it ended with the broker's last run."""
     next_lsns = [p.next_lsn for p in driver.store.partitions]
-    session = Session(image.client_id, Shape(5 if image.version == 5 else 4, 0, 0), personal=False)
+    shape = Shape(5 if image.version == 5 else 4, 0, 0)
+    session = Session(image.client_id, shape, personal=False, owner=image.owner)
     session.version, session.number = image.version, image.number
     session.expiry_seconds = min(image.expiry_seconds, driver.limits.session_expiry_seconds_max)
     session.durable = image.expiry_seconds > 0
-    session.asked = SubscribedFilters(image.subscriptions)
+    for asked, each in image.subscriptions.items():
+        session.asked.add(asked, is_replay=each.kind == "replay")
     session.window = image.window
     if image.open:
         session.qos2_open = bytearray(8192)
@@ -234,6 +237,7 @@ def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -
     will_in = None
     if image.will is not None:
         session.will = will_of(image.will)
+        session.author = image.will.author
         will_in = max(0.0, min(image.will.delay_seconds, session.expiry_seconds) - away)
     driver.journal.sessions[session.number] = session
     driver.registry.restore(session, expires_in=expires_in, will_in=will_in, now=driver.monotonic)

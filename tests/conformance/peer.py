@@ -105,13 +105,18 @@ class Peer:
     def message(self, ack: bool = True) -> Packet:
         """The next PUBLISH, acknowledged to its end by its QoS unless told otherwise."""
         packet = self.expect(Kind.PUBLISH)
-        if ack and packet.qos == 1:
+        if ack:
+            self.acknowledge(packet)
+        return packet
+
+    def acknowledge(self, packet: Packet) -> None:
+        """Answer a PUBLISH to its end by its QoS."""
+        if packet.qos == 1:
             self.send(wire.ack(Kind.PUBACK, packet.packet_id))
-        elif ack and packet.qos == 2:
+        elif packet.qos == 2:
             self.send(wire.ack(Kind.PUBREC, packet.packet_id))
             assert self.expect(Kind.PUBREL).packet_id == packet.packet_id
             self.send(wire.ack(Kind.PUBCOMP, packet.packet_id))
-        return packet
 
     def messages(self, count: int, ack: bool = True) -> list[Packet]:
         return [self.message(ack) for _ in range(count)]

@@ -1,0 +1,48 @@
+"""Whose a session is. A client id is a name within its owner: a user, and the mount point of a listener.
+
+So nobody gets, ends or finds out about a session of somebody else by saying its client id, and two tenants may use the
+same ones. docs/decisions/0018-a-session-has-an-owner.md. Knows no session and no packet."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rumq.auth.identity import Identity
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.reasons import Reason
+
+UNVERIFIED = "unverified"  # the method of who is believed whatever it says
+
+
+class Owner(NamedTuple):
+    """user: None for clients without a name, and for those whose name nobody has checked; mount: "" for none"""
+
+    user: str | None
+    mount: str
+
+
+ANYBODY = Owner(None, "")
+
+
+def owner_of(who: Identity, mount: str) -> Owner:
+    """raises: MqttFault for a name that cannot be written down, as a token may have"""
+    try:
+        "".join((who.user or "", *who.groups)).encode()
+    except UnicodeEncodeError:
+        raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
+    return Owner(None if who.method == UNVERIFIED else who.user, mount)
+
+
+def key_of(client_id: str, owner: Owner | None) -> str:
+    """What a session is found by; of `ANYBODY` it is the client id. owner: None where the journal does not say
+
+    No client id and no mount point has a NUL in it (MQTT 5.0, 1.5.4), so that no two owners have the same."""
+    if owner is None:
+        return f"{client_id}\0\0?"
+    if owner == ANYBODY:
+        return client_id
+    return f"{client_id}\0{owner.mount}\0{'' if owner.user is None else '=' + owner.user}"
+
+
+def client_id_of(key: str) -> str:
+    return key.partition("\0")[0]
