@@ -78,7 +78,10 @@ class Listener(Struct, frozen=True, kw_only=True):
     tls_certificate: Annotated[str, maybe_text("PEM, with the chain; with it, TLS is spoken here")] = ""
     tls_key: Annotated[str, maybe_text("PEM, readable by its owner alone")] = ""
     tls_client_certificate: Annotated[Proof, choice("whether clients must show one")] = "no"
-    tls_authority: Annotated[str, maybe_text("PEM of those who sign clients' certificates")] = ""
+    tls_authority: Annotated[
+        str,
+        maybe_text("PEM of those who sign clients' certificates, or this one where its file has no chain"),
+    ] = ""
     tls_authority_dir: Annotated[str, maybe_text("the same as a directory of hashed names")] = ""
     tls_revoked: Annotated[str, maybe_text("PEM of a revocation list; clients on it are refused")] = ""
     tls_version_min: Annotated[Literal["1.2", "1.3"], choice("older ones are refused")] = "1.2"

@@ -28,7 +28,7 @@ class TlsSettingsError(RumqError):
 class TlsOptions(msgspec.Struct, frozen=True, kw_only=True):
     """certfile, keyfile: the broker's chain and its key, PEM; keyfile "" if the key is in certfile
 
-    cafile, capath: the authorities that clients' certificates may come from
+    cafile, capath: the authorities that clients' certificates may come from, and that the broker's own does
     client_certificates: "none" is asked for, "optional" (checked if given), "required"
     crlfile: revocation lists, PEM; a list must be there for each authority that has issued a client's certificate
     ciphers: of TLS 1.2, as of `openssl ciphers`; ciphersuites: of TLS 1.3
@@ -138,8 +138,10 @@ def set_ciphersuites(context: ssl.SSLContext, names: str) -> None:
 
 
 def load_authorities(context: ssl.SSLContext, options: TlsOptions) -> None:
+    """Whom clients' certificates may come from. From the same files OpenSSL completes the broker's own chain, where the
+    certificate's file has none, also for clients that are asked for nothing: see SSL_CTX_set_mode(3), auto chain."""
     wanted = options.client_certificates
-    if wanted == "none":
+    if wanted == "none" and not options.cafile and not options.capath:
         return
     if not options.cafile and not options.capath:
         raise TlsSettingsError(
@@ -151,6 +153,8 @@ def load_authorities(context: ssl.SSLContext, options: TlsOptions) -> None:
         raise TlsSettingsError("cafile", f"{options.cafile}: no PEM certificates") from None
     except OSError as fault:
         raise TlsSettingsError("cafile", f"{options.cafile or options.capath}: {fault.strerror}") from None
+    if wanted == "none":
+        return
     if options.crlfile:
         try:
             context.load_verify_locations(options.crlfile)
