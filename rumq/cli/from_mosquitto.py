@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import os
 import shutil
 import signal
 import sys
@@ -29,14 +30,12 @@ def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 
     Without persistence the data directory is one for this run, which is gone with the broker."""
     path = str(args.mosquitto_conf)
-    found = converted(read_conf(path))
-    if getattr(args, "told", None) is None:
-        args.told = True
+    found = some_open(path, converted(read_conf(path)))
+    if getattr(args, "converted", None) is None:
         for number in (signal.SIGUSR1, signal.SIGUSR2):
             # To mosquitto they say: save, and show the subscriptions. Here all is saved, and `rumqd ask` shows.
             signal.signal(number, signal.SIG_IGN)
-        for line, why in found.left_out:
-            tell("mosquitto.left_out", path=line.path, line=line.number, option=line.key, why=why)
+    args.converted = found
     if found.temporary:
         if getattr(args, "temporary", None) is None:
             args.temporary = tempfile.mkdtemp(prefix="rumq-")
@@ -45,9 +44,67 @@ def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return path, found.tree
 
 
+def some_open(path: str, found: Converted) -> Converted:
+    """raises: RumqError where all listeners would have to stay closed"""
+    if found.tree["listener"]:
+        return found
+    raise RumqError("\n".join([*lines_closing(found), f"{path}: no listener is left that can be opened"]))
+
+
+def lines_closing(found: Converted) -> list[str]:
+    seen = dict.fromkeys(found.closing)  # a plugin closes each listener
+    return [f"{line.path}, line {line.number}: {line.key} {line.value}: {why}" for line, why in seen]
+
+
+def tell_missing(args: argparse.Namespace) -> None:
+    """Events for what is not carried over, once those go where the settings say."""
+    found: Converted = args.converted
+    for line, why in dict.fromkeys(found.closing):
+        tell(
+            "mosquitto.listener_closed", path=line.path, line=line.number, option=line.key,
+            listeners=found.closed, why=why,
+        )  # fmt: skip
+    for line, why in dict.fromkeys(found.left_out):
+        tell("mosquitto.left_out", path=line.path, line=line.number, option=line.key, why=why)
+    if why := still_root(found):
+        number = found.user.number if found.user is not None else 0
+        tell("mosquitto.left_out", path=str(args.mosquitto_conf), line=number, option="user", why=why)
+
+
+def still_root(found: Converted) -> str:
+    """What to say of the user where mosquitto would become another one; empty where it would not."""
+    wanted = found.user.value if found.user is not None else "mosquitto"
+    if os.geteuid() != 0 or wanted == "root":
+        return ""
+    return f"rumqd is root and stays it, mosquitto would become {wanted}: start rumqd as that user"
+
+
+def print_verdicts(args: argparse.Namespace) -> int:
+    """Of each line what becomes of it; returns the exit status: 1 where something is missing."""
+    found: Converted = args.converted
+    verdicts = dict.fromkeys((line, "carried over") for line in found.carried)
+    verdicts |= dict.fromkeys(
+        (line, f"not needed: {why}") for line, why in found.idle if line is not found.user
+    )
+    verdicts |= dict.fromkeys((line, f"LEFT OUT: {why}") for line, why in found.left_out)
+    verdicts |= dict.fromkeys((line, f"ITS LISTENER STAYS CLOSED: {why}") for line, why in found.closing)
+    root = still_root(found)
+    if found.user is not None:
+        verdicts[found.user, f"LEFT OUT: {root}" if root else "not needed: who starts rumqd is who it is"] = (
+            None
+        )
+    for line, verdict in sorted(verdicts, key=lambda each: (each[0].path, each[0].number)):
+        print(f"{line.path}, line {line.number}: {line.key} {line.value}".rstrip() + f": {verdict}")
+    if root and found.user is None:
+        print(f"{args.mosquitto_conf}: LEFT OUT: {root}")
+    for name in found.closed:
+        print(f"{args.mosquitto_conf}: NOT OPENED: {name}")
+    return 1 if found.closing or found.left_out or root else 0
+
+
 def print_converted(args: argparse.Namespace) -> int:
     """`rumqd import-mosquitto`; returns the exit status."""
-    found = converted(read_conf(args.file))
+    found = some_open(args.file, converted(read_conf(args.file)))
     rules = list(rule_files(found, args.write))
     config = "\n".join(config_lines(found, args.file)) + "\n"
     if args.write:
@@ -57,9 +114,11 @@ def print_converted(args: argparse.Namespace) -> int:
         print(config, end="")
         for name, text in rules:
             print(f"\n# ----- {name} -----\n{text}", end="")
+    for each in lines_closing(found):
+        print(f"rumqd: {each}: its listener was left out", file=sys.stderr)
     for line, why in found.left_out:
         print(f"rumqd: {line.path}, line {line.number}: {line.key} was left out: {why}", file=sys.stderr)
-    return 1 if found.left_out else 0
+    return 1 if found.left_out or found.closing else 0
 
 
 def write(path: str, text: str) -> None:
@@ -97,6 +156,8 @@ def rule_lines(file: File) -> Iterator[str]:
 
 def config_lines(found: Converted, path: str) -> Iterator[str]:
     yield f"# From {path}"
+    for each in lines_closing(found):
+        yield f"# a listener was left out: {each}"
     for line, why in found.left_out:
         yield f"# left out: {line.key} {line.value}  (line {line.number}: {why})"
     for section, content in found.tree.items():

@@ -15,7 +15,8 @@ examples:
   rumqd import-mosquitto mosquitto.conf --write DIR     config.toml and the files of rules into DIR
   rumqd run --mosquitto-conf mosquitto.conf             run from it as it is
 
-exit status: 0 everything was carried over; 1 something was left out, see the comments; 2 the file was refused
+exit status: 0 everything was carried over; 1 something was left out, see the comments, or no listener can be opened;
+2 the file was refused
 """
 
 

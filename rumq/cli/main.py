@@ -238,8 +238,19 @@ def run_broker(args: argparse.Namespace) -> int:
         Entrances(settings, says_exposed=False)
         transports_of(settings)
         check_beside(settings)
-        print("rumqd: the settings are good")
-        return OK
+        status = OK
+        if args.mosquitto_conf is not None:
+            from rumq.cli.from_mosquitto import print_verdicts
+
+            status = print_verdicts(args)
+        print("rumqd: the settings are good" + (", but not all of them are mosquitto's" if status else ""))
+        return status
+    if args.mosquitto_conf is not None:
+        from rumq.cli.from_mosquitto import tell_missing
+        from rumq.events import setup_events
+
+        setup_events(settings.events.format, settings.events.level)
+        tell_missing(args)
     from rumq.cli.run import run
 
     return run(settings, lambda: loaded_settings(args).settings, sources(args))

@@ -13,7 +13,7 @@ from rumq.cli.limits import limits
 from rumq.cli.setting_changes import changed_files, differences, file_digests, need_restart
 from rumq.cli.transports import reload
 from rumq.config import Settings
-from rumq.errors import ConfigError
+from rumq.errors import RumqError
 from rumq.events import setup_events
 from rumq.net.transports import Transports
 from rumq.session.entrance import Entrance
@@ -43,7 +43,7 @@ class Reloading:
             made = Entrances(wanted).made
             check_beside(wanted)
             reload(wanted, self._transports)
-        except ConfigError as fault:
+        except RumqError as fault:
             tell("settings.refused", why=str(fault))
             return False
         files = file_digests(wanted)

@@ -18,7 +18,7 @@ OF_A_LISTENER = frozenset(
         "tls_version", "use_identity_as_username", "use_subject_as_username", "psk_hint",
         "websockets_headers_size", "websockets_log_level", "websockets_origin", "enable_proxy_protocol",
         "proxy_protocol_v2_require_tls", "disable_client_cert_date_checks", "accept_protocol_versions",
-        "listener_allow_anonymous", "listener_auto_id_prefix",
+        "listener_allow_anonymous", "listener_auto_id_prefix", "plugin_use",
     }
 )  # fmt: skip
 # ... and these, too, where per_listener_settings says so.
@@ -62,22 +62,32 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class ListenerPart:
-    """line: its `listener`, None for the default one; options: the last one of each name counts"""
+    """line: its `listener`, None for the default one; options: the last one of each name; earlier: those before it"""
 
     line: Line | None
     options: dict[str, Line] = field(default_factory=dict)
+    earlier: list[Line] = field(default_factory=list)
+
+    def take(self, line: Line) -> None:
+        if line.key in self.options:
+            self.earlier.append(self.options[line.key])
+        self.options[line.key] = line
+
+    def every(self, *names: str) -> list[Line]:
+        """All lines of options that may be there several times, in their order."""
+        found = [line for line in [*self.earlier, *self.options.values()] if line.key in names]
+        return sorted(found, key=lambda line: (line.path, line.number))
 
 
 @dataclass(slots=True)
 class Conf:
-    """What a file says. bridges: every line of them; repeated: all lines of options that add up (plugin)"""
+    """What a file says. general: what is of no listener; bridges: every line of them"""
 
     path: str
-    options: dict[str, Line] = field(default_factory=dict)
+    general: ListenerPart = field(default_factory=lambda: ListenerPart(None))
     default: ListenerPart = field(default_factory=lambda: ListenerPart(None))
     listeners: list[ListenerPart] = field(default_factory=list)
     bridges: list[Line] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
 
 
 def read_conf(path: str) -> Conf:
@@ -87,7 +97,6 @@ def read_conf(path: str) -> Conf:
     per_listener = any(line.key == "per_listener_settings" and line.flag for line in lines)
     part, in_bridge = conf.default, False
     for line in lines:
-        conf.lines.append(line)
         if line.key == "connection":
             in_bridge = True
         elif line.key == "listener":
@@ -98,9 +107,9 @@ def read_conf(path: str) -> Conf:
         if in_bridge and (line.key not in OF_A_LISTENER or line.key.startswith("bridge_")):
             conf.bridges.append(line)
         elif line.key in OF_A_LISTENER or (per_listener and line.key in PER_LISTENER):
-            part.options[line.key] = line
+            part.take(line)
         else:
-            conf.options[line.key] = line
+            conf.general.take(line)
     return conf
 
 

@@ -8,54 +8,69 @@ from typing import Any
 
 from rumq.mosquitto.conf import Conf, Line, ListenerPart
 from rumq.mosquitto.errors import MosquittoFileError
+from rumq.mosquitto.unsafe_options import PLUGINS, UNSAFE, unsafe
 
 Tree = dict[str, Any]
 PACKET_MAX = 268_435_460
 EXPIRES_NEVER = 0xFFFFFFFF
 SLASHES_MAX = 200  # of one topic: TOPIC_HIERARCHY_LIMIT of its mosquitto_internal.h
 SECONDS = {"h": 3600, "d": 86_400, "w": 604_800, "m": 2_592_000, "y": 31_536_000}
-EVENTS = "events say it: docs/events.md"
+EVENTS = "events go to standard error as events.format and events.level say: docs/events.md"
 HERE = "rumq does this by itself"
+NOTHING = "rumq has nothing like it"
+PLACE = frozenset({"bind_address", "port", "socket_domain"})
+OF_PLUGINS = ("plugin_opt_", "auth_opt_", "auth_plugin_")
 # Options that have no setting, and why nothing is missing without them.
 IDLE = {
     "autosave_interval": "the log is always saved",
     "autosave_on_changes": "the log is always saved",
     "allow_duplicate_messages": "a subscriber with overlapping subscriptions gets a message once",
-    "check_retain_source": "a retained message stays when its publisher's rules change",
     "connection_messages": EVENTS, "log_dest": EVENTS, "log_facility": EVENTS, "log_timestamp": EVENTS,
     "log_timestamp_format": EVENTS, "log_type": EVENTS, "websockets_log_level": EVENTS,
     "max_inflight_bytes": "a client's socket and its receive maximum bound what is on its way",
-    "max_queued_bytes": "nothing is queued: subscribers read from the log",
-    "max_queued_messages": "nothing is queued: subscribers read from the log",
-    "memory_limit": "see log.hot_bytes_max and log.pending_bytes_max",
     "per_listener_settings": "each listener has keys of its own",
-    "pid_file": "the process id is in broker.starting",
+    "pid_file": "no file is written, the process id is in broker.starting",
     "queue_qos0_messages": "a lasting session finds QoS 0 messages in the log",
     "set_tcp_nodelay": "always on",
-    "socket_domain": HERE,
-    "user": "start rumqd as the user it is to be",
+    "user": "who starts rumqd is who it is",
     "dhparamfile": "OpenSSL chooses the parameters",
     "websockets_headers_size": "8 KiB",
-    "tls_keyform": "a key is a PEM file",
-    "bind_address": HERE, "port": HERE, "persistence": HERE, "persistence_location": HERE, "persistence_file": HERE,
+    "persistence_file": "the log has a directory of its own",
 }  # fmt: skip
-# Options without which the broker would let in, or through, what it should not.
-GRAVE = frozenset({"plugin", "auth_plugin", "psk_file", "psk_hint", "accept_protocol_versions"})
+QUEUE = "nothing is queued, a session reads on from the log: mqtt.backlog_records_max bounds how far behind it may be"
+# Options that have no setting, and what is missing without them.
+MISSING = {
+    "check_retain_source": "a retained message stays when its publisher may not publish there any more",
+    "max_queued_bytes": QUEUE, "max_queued_messages": QUEUE,
+    "memory_limit": "log.hot_bytes_max, log.pending_bytes_max and limits of clients bound memory: config.toml",
+}  # fmt: skip
+# Options of which every line counts; of others the last one.
+ADDS_UP = frozenset({"log_dest", "log_type", "websockets_origin", *PLUGINS})
 
 
 @dataclass(slots=True)
 class Converted:
-    """tree: as config.toml would be read; left_out: (line, why); temporary: nothing is to outlive the broker"""
+    """What has become of each line. A line may be here more than once, as one for all listeners is.
+
+    tree: as config.toml would be read, with no listener where none can be opened; temporary: nothing is to outlive the
+    broker; carried: settings do what they say; idle, left_out, closing: (line, why) of lines that nothing is missing
+    without, that something is missing without, and without which a listener is not opened, being less safe;
+    user: who mosquitto would be, had root started it
+    """
 
     tree: Tree
+    carried: list[Line] = field(default_factory=list)
+    idle: list[tuple[Line, str]] = field(default_factory=list)
     left_out: list[tuple[Line, str]] = field(default_factory=list)
+    closing: list[tuple[Line, str]] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)  # the listeners that are not opened, as they are written
     temporary: bool = True
+    user: Line | None = None
 
 
 def converted(conf: Conf) -> Converted:
     """raises: MosquittoFileError for values that mosquitto would not take either"""
     out = Converted({"listener": [], "auth": {}, "mqtt": {}, "data": {}, "log": {}})
-    options = conf.options
     general(conf, out)
     parts = list(conf.listeners)
     if not parts or {"port", "bind_address"} & conf.default.options.keys():
@@ -64,9 +79,15 @@ def converted(conf: Conf) -> Converted:
         out.left_out += [(line, "stands before the first listener") for line in conf.default.options.values()]
     is_local = not conf.listeners and not {"port", "bind_address"} & conf.default.options.keys()
     out.tree["listener"] = [
-        made for part in parts if (made := listener(part, options, out, is_local=is_local)) is not None
+        made for part in parts if (made := listener(part, conf.general, out, is_local=is_local)) is not None
     ]
     out.left_out += [(line, "rumq bridges to no other broker") for line in conf.bridges]
+    for part in [conf.general, *parts]:
+        out.idle += [
+            (line, f"given again in line {part.options[line.key].number}")
+            for line in part.earlier
+            if line.key not in ADDS_UP
+        ]
     return out
 
 
@@ -104,41 +125,47 @@ def general(conf: Conf, out: Converted) -> None:
         "persistence": lambda line: setattr(out, "temporary", not line.flag),
         "persistence_location": lambda line: data.update(dir=f"{line.value.rstrip('/')}/rumq-data"),
     }
-    for name, line in conf.options.items():
+    for name, line in conf.general.options.items():
         if name in known:
             known[name](line)
-        elif name not in IDLE:
-            out.left_out.append((line, grave(name)))
+            out.carried.append(line)
+        elif name in IDLE:
+            out.idle += [(each, IDLE[name]) for each in conf.general.every(name)]
+        elif not name.startswith(OF_PLUGINS) and name not in PLUGINS:
+            out.left_out.append((line, MISSING.get(name, NOTHING)))
+    out.user = conf.general.options.get("user")
     if out.temporary:
         data.pop("dir", None)
         log["durability"] = "process"
     log["pending_bytes_max"] = max(64 << 20, mqtt["packet_bytes_max"])
 
 
-def grave(name: str) -> str:
-    if name in GRAVE:
-        return "rumq has nothing like it: who relied on it must find another way"
-    return "rumq has nothing like it"
-
-
-def listener(part: ListenerPart, options: dict[str, Line], out: Converted, *, is_local: bool) -> Tree | None:
+def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_local: bool) -> Tree | None:
     """One listener; None where it cannot be had, and opening it in another way would be less safe."""
+    if closing := closed_by(part, general, out):
+        out.closing += closing
+        out.closed.append(f"listener {part.line.value}" if part.line is not None else "the default listener")
+        return None
     made: Tree = {}
     own = part.options
     place(part, made, is_local=is_local)
-    if "psk_hint" in own or ("psk_file" in own and "certfile" not in own):
-        out.left_out.append((own.get("psk_hint") or own["psk_file"], "no TLS with a shared key: not opened"))
-        return None
-    both = {**{name: line for name, line in options.items() if name in ADMISSION}, **own}
+    if part.line is not None:
+        out.carried.append(part.line)
     if not is_local:
         made["anonymous"] = "no"
-    if {"plugin", "auth_plugin"} & (own.keys() | options.keys()):
-        made["anonymous"] = "no"
-    for name, line in both.items():
+    of_all = {name: line for name, line in general.options.items() if name in ADMISSION}
+    for name, line in {**of_all, **own}.items():
+        lines = part.every(name) if name in ADDS_UP and name in own else [line]
         if name in LISTENER_OPTIONS:
-            LISTENER_OPTIONS[name](made, line)
-        elif name not in IDLE and name in own:
-            out.left_out.append((line, grave(name)))
+            for each in lines:
+                LISTENER_OPTIONS[name](made, each)
+            out.carried += [each for each in lines if name in own]
+        elif name in PLACE:
+            out.carried.append(line)
+        elif name in IDLE:
+            out.idle += [(each, IDLE[name]) for each in lines]
+        elif name not in UNSAFE and not name.startswith(OF_PLUGINS) and name != "psk_file":
+            out.left_out.append((line, NOTHING))
     if made.get("protocol") == "websocket":
         made.setdefault("websocket_origins", ["*"])  # as there, where none is listed
     made.setdefault("assigned_prefix", "auto-")
@@ -149,6 +176,24 @@ def listener(part: ListenerPart, options: dict[str, Line], out: Converted, *, is
     if "tls_authority" in made and "tls_certificate" not in made:
         del made["tls_authority"]
     return made
+
+
+def closed_by(part: ListenerPart, general: ListenerPart, out: Converted) -> list[tuple[Line, str]]:
+    """The lines that keep a listener closed, and why; those that need not are said to be idle."""
+    found: list[tuple[Line, str]] = []
+    plugins = [*general.every(*PLUGINS), *part.every(*PLUGINS)]
+    others = [line for line in part.options.values() if line.key in UNSAFE and line.key not in PLUGINS]
+    for line in [*plugins, *others]:
+        if why := unsafe(line):
+            found.append((line, why))
+        else:
+            out.idle.append((line, HERE))
+    if plugins:
+        options = [*general.options.values(), *part.options.values()]
+        out.left_out += [(line, "of a plugin") for line in options if line.key.startswith(OF_PLUGINS)]
+    if "psk_file" in part.options and "certfile" not in part.options:
+        found.append((part.options["psk_file"], "rumq has no TLS with a shared key"))
+    return found
 
 
 def place(part: ListenerPart, made: Tree, *, is_local: bool) -> None:
@@ -215,6 +260,8 @@ LISTENER_OPTIONS: dict[str, Callable[[Tree, Line], None]] = {
     "allow_anonymous": lambda made, line: made.update(anonymous="yes" if line.flag else "no"),
     "allow_zero_length_clientid": lambda made, line: made.update(empty_client_id=line.flag),
     "auto_id_prefix": keep("assigned_prefix"),
+    "listener_allow_anonymous": lambda made, line: made.update(anonymous="yes" if line.flag else "no"),
+    "listener_auto_id_prefix": keep("assigned_prefix"),
     "clientid_prefixes": lambda made, line: made.update(client_id_prefixes=[line.value]),
     "max_connections": connections,
     "max_qos": lambda made, line: made.update(maximum_qos=bounded(line, 0, 2)),

@@ -19,6 +19,7 @@ LEVELS = {
     "data.exposed": "warning",
     "secrets.exposed": "warning",
     "mosquitto.left_out": "warning",
+    "mosquitto.listener_closed": "error",
     "permission.refused": "warning",
     "connection.refused": "warning",
     "listener.accept_failed": "warning",

@@ -97,7 +97,16 @@ def test_nothing_is_kept_without_persistence(tmp_path: Path) -> None:
     assert "durability" not in found.tree["log"]
 
 
-@pytest.mark.parametrize("line", ["plugin x.so", "upgrade_outgoing_qos true", "made_up 1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "upgrade_outgoing_qos true",
+        "made_up 1",
+        "max_queued_messages 10",
+        "memory_limit 1000",
+        "check_retain_source true",
+    ],
+)
 def test_what_cannot_be_carried_over_is_named(tmp_path: Path, line: str) -> None:
     found = convert(tmp_path, f"listener 1\n{line}\n")
     assert [(each.key, each.number) for each, _ in found.left_out] == [(line.split()[0], 2)]
@@ -108,8 +117,87 @@ def test_bridges_are_left_out_line_by_line(tmp_path: Path) -> None:
     assert [each.key for each, _ in found.left_out] == ["connection", "address", "topic", "cleansession"]
 
 
-def test_a_plugin_that_is_missing_lets_nobody_in(tmp_path: Path) -> None:
-    assert convert(tmp_path, "plugin x.so\n").tree["listener"][0]["anonymous"] == "no"
+UNSAFE = [
+    "bind_interface eth0",
+    "plugin /usr/lib/mosquitto_dynamic_security.so",
+    "auth_plugin /usr/lib/x.so",
+    "accept_protocol_versions 5",
+    "accept_protocol_versions 4, 5",
+    "ciphers_tls1.3 TLS_AES_256_GCM_SHA384",
+    "enable_proxy_protocol 2",
+    "proxy_protocol_v2_require_tls true",
+    "psk_hint x",
+    "tls_engine pkcs11",
+    "tls_keyform engine",
+]
+
+
+def converted_as_it_is(tmp_path: Path, text: str) -> Converted:
+    path = tmp_path / "mosquitto.conf"
+    path.write_text(text)
+    return converted(read_conf(str(path)))
+
+
+@pytest.mark.parametrize("line", UNSAFE)
+def test_what_makes_a_listener_safer_keeps_it_closed_where_rumq_has_it_not(tmp_path: Path, line: str) -> None:
+    """Others are opened; and whoever is let in without a name does not change it."""
+    text = f"per_listener_settings true\nlistener 1\nallow_anonymous true\n{line}\nlistener 2\nallow_anonymous true\n"
+    found = convert(tmp_path, text)
+    assert [each["port"] for each in found.tree["listener"]] == [2]
+    assert [(each.key, each.number) for each, _ in found.closing] == [(line.split()[0], 4)]
+    assert found.closed == ["listener 1"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "accept_protocol_versions 3,4,5",
+        "ciphers_tls1.3 TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
+        "proxy_protocol_v2_require_tls false",
+        "tls_keyform pem",
+        "plugin /usr/lib/x86_64-linux-gnu/mosquitto_persist_sqlite.so",
+    ],
+)
+def test_what_asks_for_what_is_so_anyway_closes_nothing(tmp_path: Path, line: str) -> None:
+    found = convert(tmp_path, f"per_listener_settings true\nlistener 1\n{line}\n")
+    assert len(found.tree["listener"]) == 1 and not found.closing and not found.left_out
+    assert [each.number for each, _ in found.idle if each.key == line.split()[0]] == [3]
+
+
+@pytest.mark.parametrize("listeners", ["", "listener 1\n", "listener 1\nallow_anonymous true\nlistener 2\n"])
+def test_a_plugin_of_all_listeners_closes_them_all(tmp_path: Path, listeners: str) -> None:
+    found = converted_as_it_is(tmp_path, f"plugin x.so\nallow_anonymous true\n{listeners}")
+    assert found.tree["listener"] == []
+    assert {each.key for each, _ in found.closing} == {"plugin"}
+
+
+def test_each_of_several_plugins_is_named(tmp_path: Path) -> None:
+    found = converted_as_it_is(tmp_path, "plugin a.so\nplugin_opt_x 1\nplugin b.so\n")
+    assert [each.value for each, _ in found.closing] == ["a.so", "b.so"]
+    assert [each.key for each, _ in found.left_out] == ["plugin_opt_x"]
+
+
+def test_of_options_that_add_up_each_counts_and_of_others_the_last(tmp_path: Path) -> None:
+    origins = "websockets_origin https://a\nwebsockets_origin https://b\n"
+    text = f"listener 1\nprotocol websockets\n{origins}max_qos 0\nmax_qos 1\n"
+    found = convert(tmp_path, text)
+    assert found.tree["listener"][0]["websocket_origins"] == ["https://a", "https://b"]
+    assert found.tree["listener"][0]["maximum_qos"] == 1
+    assert [(each.number, why) for each, why in found.idle] == [(5, "given again in line 6")]
+
+
+def test_every_line_is_accounted_for(tmp_path: Path) -> None:
+    text = (
+        "user mosquitto\nlog_dest file /x\nlog_dest syslog\nmax_queued_messages 5\npassword_file p\npid_file x\n"
+        "bogus 1\nlistener 1\nmax_qos 1\nhttp_dir x\nlistener 2\nbind_interface lo\nconnection b\naddress h\n"
+    )
+    found = convert(tmp_path, text)
+    told = [
+        *found.carried,
+        *(line for each in (found.idle, found.left_out, found.closing) for line, _ in each),
+    ]
+    numbers = {number for number, line in enumerate(text.splitlines(), 1) if line != "listener 2"}
+    assert {line.number for line in told} == numbers
 
 
 @pytest.mark.parametrize(

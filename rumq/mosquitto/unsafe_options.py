@@ -1,0 +1,69 @@
+"""Options of mosquitto.conf(5) that keep more out, or more in, than rumq can: their listener is not opened.
+
+Knows no setting of rumq's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rumq.mosquitto.conf import Line
+
+# Modules decide who comes in and what he may do; two names for a module of all listeners are mosquitto 2.1's.
+PLUGINS = frozenset({"plugin", "auth_plugin", "global_plugin", "plugin_load", "plugin_use"})
+HARMLESS_PLUGINS = ("mosquitto_persist_sqlite", "mosquitto_persist_lmdb")
+SUITES = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
+VERSIONS = frozenset({"3", "4", "5"})
+
+
+def plugin(line: Line) -> str:
+    if any(name in line.value for name in HARMLESS_PLUGINS):
+        return ""
+    return (
+        "rumq loads no plugins, and this one may decide who comes in: set up users and rules "
+        "(docs/security.md), and take the line out"
+    )
+
+
+def versions(line: Line) -> str:
+    if frozenset(line.value.replace(",", " ").split()) >= VERSIONS:
+        return ""
+    return "every listener takes MQTT 3.1, 3.1.1 and 5"
+
+
+def suites(line: Line) -> str:
+    if frozenset(line.value.split(":")) >= SUITES:
+        return ""
+    return (
+        "which suites of TLS 1.3 are taken cannot be chosen, they are "
+        + ", ".join(sorted(SUITES))
+        + ": take the line out if "
+        "all will do"
+    )
+
+
+def always(why: str) -> Callable[[Line], str]:
+    return lambda _: why
+
+
+def if_true(why: str) -> Callable[[Line], str]:
+    return lambda line: why if line.flag else ""
+
+
+ENGINE = "keys are PEM files, and no engine of OpenSSL is loaded"
+UNSAFE: dict[str, Callable[[Line], str]] = {
+    **dict.fromkeys(PLUGINS, plugin),
+    "accept_protocol_versions": versions,
+    "bind_interface": always("rumq binds to addresses, not interfaces: name its address, `listener PORT ADDRESS`"),
+    "ciphers_tls1.3": suites,
+    "enable_proxy_protocol": always("set listener.proxies in a config.toml, which says whose headers are believed"),
+    "proxy_protocol_v2_require_tls": if_true("whether a proxy's client spoke TLS is not asked"),
+    "psk_hint": always("rumq has no TLS with a shared key"),
+    "tls_engine": always(ENGINE),
+    "tls_keyform": lambda line: "" if line.value == "pem" else ENGINE,
+}  # fmt: skip
+
+
+def unsafe(line: Line) -> str:
+    """Why a listener with this line stays closed; empty where nothing is less safe without it."""
+    found = UNSAFE.get(line.key)
+    return found(line) if found is not None else ""
