@@ -152,10 +152,13 @@ class FindTime:
 
     def __init__(
         self, files: Files, segments: list[SegmentFile], cache: PlaceCache, unwritten: list[Chunk], ts_us: int,
-        next_lsn: int,
+        next_lsn: int, *, behind_lost: bool = False,
     ) -> None:  # fmt: skip
+        """behind_lost: where records before it are lost, the first one behind those: as an end, which leaves out none
+        that might be before that time"""
         self._files, self._segments, self._cache = files, segments, cache
         self._unwritten, self._ts, self._next_lsn = unwritten, ts_us, next_lsn
+        self._behind_lost = behind_lost
 
     def run(self) -> int:
         """raises: OSError"""
@@ -185,12 +188,17 @@ class FindTime:
         at = bisect_left(places, self._ts, key=lambda p: p.last_ts)
         reached = places[at - 1].next_lsn if at else segment.base_lsn
         if at == len(places):
-            return reached if segment.end_lsn is not None and reached < segment.end_lsn else None
+            lost = segment.end_lsn is not None and reached < segment.end_lsn
+            return reached if lost and not self._behind_lost else None
         place = places[at]
+        if self._behind_lost:
+            reached = place.base_lsn
         if reached < place.base_lsn or place.base_ts >= self._ts:
             return reached
         rows = maybe_rows(self._files, segment, place)
-        return place.base_lsn + int(kernel.first_at_time(rows, self._ts - place.base_ts)) if rows else reached
+        if not rows:
+            return place.next_lsn if self._behind_lost else reached
+        return place.base_lsn + int(kernel.first_at_time(rows, self._ts - place.base_ts))
 
 
 class FindOffset:

@@ -8,7 +8,8 @@ a broker that is idle writes that mark by itself. docs/log-format.md, "Reading".
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from commitlog.active import ActiveLook
@@ -24,6 +25,7 @@ from commitlog.segments import PlaceCache, SegmentFile
 from commitlog.tail import Tail, examine
 
 READ_BYTES = 1 << 22
+INDEX_PART = 8  # of a segment's records, one in so many: for fewer its index is not worth reading
 
 
 @dataclass
@@ -260,6 +262,68 @@ class PartitionView:
                 yield clipped(found, lsn, to_lsn) if isinstance(found, Chunk) else found
                 lsn = found.next_lsn
 
+    def spans_of(
+        self, from_lsn: int, to_lsn: int, wants: Callable[[bytes], bool]
+    ) -> Iterator[tuple[int, int]]:
+        """Parts of from_lsn..to_lsn, in order, that have every record of a topic that is wanted, and all that no index
+        can tell of; the rest need not be read.
+
+        cost: of a segment its index, and that only where the range has a fair part of the segment
+        """
+        begin = reached = from_lsn
+        for start, end in self._parts(from_lsn, to_lsn, wants):
+            if start > reached:
+                if begin < reached:
+                    yield begin, reached
+                begin = start
+            reached = end
+        if begin < reached:
+            yield begin, reached
+
+    def _parts(self, from_lsn: int, to_lsn: int, wants: Callable[[bytes], bool]) -> Iterator[tuple[int, int]]:
+        """As `spans_of`, those that touch each other apart."""
+        at = from_lsn
+        for segment in self._segments:
+            end = min(segment.end_lsn or 0, to_lsn)
+            if end <= at:
+                continue
+            if at < segment.base_lsn:
+                yield at, min(segment.base_lsn, to_lsn)
+                at = segment.base_lsn
+            if at < end:
+                yield from self._parts_of(segment, at, end, wants)
+                at = end
+        if at < to_lsn:
+            yield at, to_lsn
+
+    def _parts_of(
+        self, segment: SegmentFile, start: int, end: int, wants: Callable[[bytes], bool]
+    ) -> Iterator[tuple[int, int]]:
+        """Of one segment."""
+        end_lsn = segment.end_lsn or 0
+        index = None
+        if segment.path in self._finished and (end - start) * INDEX_PART >= end_lsn - segment.base_lsn:
+            try:
+                index = maybe_index(self._files, segment.path, end_lsn, segment.stop)
+            except FileNotFoundError:  # retention took it since
+                pass
+        # Where rows were lost when it was made, it does not know what was in them.
+        if index is None or len(index.rows) != sum(place.count for place in index.places):
+            yield start, end
+            return
+        at = start
+        for place, hit in zip(index.places, hits(index, segment.base_lsn, wants), strict=True):
+            if at >= end:
+                return
+            if at < place.base_lsn:
+                yield at, min(place.base_lsn, end)  # a hole: whoever reads is to be told
+                at = place.base_lsn
+            if hit and at < min(place.next_lsn, end):
+                yield at, min(place.next_lsn, end)
+            at = max(at, place.next_lsn)
+        if at < end:
+            yield at, end
+
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
         """How far `bytes_max` bytes of chunks go from a record on: to the end of the last whole chunk, one at least."""
         lsn = max(from_lsn, self.first_lsn)
@@ -277,9 +341,11 @@ class PartitionView:
                 lsn = place.next_lsn
         return to_lsn
 
-    def find_time(self, ts_us: int) -> int:
-        """The first lsn at or after that time; end_lsn when there is none."""
-        found = FindTime(self._files, self._segments, self._cache, [], ts_us, self.end_lsn).run()
+    def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int:
+        """The first lsn at or after that time; end_lsn when there is none. behind_lost: see `FindTime`"""
+        found = FindTime(
+            self._files, self._segments, self._cache, [], ts_us, self.end_lsn, behind_lost=behind_lost
+        ).run()
         return min(max(found, self.first_lsn), self.end_lsn)
 
     def find_offset(self, topic: bytes, offset: int) -> int:
@@ -287,6 +353,23 @@ class PartitionView:
         number = next((number for number, name in self.names()[0].items() if name == topic), None)
         found = FindOffset(self._files, self._segments, self._cache, [], number, offset, self.end_lsn).run()
         return min(max(found, self.first_lsn), self.end_lsn)
+
+
+def hits(index: Index, base_lsn: int, wants: Callable[[bytes], bool]) -> bytearray:
+    """Of each chunk of an index, whether it has a record of a topic that is wanted, or of one without a name."""
+    rows, found = index.rows, bytearray(len(index.places))
+    ends = [place.next_lsn - base_lsn for place in index.places]
+    names = index.names
+    for number in [n for n in index.topics if (name := names.get(n)) is None or wants(name)]:
+        topic = index.topics[number]
+        row, stop = topic.start, topic.start + topic.records
+        while row < stop:
+            at = bisect_left(ends, rows[row] + 1)
+            if at == len(ends):
+                break
+            found[at] = 1
+            row = bisect_left(rows, ends[at], row + 1, stop)
+    return found
 
 
 class LogReader:

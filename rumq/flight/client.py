@@ -36,8 +36,8 @@ class LogClient:
         found: dict[str, dict[str, int]] = self._act("heads")
         return found
 
-    def find_time(self, partition: str, ts_us: int) -> int:
-        return int(self._act("find_time", partition=partition, ts_us=ts_us)["lsn"])
+    def find_time(self, partition: str, ts_us: int, *, behind_lost: bool = False) -> int:
+        return int(self._act("find_time", partition=partition, ts_us=ts_us, behind_lost=behind_lost)["lsn"])
 
     def end_within(self, partition: str, start: int, end: int, bytes_max: int) -> int:
         return int(

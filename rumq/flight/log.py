@@ -33,7 +33,8 @@ class Log:
 
     def find_time(self, asked: FindTime) -> int:
         """The first lsn at or after a time; the end where there is none. raises: BadRequest"""
-        return self._extent("action", asked.partition).find_time(asked.ts_us)
+        extent = self._extent("action", asked.partition)
+        return extent.find_time(asked.ts_us, behind_lost=asked.behind_lost)
 
     def end_within(self, asked: EndWithin) -> int:
         """How far so many bytes of the log go: `PartitionView.end_within`. raises: BadRequest"""

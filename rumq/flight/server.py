@@ -27,7 +27,7 @@ from rumq.flight.turns import place_of
 
 ACTIONS = {
     "heads": "of each partition its first lsn, committed, generation and last_ts; no body",
-    "find_time": 'the first lsn at or after a time: {"partition", "ts_us"}',
+    "find_time": 'the first lsn at or after a time: {"partition", "ts_us"}, or behind what is lost, "behind_lost"',
     "end_within": 'how far so many bytes go: {"partition", "start", "end", "bytes_max"}',
 }
 Event = Callable[..., None]

@@ -65,10 +65,11 @@ class Command(NamedTuple):
 
 
 class FindTime(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the action of this name is asked. ts_us: µs since 1970"""
+    """What the action of this name is asked. ts_us: µs since 1970; behind_lost: see `PartitionView.find_time`"""
 
     partition: str
     ts_us: int
+    behind_lost: bool = False
 
 
 class EndWithin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

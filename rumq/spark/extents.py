@@ -29,7 +29,7 @@ class View(Protocol):
     def first_lsn(self) -> int: ...
     @property
     def end_lsn(self) -> int: ...
-    def find_time(self, ts_us: int) -> int: ...
+    def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int: ...
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int: ...
 
 
@@ -102,13 +102,13 @@ class Extent:
                 "the log alone)",
             )
 
-    def find_time(self, ts_us: int) -> int:
-        """The first lsn at or after that time; end_lsn when there is none."""
+    def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int:
+        """As `PartitionView.find_time`, of log and lake."""
         if self.lake is not None and self.first_lsn < self.log_first_lsn:
             lsn = find_time(self.lake, self.name, ts_us, self.log_first_lsn)
             if lsn is not None:
                 return lsn
-        return self.view.find_time(ts_us) if self.view is not None else self.end_lsn
+        return self.view.find_time(ts_us, behind_lost=behind_lost) if self.view is not None else self.end_lsn
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
         """How far about `bytes_max` bytes of the log go from a record on; one record at least."""

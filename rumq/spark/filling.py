@@ -20,7 +20,7 @@ BATCH_BYTES_MAX = 8 << 20  # of frames; larger ones make Spark slower, much larg
 class Filling(NamedTuple):
     """Where else the records of a partition may be, and which are wanted.
 
-    place: of the lake; columns, schema, wants: as of `scan`; ranges: bounds of the topics that are wanted"""
+    place: of the lake; columns, schema, wants, times: as of `scan`; ranges: bounds of the topics that are wanted"""
 
     place: str
     partition: str
@@ -28,6 +28,7 @@ class Filling(NamedTuple):
     schema: pa.Schema
     wants: Callable[[str], bool] | None
     ranges: Sequence[TopicRange] | None
+    times: tuple[int, int] | None = None
 
     def filled(self, gap: Gap) -> Iterator[tuple[pa.RecordBatch, int] | Gap]:
         """The records of a gap in order, as of `marked`, and first the gaps that are left.
@@ -43,11 +44,12 @@ class Filling(NamedTuple):
             why = f"{gap.why}, and {lost.why}" if lost.why == MISSING else lost.why
             yield Gap(lost.base_lsn, lost.next_lsn, why)
         names = [needed(column) for column in self.columns.values()]
+        names += ["payload", "lsn", *([] if self.times is None else ["ts"])]
         for table in read(
-            lake, self.partition, gap.base_lsn, gap.next_lsn, list(dict.fromkeys([*names, "payload", "lsn"])),
+            lake, self.partition, gap.base_lsn, gap.next_lsn, list(dict.fromkeys(names)),
             wants=self.wants, ranges=self.ranges,
         ):  # fmt: skip
-            yield from self._batches(table)
+            yield from self._batches(table if self.times is None else within(table, self.times))
 
     def _partition_of(self, lake: Any) -> Any:
         return lake.manifest.partition(self.partition)
@@ -65,3 +67,9 @@ class Filling(NamedTuple):
                 for name in self.schema.names
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), part["lsn"][-1].as_py() + 1
+
+
+def within(table: pa.Table, times: tuple[int, int]) -> pa.Table:
+    """The rows of these times."""
+    ts = table["ts"].cast(pa.int64())
+    return table.filter(pc.and_(pc.greater_equal(ts, times[0]), pc.less(ts, times[1])))

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from rumq.spark.errors import BadOption, DataLoss
 from rumq.spark.extents import View, views
 from rumq.spark.options import Bound, Options
+from rumq.spark.pushed import US_END, Pushed
 
+EVERYTHING = Pushed()
 TASK_ROWS_MIN = 250_000  # below this a task's start costs more than another core saves
 
 
@@ -21,7 +23,7 @@ class Span(NamedTuple):
     end: int
 
 
-def spans(options: Options) -> list[Span]:
+def spans(options: Options, pushed: Pushed = EVERYTHING) -> list[Span]:
     """What a batch query reads. raises: BadOption, DataLoss"""
     found = views(options)
     starts, ends = starting(options, found), ending(options, found)
@@ -29,7 +31,22 @@ def spans(options: Options) -> list[Span]:
         if starts[view.name] > ends[view.name] and (options.start.lsns or options.start.times_us):
             allowed = f"no more than where it ends, {ends[view.name]}"
             raise BadOption("startingOffsets", f"{view.name}: {starts[view.name]}", allowed)
-    return [Span(v.name, starts[v.name], ends[v.name]) for v in found if starts[v.name] < ends[v.name]]
+    whole = [(v, Span(v.name, starts[v.name], ends[v.name])) for v in found if pushed.reads(v.name)]
+    narrow = [narrowed(view, span, pushed) for view, span in whole if span.start < span.end]
+    return [span for span in narrow if span.start < span.end]
+
+
+def narrowed(view: View, span: Span, pushed: Pushed) -> Span:
+    """What of it may be wanted."""
+    name, start, end = span
+    start, end = max(start, pushed.first_lsn), min(end, pushed.end_lsn)
+    if pushed.times is not None and start < end:
+        first, below = pushed.times
+        if first > -US_END:
+            start = max(start, view.find_time(max(first, 0)))
+        if below < US_END and start < end:
+            end = min(end, view.find_time(max(below, 0), behind_lost=True))
+    return Span(name, start, end)
 
 
 def starting(options: Options, found: Sequence[View]) -> dict[str, int]:

@@ -6,13 +6,15 @@ there when it does."""
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rumq.flight.where import Where
+from rumq.spark.filling import within
 from rumq.spark.options import Options
+from rumq.spark.pushed import Pushed
+from rumq.spark.scan import wanting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,8 +31,9 @@ class RemoteView:
     first_lsn: int
     end_lsn: int
 
-    def find_time(self, ts_us: int) -> int:
-        return min(max(client_of(self.where).find_time(self.name, ts_us), self.first_lsn), self.end_lsn)
+    def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int:
+        found = client_of(self.where).find_time(self.name, ts_us, behind_lost=behind_lost)
+        return min(max(found, self.first_lsn), self.end_lsn)
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
         return client_of(self.where).end_within(self.name, from_lsn, to_lsn, bytes_max)
@@ -43,30 +46,40 @@ def remote_views(where: Where) -> dict[str, RemoteView]:
 
 
 def remote_batches(
-    options: Options, partition: str, start: int, end: int, names: Sequence[str], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
+    options: Options, partition: str, start: int, end: int, names: Sequence[str], schema: pa.Schema,
+    pushed: Pushed,
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """A range as `rumq.spark.scan.scan` gives it from files. names: of the columns, in the order of the schema"""
     from rumq.flight.tickets import Ticket
 
     assert options.where is not None
     # An expression is applied here: on the server somebody's could hold up everybody.
-    expression = None if options.pattern is None else re.compile(options.pattern)
-    hidden = ("topic",) if expression is not None and "topic" not in names else ()
+    wants = (
+        None if options.pattern is None and not pushed.topics else pushed.wants(wanting((), options.pattern))
+    )
+    filters = pushed.filters(options.filters, wanting(options.filters, options.pattern))
+    if filters is None:
+        return
+    hidden = {"topic"} if wants is not None else set()
+    if pushed.times is not None:
+        hidden |= {"ts"}
     ticket = Ticket(
-        partition=partition, start=start, end=end, columns=(*names, *hidden), topics=options.filters,
+        partition=partition, start=start, end=end, columns=(*names, *sorted(hidden - set(names))), topics=filters,
         properties="map" if options.properties == "map" else "array", failOnDataLoss=options.fail_on_data_loss,
     )  # fmt: skip
     for batch in client_of(options.where).batches(ticket):
-        wanted = batch if expression is None else matching(batch, expression)
+        wanted = batch if wants is None else matching(batch, wants)
+        if pushed.times is not None:
+            wanted = within(wanted, pushed.times)
         if wanted.num_rows:
             yield fitted(wanted, schema)
 
 
-def matching(batch: pa.RecordBatch, expression: re.Pattern[str]) -> Any:
+def matching(batch: pa.RecordBatch, wants: Callable[[str], bool]) -> Any:
     import pyarrow as pa
 
     topics = batch.column("topic").dictionary_encode()
-    fits = pa.array([expression.fullmatch(topic) is not None for topic in topics.dictionary.to_pylist()])
+    fits = pa.array([wants(topic) for topic in topics.dictionary.to_pylist()], pa.bool_())
     return batch.filter(fits.take(topics.indices))
 
 

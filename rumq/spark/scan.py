@@ -18,6 +18,7 @@ from rumq.spark.errors import DataLoss
 from rumq.spark.filling import BATCH_BYTES_MAX, BATCH_ROWS_MAX, Filling
 
 NEEDS_PUBLISHERS = {"client_id", "key"}
+Times = tuple[int, int]
 
 
 def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
@@ -33,24 +34,27 @@ def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool
 def scan(
     view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
     wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
+    times: Times | None = None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """Records start..end that are wanted, in order.
 
     view: None where only the lake has the partition; columns: name in the schema -> name in `columns.MAKERS`
-    filling: has what the log has not
+    filling: has what the log has not; times: from when to before when, µs since 1970
     raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError;
     LakeError
     cost: memory for a few batches, whatever the range; of the lake for a file of it
     """
     found = marked(
-        view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, filling=filling
-    )
+        view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, filling=filling,
+        times=times,
+    )  # fmt: skip
     return (batch for batch, _ in found)
 
 
 def marked(
     view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
     wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
+    times: Times | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
     """As `scan`, each batch with the lsn from which on to read what it has not."""
     if view is None:
@@ -63,7 +67,7 @@ def marked(
     id_bytes = lengths(publishers)
     ready: list[pa.RecordBatch] = []
     rows = size = next_lsn = 0
-    for block in blocks(view, start, end):
+    for block in blocks(view, start, end, wants):
         if isinstance(block, Gap):
             if ready:
                 yield together(ready), next_lsn
@@ -72,7 +76,7 @@ def marked(
             elsewhere = filling if block.base_lsn < view.end_lsn else None
             yield from filled(view.name, block, elsewhere, fail_on_data_loss)
             continue
-        for part, more in cut(topics.learn(block), id_bytes):
+        for part, more in cut(topics.learn(block if times is None else within(block, times)), id_bytes):
             count = len(part.rows)
             if ready and (rows + count > BATCH_ROWS_MAX or size + more > BATCH_BYTES_MAX):
                 yield together(ready), next_lsn
@@ -102,11 +106,20 @@ def filled(
             raise DataLoss(name, part.base_lsn, part.next_lsn, part.why)
 
 
-def blocks(view: PartitionView, start: int, end: int) -> Iterator[Block | Gap]:
+def within(block: Block, times: Times) -> Block:
+    """The records of these times."""
+    first, end = times
+    kept = (block.ts >= first) & (block.ts < end)
+    return block if kept.all() else block.kept(np.flatnonzero(kept))
+
+
+def blocks(
+    view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
+) -> Iterator[Block | Gap]:
     """Chunks, many small ones as one, and what cannot be read."""
     waiting: list[Chunk] = []
     rows = size = 0
-    for found in whole(view, start, end):
+    for found in whole(view, start, end, wants):
         if isinstance(found, Gap):
             if waiting:
                 yield Block(waiting)
@@ -123,11 +136,20 @@ def blocks(view: PartitionView, start: int, end: int) -> Iterator[Block | Gap]:
         yield Block(waiting)
 
 
-def whole(view: PartitionView, start: int, end: int) -> Iterator[Chunk | Gap]:
-    """Every record of start..end, or a gap that says why not."""
+def whole(
+    view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
+) -> Iterator[Chunk | Gap]:
+    """Every record of start..end that is wanted, and others, or a gap that says why not.
+
+    wants: what an index can tell to be without those topics is not read"""
     if start < view.first_lsn:
         yield Gap(start, min(end, view.first_lsn), "retention has taken them")
-    yield from view.chunks(start, end)
+    if wants is None:
+        yield from view.chunks(start, end)
+    else:
+        first, last = max(start, view.first_lsn), min(end, view.end_lsn)
+        for part in view.spans_of(first, last, lambda topic: wants(topic.decode())):
+            yield from view.chunks(*part)
     if end > view.end_lsn:
         why = f"the log ends at {view.end_lsn}: its end was lost, or it is another log"
         yield Gap(max(start, view.end_lsn), end, why)

@@ -19,6 +19,8 @@ def settings(master: str = "local[*]") -> dict[str, str]:
         # Workers and JVM over a Unix socket: with TCP every small task waits 40 ms.
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
+        # Conditions on topic, ts, lsn and partition are the source's: what it need not read it does not.
+        "spark.sql.python.filterPushdown.enabled": "true",
         # The default of 200 costs seconds in each shuffle of a small machine. A checkpoint keeps the first value.
         "spark.sql.shuffle.partitions": str(2 * cores(master)),
         "spark.sql.streaming.stateStore.providerClass": (

@@ -22,6 +22,7 @@ from rumq.spark.extents import lakes_of, maybe_view
 from rumq.spark.filling import Filling
 from rumq.spark.options import Options, parse
 from rumq.spark.plan import Span, cut, spans
+from rumq.spark.pushed import Pushed, push
 from rumq.spark.scan import scan, wanting
 from rumq.spark.schema import columns_of, schema_of
 from rumq.spark.settle import settle
@@ -96,6 +97,7 @@ class RangeReader:
         self._options = options
         self._columns = columns_of(options, schema)
         self._schema = schema
+        self._pushed = Pushed()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield record batches of a range, cut by rows and bytes."""
@@ -111,19 +113,35 @@ class RangeReader:
         if options.where is not None:
             from rumq.spark.remote import remote_batches
 
-            yield from remote_batches(options, name, start, end, self._schema.names, schema)
+            yield from remote_batches(options, name, start, end, self._schema.names, schema, self._pushed)
             return
-        wants, filling = wanting(options.filters, options.pattern), None
+        pushed = self._pushed
+        wants, filling = pushed.wants(wanting(options.filters, options.pattern)), None
         if partition.lake:
-            ranges = topic_ranges(options.filters)
-            filling = Filling(partition.lake, name, self._columns, schema, wants, ranges)
+            ranges = pushed.ranges(topic_ranges(options.filters))
+            filling = Filling(partition.lake, name, self._columns, schema, wants, ranges, pushed.times)
         view = maybe_view(options.path, name)
         if view is None and filling is None:
             raise BadOption("path", options.path, f"one that every worker can read: {name} is not there")
         yield from scan(
             view, start, end, self._columns, schema, wants=wants, fail_on_data_loss=options.fail_on_data_loss,
-            filling=filling,
+            filling=filling, times=pushed.times,
         )  # fmt: skip
+
+
+class Pushing:
+    """`pushFilters` of a reader, as Spark calls it.
+
+    Spark refuses to run a reader that has a method of this name of its own where filters are not to be pushed down
+    (spark.sql.python.filterPushdown.enabled, false by default): it looks at `__func__`. Such sessions read on
+    without."""
+
+    def __init__(self, reader: RumqReader) -> None:
+        self._reader = reader
+        self.__func__ = DataSourceReader.pushFilters
+
+    def __call__(self, filters: list[Any]) -> list[Any]:
+        return self._reader.take_over(filters)
 
 
 class RumqReader(RangeReader, DataSourceReader):
@@ -133,8 +151,17 @@ class RumqReader(RangeReader, DataSourceReader):
         super().__init__(options, schema)
         self._spans: list[Span] | None = None
 
+    @property
+    def pushFilters(self) -> Pushing:
+        return Pushing(self)
+
+    def take_over(self, filters: list[Any]) -> list[Any]:
+        """Apply what can be applied here; what is left is for Spark."""
+        self._pushed, left = push(filters)
+        return left
+
     def partitions(self) -> list[Range]:
         """Cut what is asked for into ranges, one a task."""
         if self._spans is None:
-            self._spans = spans(self._options)
+            self._spans = spans(self._options, self._pushed)
         return ranges(self._spans, self._options)

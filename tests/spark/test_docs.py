@@ -50,7 +50,7 @@ def test_every_block_runs_and_does_what_it_says(
     data = str(tmp_path / "rumq-data")
     names: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     flight = broker.event("listener.bound", number=2)
     for block in blocks:
         # Spark's JVM has a working directory of its own, and the broker of a test a port of its own.
