@@ -5,15 +5,17 @@ Knows no command, no subscription change; a reader's sink is opaque, what it cou
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from typing import Any
 
 from router.effects import Deliver, Effect, Gone, More, ReadCold, ShareBack, ShareDone, ShareReady
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.mirror import Hole
-from router.readers import Group, Reader
+from router.readers import DENIED, Group, Reader
 from router.share import Member, Share
 
+NOTHING, EVERYTHING = array("I", [0]), array("I", [1])  # of one place: tables of `Deliver`
 CATCH_UP_BYTES = 1 << 18  # how much one reader behind gets before others have their turn
 CATCH_UP_CHUNKS = 32  # and in how many pieces: what it cannot take costs as much as what it can
 
@@ -79,8 +81,15 @@ class Delivery:
         index = feed.index
         if len(numbers) == 1:
             for group, form in feed.routes.route(numbers[0]):
-                if group.live[index] and group.wants.located is located:
-                    self._give(feed, chunk, group, 0, chunk.count, list(group.live[index]), form, None, None)
+                if not group.live[index] or group.wants.located is not located:
+                    continue
+                readers = list(group.live[index])
+                if form == DENIED:
+                    self.effects.append(
+                        Deliver(group, index, chunk, 0, chunk.count, readers, 0, NOTHING, None, EVERYTHING)
+                    )
+                else:
+                    self._give(feed, chunk, group, 0, chunk.count, readers, form, None, None)
             return
         groups: dict[Group, None] = {}
         for number in numbers:
@@ -130,10 +139,16 @@ class Delivery:
                 reader.group.live[index][reader] = None
                 return None
             if lsn < feed.partition.first_lsn:
-                self._lost(reader, feed, lsn, min(feed.partition.first_lsn, limit), "gone")
+                self._lost(reader, feed, lsn, min(feed.partition.first_lsn, limit), "retention")
                 continue
-            if self._backlog_max and limit - lsn > self._backlog_max and not reader.group.wants.located:
-                self._lost(reader, feed, lsn, limit - self._backlog_max, "over_limit")
+            wants = reader.group.wants
+            # Another shard's reader is no client: what it does not forward, clients there would miss unnoticed.
+            if (
+                self._backlog_max
+                and limit - lsn > self._backlog_max
+                and not (wants.located or wants.is_shard)
+            ):
+                self._lost(reader, feed, lsn, limit - self._backlog_max, "backlog_records_max")
                 continue
             chunk = feed.maybe_chunk(lsn)
             if chunk is None:
@@ -150,9 +165,26 @@ class Delivery:
                 continue
             return chunk, lsn - chunk.base_lsn, min(chunk.count, limit - chunk.base_lsn)
 
+    def leave_behind(self, feed: Feed, readers: Iterable[Reader], next_lsn: int) -> list[Effect]:
+        """Retention is about to take what is below `next_lsn`, and these readers have not had it. Between steps."""
+        self.effects = []
+        for reader in readers:
+            self._lost(reader, feed, reader.cursors[feed.index], next_lsn, "retention")
+        return self.begin_anew()
+
     def _lost(self, reader: Reader, feed: Feed, lsn: int, next_lsn: int, why: str) -> None:
-        reader.cursors[feed.index] = next_lsn
-        self.effects.append(Gone(reader, feed.index, next_lsn - lsn, why))
+        index = feed.index
+        reader.cursors[index] = next_lsn
+        if reader.skipped is None:
+            reader.skipped = {}
+        # What a socket gave back may stand before what was lost already, and told.
+        first, stop = reader.skipped.get(index, (lsn, lsn))
+        for begin, end in ((lsn, min(first, next_lsn)), (max(lsn, stop), next_lsn)):
+            if begin < end:
+                self.effects.append(Gone(reader, index, begin, end, why))
+        if first <= next_lsn and lsn <= stop:
+            lsn, next_lsn = min(lsn, first), max(next_lsn, stop)
+        reader.skipped[index] = lsn, next_lsn
 
     def meet(self, feed: Feed) -> None:
         """The commit mark has moved: go on with readers whose start was ahead of it."""
@@ -185,7 +217,12 @@ class Delivery:
         places: Any,
     ) -> None:
         wanted, whole = feed.routes.wanted_by(group, numbers)
-        if whole and len(set(wanted)) == 1:
+        denied = feed.routes.denied_to(group, numbers) if feed.routes.denied else None
+        if denied is not None:
+            self.effects.append(
+                Deliver(group, feed.index, chunk, first, stop, readers, 0, wanted, places, denied)
+            )
+        elif whole and len(set(wanted)) == 1:
             self._give(feed, chunk, group, first, stop, readers, wanted[0] - 1, None, None)
         elif any(wanted):
             self._give(feed, chunk, group, first, stop, readers, 0, wanted, places)

@@ -18,7 +18,8 @@ class Deliver:
     """Give rows `first`..`stop` of a chunk to readers of one group, those rows that the group wants.
 
     forms: row -> places[row] -> wanted[place] -> group.forms[that - 1], 0 is "not wanted"; `wanted` None: all rows
-    of first..stop have form number `form`.
+    of first..stop have form number `form`. denied: places[row] -> 1 where the readers asked for a row and may not
+    receive it (`places` None: all rows are in place 0); then `wanted` may want nothing.
     """
 
     group: Group
@@ -30,6 +31,7 @@ class Deliver:
     form: int
     wanted: Any
     places: Any
+    denied: Any = None
 
 
 @dataclass(slots=True, eq=False)
@@ -123,14 +125,15 @@ class ShareDone:
 
 @dataclass(slots=True, eq=False)
 class Gone:
-    """Records that a reader will not get: told, and counted.
+    """Records from `lsn` up to `next_lsn` that a reader will not get: what of them it asked for is told, and counted.
 
-    why: "gone" (retention took them first), "damaged" (the disk did), "over_limit" (the reader was too far behind)
+    why: "retention" (took them first), "damaged" (on disk), "backlog_records_max" (the reader was too far behind)
     """
 
     reader: Reader
     partition: int
-    records: int
+    lsn: int
+    next_lsn: int
     why: str
 
 

@@ -36,6 +36,7 @@ class Wants:
     is_shard: bool = False
 
 
+DENIED = -1  # instead of a form's number: the topic is matched, and may not be received
 FORMS_MAX = 1 << 14  # of one group: with more of them they are numbered anew
 FILTERS_AT_ONCE = 64  # of a group that goes: with more of them it goes in pieces
 
@@ -92,11 +93,11 @@ class Group:
         return list(islice(self._by_filter, count))
 
     def form_number(self, filters: list[str], topic: str) -> int:
-        """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match; -1 where it
-        may not be received."""
+        """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match; DENIED where
+        it may not be received."""
         matching = [s for f in filters for s in self._by_filter.get(f, ()) if s.covers(topic)]
         if not matching:
-            return -1
+            return DENIED
         form = merge(sorted(matching, key=lambda s: (s.identifier, s.topic_filter)))
         number = self._numbers.get(form)
         if number is None:
@@ -119,7 +120,8 @@ class Reader:
     """
 
     __slots__ = (
-        "cursors", "gone", "group", "key", "number", "refused", "share", "sink", "start", "unsure", "waiting",
+        "counted", "cursors", "denied_below", "group", "key", "number", "refused", "share", "sink", "skipped", "start",
+        "unsure", "waiting",
     )  # fmt: skip
 
     def __init__(self, number: int, group: Group, cursors: list[int], key: str) -> None:
@@ -133,7 +135,12 @@ class Reader:
         self.unsure: list[int] | None = None
         self.waiting = 0  # bit p: a cold read of partition p is under way
         self.refused = 0  # bit p: its sink has refused something of partition p, of which `Blocked` tells
-        self.gone: dict[int, int] = {}  # partition -> records that retention took before they were read
+        # What keeps a record that comes twice, for the socket did not take it, from being counted twice:
+        self.counted: set[tuple[int, int]] | None = None  # (partition, lsn) left out once, and to come again
+        self.denied_below: dict[int, int] | None = (
+            None  # partition -> lsn: what it may not see is counted up to there
+        )
+        self.skipped: dict[int, tuple[int, int]] | None = None  # partition -> the last range that it lost
 
     def is_live(self, partition: int) -> bool:
         return self in self.group.live[partition]
@@ -242,13 +249,12 @@ class Groups:
         return [f for f in changed if f in self.here], [f for f in changed if f not in self.here]
 
     def match(self, topic: str) -> tuple[tuple[Group, int], ...]:
-        """Each group that wants the topic, with the number of the form it gets."""
+        """Each group that wants the topic, with the number of the form it gets, or DENIED."""
         filters_of: dict[Group, list[str]] = {}
         for topic_filter in self.filters.match(topic):
             for group in self._by_filter[topic_filter]:
                 filters_of.setdefault(group, []).append(topic_filter)
-        numbers = [(group, group.form_number(filters, topic)) for group, filters in filters_of.items()]
-        route = tuple((group, number) for group, number in numbers if number >= 0)
+        route = tuple((group, group.form_number(filters, topic)) for group, filters in filters_of.items())
         for group, number in route:
             if number >= FORMS_MAX and group not in self.crowded:
                 self.crowded.append(group)

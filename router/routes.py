@@ -10,7 +10,7 @@ from array import array
 from typing import Any
 
 from router.kernels import routes as kernel
-from router.readers import Group, Groups
+from router.readers import DENIED, Group, Groups
 
 UNKNOWN = 0
 NUMBERS_END = 1 << 31
@@ -28,6 +28,7 @@ class RouteTable:
         self._interned: dict[Route, int] = {}
         self._routes: dict[int, Route] = {}
         self._topics: dict[int, int] = {}  # route -> how many topics have it; one that none has is let go
+        self.denied: set[int] = set()  # routes by which somebody may not receive what it asked for
         self.epoch = 0
         self.matched = 0  # how often a topic was matched against all filters
 
@@ -41,6 +42,7 @@ class RouteTable:
             return  # all are forgotten already
         self._least = self._next
         self._interned, self._routes, self._topics = {}, {}, {}
+        self.denied = set()
         if self._least > NUMBERS_END:
             self._of_topic = array("I", bytes(4 * len(self._of_topic)))
             self._least = self._next = UNKNOWN + 1
@@ -55,6 +57,7 @@ class RouteTable:
         if not self._topics[number]:
             del self._topics[number]
             del self._interned[self._routes.pop(number)]
+            self.denied.discard(number)
 
     def routes_of(self, rows: object, first: int, stop: int) -> tuple[list[int], Any]:
         """The distinct routes of rows first..stop, every topic of them matched; and row -> which of them, None when
@@ -85,10 +88,18 @@ class RouteTable:
             for other, form in self._routes[number]:
                 if other is group:
                     table[place] = form + 1
+                    whole = whole and form != DENIED
                     break
             else:
                 whole = False
         return table, whole
+
+    def denied_to(self, group: Group, numbers: list[int]) -> array[int] | None:
+        """A table place in `numbers` -> 1 where the group may not receive what it asked for; None: nowhere."""
+        if self.denied.isdisjoint(numbers):
+            return None
+        table = array("I", [(group, DENIED) in self._routes[number] for number in numbers])
+        return table if any(table) else None
 
     def _intern(self, route: Route) -> int:
         number = self._interned.get(route)
@@ -97,4 +108,6 @@ class RouteTable:
             self._next += 1
             self._routes[number] = route
             self._topics[number] = 0
+            if any(form == DENIED for _, form in route):
+                self.denied.add(number)
         return number

@@ -97,6 +97,56 @@ def rows_wanted(
     return found
 
 
+def tally(
+    rows: object,
+    frames_len: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    places: object,
+    chosen: object,
+    topics_max: cython.Py_ssize_t,
+) -> tuple[dict[int, int], int]:
+    """How many of the rows first..stop each topic has, of at most `topics_max` topics; and how many others have.
+
+    chosen: of each place whether its rows count (`places` None: all do). Rows whose frames were left out do not count.
+    """
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    total: cython.Py_ssize_t = len(words) // 8
+    place_of: cython.const[cython.uint][::1]
+    counts: cython.const[cython.uint][::1]
+    if places is not None:
+        place_of = places
+        counts = chosen
+    found: dict = {}
+    rest: cython.Py_ssize_t = 0
+    run: cython.Py_ssize_t = 0
+    topic: cython.uint = 0
+    end: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    for i in range(first, stop + 1):
+        if i < stop:
+            if places is not None and not counts[place_of[i]]:
+                continue
+            end = words[i * 8 + 9] if i + 1 < total else frames_len
+            if end == words[i * 8 + 1]:
+                continue
+            if run and words[i * 8] == topic:
+                run += 1
+                continue
+        if run:
+            known = found.get(topic)
+            if known is not None:
+                found[topic] = known + run
+            elif len(found) < topics_max:
+                found[topic] = run
+            else:
+                rest += run
+        if i < stop:
+            topic = words[i * 8]
+            run = 1
+    return found, rest
+
+
 def only_wanted(
     rows: object,
     frames: object,

@@ -10,13 +10,14 @@ LINE = "ask a running broker: status, clients, ledger"
 ABOUT = """\
 Ask the broker that holds a data directory. `clients` says for each session what it published, what was delivered,
 what is in flight and how many records it is behind; `ledger` says what was not delivered, by reason, client and topic:
-expired, over_limit, gone (by retention), damaged, no_permission. published = delivered + pending + counted.
+expired, over_limit, retention, backlog_records_max, damaged, no_permission. With --client it also says what is pending,
+by topic: published = delivered + pending + counted. `status` counts messages that shards handed over to each other.
 """
 EXAMPLES = """\
 examples:
   rumqd ask status
   rumqd ask clients --client pump-7
-  rumqd ask ledger --topic plant/7/temp
+  rumqd ask ledger --client pump-7 --topic plant/7/temp
   rumqd ask ledger --json
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rumq.auth.identity import Identity
 from rumq.mqtt import packets as p
@@ -88,6 +88,9 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
             properties["server_keep_alive"] = bound
             link.keep_alive = float(bound)
         properties = conditions(limits, {**properties, **told_of_method})
+        if session.missed:
+            lost = [("rumq-lost", lost_text(gap)) for gap in session.missed]
+            properties["user_properties"] = [*properties.get("user_properties", ()), *lost]
     window = min(limits.inflight_max, given.get("receive_maximum", 65535))
     permission.find(link, client_id)
     session.will = permission.permitted_will(link, connect)
@@ -110,7 +113,16 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
         user=who.user,
         method=who.method,
     )
+    missed, session.missed = session.missed, []
+    for gap in missed:
+        house.event("log.gap", link, **gap)
     link.attach()
+
+
+def lost_text(gap: dict[str, Any]) -> str:
+    """What a session lost while its client was away, for CONNACK: place in the log, records that it lost of it, why."""
+    where = f"{gap['stream']}/g{gap['generation']}/p{gap['partition']}"
+    return f"{where} {gap['first_lsn']}-{gap['next_lsn'] - 1} {gap['records']} {gap['why']}"
 
 
 def check(link: Link, connect: p.Connect) -> None:

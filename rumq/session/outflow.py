@@ -78,46 +78,57 @@ class Outflow:
         self._make_window = make_window
         self._commands = commands
 
-    def offer(self, effect: Deliver, reader: Reader, blob: fanout.Blob) -> None:
-        """Take as much of a blob as fits, from row `effect.first` up to `effect.stop`."""
+    def takes(self, effect: Deliver, reader: Reader) -> bool:
+        """Whether the client can take anything now; if not, all of it is to come again."""
+        partition = effect.partition
+        if self.is_open and reader.refused >> partition & 1 and reader.share is None:
+            return False  # what came before it in this step was not taken: it comes again, behind that
+        # One that is not open has gone in this very step: the session still wants it.
+        if self.is_open and not (
+            self.waits or self.retained or self.outbox.room <= 0 or self.is_spent_for(reader)
+        ):
+            return True
+        if self.is_open and not self.waits and (self.retained or self.outbox.room <= 0):
+            self.outbox.refused = True
+        self._commands.append(Blocked(reader, partition, effect.chunk.base_lsn + effect.first))
+        return False
+
+    def offer(self, effect: Deliver, reader: Reader, blob: fanout.Blob) -> int:
+        """Take as much of a blob as fits, from row `effect.first` up to `effect.stop`.
+
+        returns: the row up to which nothing comes again"""
+        if not self.takes(effect, reader):
+            return effect.first
         partition = effect.partition
         base = blob.base_lsn
-        if not self.is_open:  # its client went in this very step: the session still wants it
-            self._commands.append(Blocked(reader, partition, base + effect.first))
-            return
-        if reader.refused >> partition & 1 and reader.share is None:
-            return  # what came before it in this step was not taken: it comes again, behind that
-        if self.waits or self.retained or self.outbox.room <= 0:
-            if not self.waits:
-                self.outbox.refused = True
-            self._commands.append(Blocked(reader, partition, base + effect.first))
-            return
-        if self.is_spent_for(reader):
-            self._commands.append(Blocked(reader, partition, base + effect.first))
-            return
         first = blob.first_at_or_after(base + effect.first) if effect.first else 0
         count = (
             blob.count if effect.stop == effect.chunk.count else blob.first_at_or_after(base + effect.stop)
         )
         if first >= count:
-            return
+            return effect.stop
         if reader.unsure is not None and base + effect.first < reader.unsure[partition]:
-            self._offer_again(reader, partition, blob, first, count)
-            return
+            taken = self._offer_again(reader, partition, blob, first, count)
+            return effect.stop if taken == count else int(blob.lsn(taken) - base)
         if not blob.qos_count:
             data: Any = blob.data if first == 0 and count == blob.count else blob.part(first, count)
             # What a share hands out is not cut back: it would not know where the part ends.
-            owner = (self, reader, partition, blob, first, count) if reader.share is None else None
+            owner = (
+                (self, reader, partition, blob, first, count, effect.stop) if reader.share is None else None
+            )
             self.outbox.write(data, owner)
             self.delivered += count - first
             if self.meter is not None:
                 self.metered(reader, count - first, len(data))
-            return
+            return effect.stop
         taken = self.number(blob, first, count, reader.number << 6 | partition)
         if self.meter is not None:
             self.metered(reader, taken - first, blob.start(taken) - blob.start(first))
-        if taken < count:
-            self._refuse(reader, partition, blob.lsn(taken))
+        if taken == count:
+            return effect.stop
+        lsn = blob.lsn(taken)
+        self._refuse(reader, partition, lsn)
+        return int(lsn - base)
 
     def close(self) -> None:
         """Its client has gone: what is offered now is for the session to have later."""
@@ -138,8 +149,10 @@ class Outflow:
         reader.refused |= 1 << partition
         self._commands.append(Blocked(reader, partition, lsn))
 
-    def _offer_again(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> None:
-        """Take messages that the client may have had before a crash: QoS 0 at most once, all others with DUP."""
+    def _offer_again(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> int:
+        """Take messages that the client may have had before a crash: QoS 0 at most once, all others with DUP.
+
+        returns: the first frame not taken"""
         assert reader.unsure is not None
         unsure, code = reader.unsure[partition], reader.number << 6 | partition
         while first < count:
@@ -151,9 +164,10 @@ class Outflow:
                 first += 1
             elif self.waits or self.number(blob, first, first + 1, code, unsure) == first:
                 self._refuse(reader, partition, lsn)
-                return
+                return first
             else:
                 first += 1
+        return count
 
     def number(self, blob: fanout.Blob, first: int, count: int, code: int, dup_below: int = 0) -> int:
         """Send frames first..count with packet ids of this session; returns the first one not sent.
@@ -191,12 +205,18 @@ class Outflow:
         """The socket took `sent` bytes of a blob and no more: how many to keep in the outbox, to end a frame.
 
         The rest will be read from the log again."""
-        _, reader, partition, blob, first, count = owned
+        _, reader, partition, blob, first, count, stop = owned
         begin = blob.start(first)
         frame = min(blob.frame_after(begin + sent), count)
         if frame < count:
             self.delivered -= count - frame
-            self._commands.append(Blocked(reader, partition, blob.lsn(frame)))
+            lsn = blob.lsn(frame)
+            self._commands.append(Blocked(reader, partition, lsn))
+            if blob.expired or blob.too_large:
+                # They stand behind it and are counted: not once more when they come again.
+                left_out = [blob.base_lsn + row for row in (*blob.expired, *blob.too_large) if row < stop]
+                reader.counted = reader.counted or set()
+                reader.counted.update((partition, at) for at in left_out if at > lsn)
         return int(blob.start(frame) - begin)
 
     def offer_retained(self, pieces: Pieces) -> bool:

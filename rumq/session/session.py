@@ -6,7 +6,7 @@ A session is its subscriptions and cursors (kept by the router as a `Subscriber`
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from router.subscriber import Subscriber
 from rumq.mqtt.kernels.window import Window
@@ -30,8 +30,8 @@ class Shape(NamedTuple):
 class Session:
     __slots__ = (
         "asked", "author", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
-        "holder", "key", "link", "number", "owner", "publishers", "qos2_open", "subscriber", "version", "will",
-        "will_at", "window",
+        "holder", "key", "link", "missed", "number", "owner", "publishers", "qos2_open", "subscriber", "version",
+        "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +55,7 @@ class Session:
         self.will_at: float | None = None
         self.link: Link | None = None
         self.counts = Counts()
+        self.missed: list[dict[str, Any]] = []  # what it lost while it was away: `rumq.shards.losses`
         self.ended = False
         self.guarded = False  # its subscriptions may bring less than they match
         self.number = 0  # by which the journal knows it; 0: it does not

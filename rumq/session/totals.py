@@ -7,11 +7,12 @@ from __future__ import annotations
 
 class Totals:
     """published, delivered: PUBLISH packets in and out; packets_in, packets_out: of every kind; connections: CONNECTs
-    that were accepted; sockets: connections that came, whoever they were; published_bytes: as the log has them"""
+    that were accepted; sockets: connections that came, whoever they were; published_bytes: as the log has them;
+    handed_over, taken_over: messages for partitions of other shards, and from other shards for ours"""
 
     __slots__ = (
-        "bytes_in", "bytes_out", "connections", "delivered", "packets_in", "packets_out", "published",
-        "published_bytes", "sockets",
+        "bytes_in", "bytes_out", "connections", "delivered", "handed_over", "packets_in", "packets_out", "published",
+        "published_bytes", "sockets", "taken_over",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -19,4 +20,5 @@ class Totals:
         self.packets_in = self.packets_out = 0
         self.published = self.delivered = 0
         self.published_bytes = 0
+        self.handed_over = self.taken_over = 0
         self.connections = self.sockets = 0

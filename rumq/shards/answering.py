@@ -34,7 +34,7 @@ class Answering:
         self._driver = driver
         self._answers: dict[type, Callable[[Peer, BusLink, Any], None]] = {
             m.ReadFrom: self._read, m.FindStart: self._find_start, m.FindRetained: self._find_retained,
-            m.FindTags: self._find_tags,
+            m.FindTags: self._find_tags, m.Leaving: self._leaving,
         }  # fmt: skip
 
     def answer(self, peer: Peer, link: BusLink, question: Any) -> None:
@@ -119,6 +119,13 @@ class Answering:
         for at in range(0, len(retained), RETAINED_A_PIECE):
             link.say(m.Found(request, {}, items_of(retained[at : at + RETAINED_A_PIECE]), more=True))
         link.say(m.Found(request, lsns, [], fault=fault))
+
+    # Retention of the other's partitions
+
+    def _leaving(self, peer: Peer, link: BusLink, question: m.Leaving) -> None:
+        self._driver.losses.leave_behind(
+            question.partition, question.next_lsn, lambda: link.say(m.Wanted(question.request))
+        )
 
     # What the other shard lost
 

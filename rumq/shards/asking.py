@@ -4,6 +4,9 @@ Answers are plain data for JSON. Reads the driver's state on its own thread, cha
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rumq.session.owner import client_id_of
@@ -20,8 +23,13 @@ class Unknown(ValueError):
         return f"cannot answer {self.args[0]!r}; ask one of {', '.join(QUESTIONS)}"
 
 
-def answer(driver: Driver, question: dict[str, Any]) -> dict[str, Any]:
-    """question: {"ask": one of QUESTIONS, "client": id or absent, "topic": name or absent}"""
+Answer = dict[str, Any]
+
+
+def answer(driver: Driver, question: dict[str, Any]) -> Answer | Callable[[Callable[[Answer], None]], None]:
+    """question: {"ask": one of QUESTIONS, "client": id or absent, "topic": name or absent}
+
+    returns: the answer, or what will call back with it"""
     client, topic = question.get("client"), question.get("topic")
     if question.get("ask") == "status":
         return status(driver)
@@ -29,14 +37,33 @@ def answer(driver: Driver, question: dict[str, Any]) -> dict[str, Any]:
         sessions = driver.registry.sessions.values()
         return {"clients": [of_client(driver, s) for s in sessions if client in (None, s.client_id)]}
     if question.get("ask") == "ledger":
-        return {
-            "undelivered": [
-                {"reason": r.why, "client_id": name, "topic": r.topic, "records": r.records}
-                for r in driver.ledger.rows(None, topic)
-                if client in (None, name := client_id_of(r.client_id))
-            ]
-        }
+        return partial(ledger, driver, client, topic)
     raise Unknown(question.get("ask"))
+
+
+def ledger(driver: Driver, client: str | None, topic: str | None, done: Callable[[Answer], None]) -> None:
+    """What was not delivered; of one client also what is still to come, which the log is asked for. Calls back once all
+    losses up to now are counted."""
+    sessions = [s for s in driver.registry.sessions.values() if client is not None and s.client_id == client]
+    readers = [reader for session in sessions for reader in session.subscriber.readers()]
+
+    def found(pending: Counter[str]) -> None:
+        done(
+            {
+                "undelivered": [
+                    {"reason": r.why, "client_id": name, "topic": r.topic, "records": r.records}
+                    for r in driver.ledger.rows(None, topic)
+                    if client in (None, name := client_id_of(r.client_id))
+                ],
+                "pending": [
+                    {"client_id": client, "topic": name, "records": records}
+                    for name, records in pending.most_common()
+                    if topic in (None, name)
+                ],
+            }
+        )
+
+    driver.losses.pending(readers, found)
 
 
 def status(driver: Driver) -> dict[str, Any]:
@@ -47,6 +74,8 @@ def status(driver: Driver) -> dict[str, Any]:
         "sessions": len(sessions),
         "retained": len(driver.shard.retained),
         "undelivered": driver.ledger.total(),
+        "handed_over": driver.totals.handed_over,
+        "taken_over": driver.totals.taken_over,
         "partitions": [
             {
                 "stream": p.stream,
@@ -87,6 +116,6 @@ def of_client(driver: Driver, session: Session) -> dict[str, Any]:
         "delivered": delivered,
         "in_flight": session.window.in_flight if session.window is not None else 0,
         "behind_records": behind,
-        "undelivered": sum(row.records for row in driver.ledger.rows(session.key)),
+        "undelivered": driver.ledger.of_client(session.key),
         "subscriptions": sorted(session.asked),
     }

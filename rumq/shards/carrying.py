@@ -20,7 +20,6 @@ from router.effects import (
     Placed,
     ReadCold,
 )
-from rumq.session.owner import client_id_of
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
@@ -78,9 +77,8 @@ class Carrying:
         driver = self._driver
         if driver.store.partitions[effect.partition].is_volatile:
             return  # numbers about the broker that nobody came for: newer ones are there
-        key, records = effect.reader.key, effect.records
-        driver.tell("log.gap", client_id=client_id_of(key), partition=effect.partition, records=records)
-        driver.ledger.count("gone", key, "#", records)
+        if not effect.reader.group.wants.is_shard:  # another shard counts what its own readers lose
+            driver.losses.lost(effect)
 
     def _merged(self, effect: Merged) -> None:
         session = self._driver.registry.sessions.get(effect.key)

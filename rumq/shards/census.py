@@ -112,6 +112,8 @@ def of_shard(shard: int, tally: m.Tally) -> dict[str, int]:
         f"shards/{shard}/topics": standing.topics,
         f"shards/{shard}/log_bytes": standing.log_bytes,
         f"shards/{shard}/refused": tally.counts.refused,
+        f"shards/{shard}/handed_over": tally.counts.handed_over,
+        f"shards/{shard}/taken_over": tally.counts.taken_over,
     }
     for p in standing.partitions:
         told[f"partitions/{p.stream}/{p.number}/next_lsn"] = p.next_lsn

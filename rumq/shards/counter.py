@@ -21,11 +21,12 @@ PATH_BYTES_MAX = 107
 
 
 async def serve(
-    directory: str, answer: Callable[[dict[str, Any]], dict[str, Any]], name: str = NAME,
+    directory: str, answer: Callable[[dict[str, Any]], Any], name: str = NAME,
     failed: Callable[[str], None] = lambda task: None,
 ) -> None:  # fmt: skip
     """Answer until cancelled. A path too long for a socket (107 bytes) is opened from within the directory.
 
+    answer: gives what to say, or what will call back with it, on the same thread
     failed: told of an answer that raises; it ends nothing but the question"""
     path = f"{directory}/{name}"
     if os.path.exists(path):
@@ -60,7 +61,7 @@ def reachable(directory: str, name: str = NAME) -> Iterator[str]:
 
 
 async def one(
-    answer: Callable[[dict[str, Any]], dict[str, Any]], failed: Callable[[str], None], stream: trio.abc.Stream
+    answer: Callable[[dict[str, Any]], Any], failed: Callable[[str], None], stream: trio.abc.Stream
 ) -> None:
     with trio.move_on_after(SECONDS_MAX):
         async with stream:
@@ -76,6 +77,8 @@ async def one(
             try:
                 said = msgspec.json.decode(line, type=dict[str, Any])
                 reply = answer(said)
+                if callable(reply):
+                    reply = await called_back(reply)
                 said_back = msgspec.json.encode(reply)
             except ValueError as fault:  # the asker's: what was said cannot be read or answered
                 said_back = msgspec.json.encode({"error": str(fault)})
@@ -88,6 +91,20 @@ async def one(
                 await stream.send_all(said_back + b"\n")
             except trio.BrokenResourceError:
                 return
+
+
+async def called_back(later: Callable[[Callable[[dict[str, Any]], None]], None]) -> dict[str, Any]:
+    """What a callback is given, which comes out of the pump's loop, not out of a task."""
+    token, come = trio.lowlevel.current_trio_token(), trio.Event()
+    replies: list[dict[str, Any]] = []
+
+    def done(reply: dict[str, Any]) -> None:
+        replies.append(reply)
+        token.run_sync_soon(come.set)
+
+    later(done)
+    await come.wait()
+    return replies[0]
 
 
 def ask(directory: str, question: dict[str, Any]) -> dict[str, Any]:

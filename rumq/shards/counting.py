@@ -75,6 +75,8 @@ class Counting:
             connections=totals.connections,
             sockets=totals.sockets,
             expired=driver.registry.expired,
+            handed_over=totals.handed_over,
+            taken_over=totals.taken_over,
         )
         own = driver.store.own
         members = [s for share in driver.shard.sharing.shares.values() for s in share.members]

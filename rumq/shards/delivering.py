@@ -4,7 +4,7 @@ Knows no file; what a reader could not take goes back to the router as a command
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from router import commands as c
 from router.effects import Deliver, DeliverRetained, More
@@ -13,6 +13,7 @@ from rumq.mqtt.kernels import fanout
 from rumq.session.outflow import Outflow
 from rumq.session.session import Session, Shape
 from rumq.shards.blobs import Blobs
+from rumq.shards.left_out import LeftOut
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
@@ -24,7 +25,7 @@ class Delivering:
         self._sessions = driver.registry.sessions
         self._feeds = driver.shard.feeds
         self._commands = driver.commands
-        self._ledger = driver.ledger
+        self._left_out = LeftOut(driver.ledger, driver.shard.feeds)
         self._blobs = Blobs(driver.shard.feeds)
 
     def more(self, effect: More) -> None:
@@ -51,6 +52,9 @@ class Delivering:
                 if reader.sink is not None:
                     reader.sink.forward(effect)  # type: ignore[attr-defined]
             return
+        if effect.denied is not None and not any(effect.wanted):
+            self._withhold(effect)
+            return
         shape: Shape
         key: str | None
         shape, key = group.wants.shape  # type: ignore[misc]
@@ -71,18 +75,28 @@ class Delivering:
         if key is not None:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
         blob = self._blobs.of(effect, v5, packet_max, publisher, self._driver.now_us)
-        if blob.expired or blob.too_large:
-            self._count_left_out(effect, blob)
+        counts = effect.denied is not None or blob.expired or blob.too_large
         for reader in effect.readers:
             flow = reader.sink
             if flow is not None:
                 try:
-                    flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+                    reached = flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+                    if counts:
+                        self._left_out.count(effect, reader, blob, effect.first, reached)
                 except Exception:
                     self._driver.crashed(flow.outbox)  # type: ignore[attr-defined]
                     self._gone(effect, reader)
             else:
                 self._gone(effect, reader)
+
+    def _withhold(self, effect: Deliver) -> None:
+        """Nothing of it may be received: it is counted where the readers have come to it."""
+        for reader in effect.readers:
+            flow = reader.sink
+            if flow is None:
+                self._gone(effect, reader)
+            elif flow.takes(effect, reader):  # type: ignore[attr-defined]
+                self._left_out.count_denied(effect, reader, effect.first, effect.stop)
 
     def _gone(self, effect: Deliver, reader: Reader) -> None:
         """The client went in the step that has something for it: its session, or another member, still wants it."""
@@ -130,8 +144,8 @@ class Delivering:
                 forms, effect.wanted, effect.places, True, packet_max, publisher, self._driver.now_us,
                 flow.aliases, alias_max, 1 << 16, effect.partition,
             )  # fmt: skip
-            if blob.expired or blob.too_large:
-                self._count_left_out(effect, blob)
+            if effect.denied is not None or blob.expired or blob.too_large:
+                self._left_out.count(effect, reader, blob, first, after)
             if blob.qos_count:
                 flow.number(blob, 0, blob.count, reader.number << 6 | effect.partition)
             elif blob.count:
@@ -139,16 +153,6 @@ class Delivering:
                 flow.delivered += blob.count
             flow.metered(reader, blob.count, len(blob.data))
             first = after
-
-    def _count_left_out(self, effect: Deliver, blob: Any) -> None:
-        names = self._feeds[effect.partition].partition.topic_names
-        words = memoryview(effect.chunk.rows).cast("I")
-        for why, rows in (("expired", blob.expired), ("over_limit", blob.too_large)):
-            for row in rows:
-                if effect.first <= row < effect.stop:
-                    topic = names[words[row * 8]].decode()
-                    for reader in effect.readers:
-                        self._ledger.count(why, reader.key, topic)  # type: ignore[arg-type]
 
     def deliver_retained(self, effect: DeliverRetained) -> None:
         flow = effect.reader.sink

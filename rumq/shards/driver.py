@@ -38,6 +38,7 @@ from rumq.shards.finding import Finding
 from rumq.shards.handing import Handing
 from rumq.shards.homes import Homes
 from rumq.shards.keeping import Keeping
+from rumq.shards.losses import Losses
 from rumq.shards.messages import RetainedFull
 from rumq.shards.on_behalf import OnBehalf
 from rumq.shards.peers import Peers
@@ -125,6 +126,7 @@ class Driver:
         self.repeat = Repeat(self)
         self.finding = Finding(store, self.shard.retained, self.reader, self.commands, event)
         self.delivering = Delivering(self)
+        self.losses = Losses(self, self.ledger)
         self.carrying = Carrying(self)
         self.doors = doors(self.later) if doors is not None else None
         if self.doors is not None:
@@ -243,6 +245,7 @@ class Driver:
                 partition = self.store.partitions[index]
                 self.totals.published_bytes += batch.frames_len
                 if partition.is_mirrored:
+                    self.totals.handed_over += batch.count
                     partition.outgoing.append(*batch.take())
                 else:
                     self.commands.append(c.Append(index, *batch.take()))

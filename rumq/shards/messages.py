@@ -287,6 +287,8 @@ class Counts(msgspec.Struct, frozen=True, array_like=True):
     connections: int = 0
     sockets: int = 0
     expired: int = 0
+    handed_over: int = 0
+    taken_over: int = 0
 
 
 class PartitionTally(msgspec.Struct, frozen=True, array_like=True):
@@ -328,6 +330,15 @@ class Needs(Message, frozen=True, tag="needs"):
     lsns: dict[int, int]
 
 
+class Leaving(Message, frozen=True, tag="leaving"):
+    """Records of a partition of mine are about to go: answered with `Wanted`, once what readers of yours lose by it is
+    counted."""
+
+    request: int
+    partition: int
+    next_lsn: int
+
+
 class Drained(Message, frozen=True, tag="drained"):
     """The sender stops, and nothing more will be published by it."""
 
@@ -336,7 +347,7 @@ AnyMessage = (
     Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | RetainedFull | Want | Wanted | Unwant
     | Rows | ReadFrom
     | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Drained | ShareJoin | ShareWeight
-    | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally
+    | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally | Leaving
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

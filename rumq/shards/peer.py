@@ -60,7 +60,8 @@ class Peer:
             m.RetainedFull: self._retained_full,
             m.Want: self._want, m.Wanted: self._answered, m.Unwant: self._unwant, m.Rows: self._rows,
             m.ReadFrom: self._question, m.FindStart: self._question, m.FindRetained: self._question,
-            m.FindTags: self._question, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
+            m.FindTags: self._question, m.Leaving: self._question, m.Chunks: self._answered, m.Found: self._answered,
+            m.Tags: self._answered,
             m.Needs: self._needs, m.Tally: self._tally, m.Drained: self._drained, m.ShareJoin: self._share_join,
             m.ShareWeight: self._share_weight,
             m.ShareParts: self._share_parts, m.ShareBack: self._share_back, m.ShareReady: self._share_ready,
@@ -188,6 +189,7 @@ class Peer:
     def _published(self, message: m.Published, raw: memoryview) -> None:
         assert self.link is not None
         command = self._incoming[message.partition].take(message, raw, self.link.say)
+        self._driver.totals.taken_over += message.count
         self._driver.commands.append(command)
         if command.flags & CHUNK_QOS:
             self._driver.writing.urgent(message.partition)

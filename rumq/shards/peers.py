@@ -146,6 +146,12 @@ class Peers:
         wanted = [peer.needs[index] for peer in self.others.values() if index in peer.needs]
         return min(wanted if here is None else [*wanted, here], default=None)
 
+    def leave_behind(self, index: int, next_lsn: int, each: Callable[[], None]) -> None:
+        """Tell the others that retention is about to take what is below `next_lsn` of a partition of ours; `each` is
+        called for each of them that has counted what its readers lose by it."""
+        for peer in self.others.values():
+            peer.ask(lambda n: m.Leaving(n, index, next_lsn), lambda *_: each())
+
     # The end
 
     def drain(self) -> None:

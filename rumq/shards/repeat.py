@@ -11,6 +11,7 @@ from router.readers import Reader
 from router.subscription import Form
 from rumq.mqtt.kernels import fanout
 from rumq.session import permission
+from rumq.session.ledger import OTHER_TOPICS, Why
 from rumq.session.link import Link
 from rumq.session.outflow import RETAINED_CODE
 from rumq.shards.blobs import wire_form
@@ -41,8 +42,10 @@ class Repeat:
                     self._read(link, code & 63, lsn)
                     return
             unsent.popleft()
-            if chunk is None or not hasattr(chunk, "rows"):
-                self._give_up(link, packet_id, "gone")
+            if chunk is None:
+                self._give_up(link, packet_id, "retention")
+            elif not hasattr(chunk, "rows"):
+                self._give_up(link, packet_id, "damaged")
             else:
                 self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
         if not unsent:
@@ -107,7 +110,12 @@ class Repeat:
         shared = [share.members[subscriber].reader for share in subscriber.shares.values()]
         return next((r for r in [*subscriber.readers(), *shared] if r.number == number), None)
 
-    def _give_up(self, link: Link, packet_id: int, why: Any, topic: str = "#") -> None:
+    def _give_up(self, link: Link, packet_id: int, why: Why, topic: str = OTHER_TOPICS) -> None:
+        """A message that was sent and never acknowledged cannot be sent again: it does not count as delivered.
+
+        topic: unknown where the log does not have the record any more"""
         assert link.session is not None and link.flow is not None and link.flow.window is not None
         link.flow.window.refuse(packet_id)
+        if link.session.counts.delivered:  # of this run of the broker
+            link.session.counts.delivered -= 1
         self._driver.ledger.count(why, link.session.key, topic)

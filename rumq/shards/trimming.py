@@ -42,7 +42,11 @@ class Trimming:
             exports.bytes_max if exports is not None else 0,
         )  # fmt: skip
         if removal is not None:
-            driver.writer.submit(removal.run, partial(self._trimmed, partition, removal), partition.index)
+            remove = partial(self._remove, partition, removal)
+            driver.losses.before_removal(partition.index, removal.first_lsn, remove)
+
+    def _remove(self, partition: Any, removal: Any) -> None:
+        self._driver.writer.submit(removal.run, partial(self._trimmed, partition, removal), partition.index)
 
     def _trimmed(self, partition: Any, removal: Any, _: Any, fault: BaseException | None) -> None:
         partition.segments.removed(removal)
