@@ -17,6 +17,7 @@ allows: their order says nothing. Knows no session and no packet."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -25,11 +26,14 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from rumq.auth.errors import SecretsError
+from rumq.auth.filters import overlap
 from rumq.auth.identity import Identity
 from rumq.auth.permit import Action, Permit
 from rumq.auth.permits import Granted, Permits
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter
+
+MARK = re.compile("%[%uc]")
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -95,31 +99,24 @@ class Rules:
         for rule in self._file.rule:
             if rule.speaks_of(who, groups, client_id):
                 shared = [topic for topic in rule.topics if "%" not in topic]
-                own = [
-                    filled
-                    for topic in rule.topics
-                    if "%" in topic and (filled := filled_in(topic, who.user, client_id)) is not None
-                ]
-                granted.add(rule.allow, False, shared, own)
-                granted.add(rule.deny, True, shared, own)
+                marked = [topic for topic in rule.topics if "%" in topic]
+                for actions, denies in ((rule.allow, False), (rule.deny, True)):
+                    own = [filled_in(topic, who.user, client_id, denies=denies) for topic in marked]
+                    granted.add(actions, denies, shared, [topic for topic in own if topic is not None])
         return self._permits.of(granted)
 
     def explain(self, who: Identity, client_id: str, action: Action, topic: str) -> list[Reason]:
         """Every rule that speaks of this client, this action and this topic or filter."""
-        from rumq.auth.filters import covers, overlap
-
         groups, found = self.groups_of(who), []
         for number, rule in enumerate(self._file.rule, start=1):
             if not rule.speaks_of(who, groups, client_id):
                 continue
             for written in rule.topics:
-                topic_filter = filled_in(written, who.user, client_id)
-                if topic_filter is None:
-                    continue
-                if action in rule.allow and overlap(topic_filter, topic):
-                    found.append(Reason(number, "allows", written))
-                if action in rule.deny and (covers(topic_filter, topic) or overlap(topic_filter, topic)):
-                    found.append(Reason(number, "denies", written))
+                for actions, effect in ((rule.allow, "allows"), (rule.deny, "denies")):
+                    denies = effect == "denies"
+                    topic_filter = filled_in(written, who.user, client_id, denies=denies)
+                    if action in actions and topic_filter is not None and overlap(topic_filter, topic):
+                        found.append(Reason(number, effect, written))
         return found
 
 
@@ -127,18 +124,25 @@ def fits(patterns: Iterable[str], names: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
-def filled_in(topic_filter: str, user: str | None, client_id: str) -> str | None:
-    """The filter for one client; None where its name has what would make the filter wider than was meant.
+def filled_in(topic_filter: str, user: str | None, client_id: str, *, denies: bool = False) -> str | None:
+    """The filter for one client, %% a plain %; None where it does not speak of the client.
 
-    %%: a plain %"""
-    if "%%" in topic_filter:
-        return topic_filter.replace("%%", "%")
-    for mark, value in (("%u", user), ("%c", client_id)):
-        if mark in topic_filter:
-            if not value or any(sign in value for sign in "+#/"):
-                return None
-            topic_filter = topic_filter.replace(mark, value)
-    return topic_filter
+    Some names have what would make of the filter another one than was meant. It allows them nothing; a deny holds for
+    all that it could have meant, from the level with the name on."""
+    names = {"%%": "%", "%u": user, "%c": client_id}
+    for mark in MARK.finditer(topic_filter):
+        name = names[mark[0]]
+        if name is None:
+            return None
+        if not name or any(sign in name for sign in "+#/"):
+            return widened(topic_filter[: mark.start()]) if denies else None
+    return MARK.sub(lambda mark: names[mark[0]] or "", topic_filter)
+
+
+def widened(before: str) -> str:
+    """The filter for all that begins with the whole levels of `before`, whatever stands for a mark there."""
+    levels = before.split("/")[:-1]
+    return "/".join(["+" if MARK.search(level) else level for level in levels] + ["#"])
 
 
 def parse(text: str, path: str) -> Rules:
@@ -166,7 +170,7 @@ def checked(file: File, path: str) -> File:
                 )
         for topic_filter in rule.topics:
             try:
-                check_topic_filter(topic_filter.replace("%u", "u").replace("%c", "c"))
+                check_topic_filter(filled_in(topic_filter, "u", "c") or "")
             except TopicFilterInvalid as fault:
                 raise SecretsError(path, 0, f"rule {number}: {fault.message}") from None
     return file

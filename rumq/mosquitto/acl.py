@@ -51,8 +51,8 @@ def rule(key: str, value: str, user: str | None, path: str, number: int) -> Rule
     if not topic:
         raise MosquittoFileError(path, number, f"{key}: expected a topic filter")
     if key == "pattern":
-        return Rule(allow=allow, deny=deny, topics=(topic,))
-    topic = topic.replace("%", "%%") if "%u" in topic or "%c" in topic else topic
+        return Rule(allow=allow, deny=deny, topics=(re.sub("%(?![uc])", "%%", topic),))
+    topic = topic.replace("%", "%%")
     if user is None:
         return Rule(anonymous=True, allow=allow, deny=deny, topics=(topic,))
     return Rule(users=(literal(user),), allow=allow, deny=deny, topics=(topic,))
