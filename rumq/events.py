@@ -16,6 +16,8 @@ import structlog
 from structlog.typing import EventDict, ExcInfo, FilteringBoundLogger, WrappedLogger
 
 Renderer = Callable[[WrappedLogger, str, EventDict], str]
+# Of a field, in characters: of an event about a client, which may have chosen it; of others; of an exception.
+CLIENT_TEXT_MAX, TEXT_MAX, EXCEPTION_MAX = 200, 4000, 16_000
 COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31}
 
 
@@ -54,7 +56,7 @@ def setup_events(
     terminal = stream.isatty()
     human = format == "human" or (format == "auto" and terminal)
     structlog.configure(
-        processors=[stamp, human_renderer(colours=terminal) if human else as_json],
+        processors=[stamp, shorten, human_renderer(colours=terminal) if human else as_json],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         context_class=dict,
         logger_factory=lambda *_: Lines(stream),
@@ -86,6 +88,24 @@ def exception_text(exc_info: bool | BaseException | ExcInfo) -> str:
     else:
         fault = exc_info[1] if isinstance(exc_info, tuple) else sys.exc_info()[1]
     return "".join(traceback.format_exception(fault)).rstrip() if fault else ""
+
+
+def shorten(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Cut what is long: a client that is refused for 60 KB of client id must not write 60 KB to the operator's disk."""
+    longest = CLIENT_TEXT_MAX if "client_id" in event or "peer" in event else TEXT_MAX
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = cut(value, EXCEPTION_MAX if key == "exception" else longest)
+        elif isinstance(value, list | tuple):
+            event[key] = [cut(each, longest) if isinstance(each, str) else each for each in value]
+    return event
+
+
+def cut(text: str, longest: int) -> str:
+    """At most about `longest` characters of a text, with how many there were; all of them can be written as UTF-8."""
+    if len(text) > longest:
+        text = f"{text[:longest]}... ({len(text)} characters)"
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_json(_: WrappedLogger, __: str, event: EventDict) -> str:

@@ -339,12 +339,14 @@ def listening(
 ) -> list[Listener]:
     """Accept from the broker's sockets, which all shards share."""
     connections = connections_max(settings, len(driver.store.own))
-    openings = Openings(pump, later=driver.later, event=tell, count_max=settings.listener.tls_handshakes_max)
+    openings = Openings(
+        pump, later=driver.later, event=driver.tell, count_max=settings.listener.tls_handshakes_max
+    )
 
     def listener(number: int, sock: socket.socket) -> Listener:
         return Listener(
             pump, sock, connections_max=connections[number], outbox_bytes_max=settings.mqtt.outbox_bytes_max,
-            welcome=lambda connection: welcome(driver, connection, entrances[number]), event=tell,
+            welcome=lambda connection: welcome(driver, connection, entrances[number]), event=driver.tell,
             later=driver.later, transports=transports[number], openings=openings,
         )  # fmt: skip
 

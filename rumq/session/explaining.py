@@ -8,12 +8,15 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import REASONS_IN, Reason
 
+WHY_MAX = 1000  # characters: it may have a piece of what the client has said, and must be an MQTT string
+
 if TYPE_CHECKING:
     from rumq.session.link import Link
 
 
 def explained(link: Link, packet: Any, why: str | None) -> bytes:
     """A packet with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
+    why = why and why[:WHY_MAX]
     if why and link.version == 5 and link.wants_problem_information and link.limits.reason_strings:
         full = encode(
             type(packet)(**{**as_fields(packet), "properties": {**packet.properties, "reason_string": why}}),

@@ -47,6 +47,7 @@ from rumq.shards.repeat import Repeat
 from rumq.shards.retaining import Retaining
 from rumq.shards.sharing import Shares
 from rumq.shards.slowing import Slowing
+from rumq.shards.summing import Summing
 from rumq.shards.topics import Topics
 from rumq.shards.trimming import Trimming
 from rumq.shards.worker import Worker
@@ -91,7 +92,7 @@ class Driver:
         self.limits = limits
         self._clock = clock
         self.now_us, self.monotonic = clock()
-        self._event = event
+        self._event = Summing(event, self.later).tell
         self.commands: list[Any] = []
         self.shard = Shard(store.partitions, backlog_records_max)
         self.ledger = Ledger()

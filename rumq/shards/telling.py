@@ -40,6 +40,7 @@ LEVELS = {
     "log.restored": "info",
     "log.unreachable": "error",
     "publish.slowed": "warning",
+    "refusals.summed": "warning",
     "retained.full": "warning",
     "retention.held": "warning",
     "settings.refused": "error",

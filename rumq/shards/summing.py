@@ -1,0 +1,52 @@
+"""Refusals from one address, told one by one at first and then summed: who is refused a thousand times a second must
+not fill the operator's disk, nor hide what else is told. Knows no client; the time is its driver's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from rumq.session.lasting_sessions import holder_of
+
+SUMMED = frozenset(
+    {"auth.failed", "client.refused", "connection.refused", "permission.refused", "subscribe.refused"}
+)
+TOLD_MAX = 100  # of one address in a window
+WINDOW_SECONDS = 10.0
+ADDRESSES_MAX = 10_000  # further ones are counted as one, ""
+
+
+class Summing:
+    """`tell` in the place of the one given: the same, but for what there is too much of."""
+
+    def __init__(
+        self, event: Callable[..., None], later: Callable[[float, Callable[[], None]], None]
+    ) -> None:
+        """later: calls back after so many seconds"""
+        self._event, self._later = event, later
+        self._told: Counter[str] = Counter()
+        self._left_out: Counter[tuple[str, str]] = Counter()  # (address, event)
+
+    def tell(self, name: str, /, **fields: object) -> None:
+        """Tell an event, or count it."""
+        if name not in SUMMED:
+            self._event(name, **fields)
+            return
+        if not self._told:
+            self._later(WINDOW_SECONDS, self._sum)
+        peer = str(fields.get("peer") or "")
+        place = holder_of(None, peer.rpartition(":")[0] or peer).removeprefix("address ")
+        if place not in self._told and len(self._told) >= ADDRESSES_MAX:
+            place = ""
+        self._told[place] += 1
+        if self._told[place] <= TOLD_MAX:
+            self._event(name, **fields)
+        else:
+            self._left_out[place, name] += 1
+
+    def _sum(self) -> None:
+        """The window is over."""
+        for (address, of), count in self._left_out.items():
+            self._event("refusals.summed", address=address, of=of, count=count, seconds=WINDOW_SECONDS)
+        self._left_out.clear()
+        self._told.clear()
