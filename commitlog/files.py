@@ -10,6 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import BinaryIO, Protocol
 
+from commitlog.space import Space
+
 IOV_MAX = 1024
 # Whoever may read a log reads every message in it: nobody but its owner may.
 DIRECTORY_MODE, FILE_MODE = 0o700, 0o600
@@ -60,8 +62,8 @@ class Files(Protocol):
     def is_at(self, handle: int, path: str) -> bool:
         """Whether the file at a path is the one that is open; OSError when there is none."""
 
-    def free_bytes(self, path: str) -> int:
-        """How much can still be written to the file system of a path."""
+    def space(self, path: str) -> Space:
+        """Of the file system of a path: how much can still be written to it, and how large it is."""
 
     def lock(self, path: str, text: str) -> int:
         """Hold a file for this process alone, with `text` in it; BlockingIOError when another holds it."""
@@ -163,9 +165,9 @@ class RealFiles:
     def is_at(self, handle: int, path: str) -> bool:
         return os.path.samestat(os.fstat(handle), os.stat(path))
 
-    def free_bytes(self, path: str) -> int:
+    def space(self, path: str) -> Space:
         found = os.statvfs(path)
-        return found.f_bavail * found.f_frsize
+        return Space(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize)
 
     def lock(self, path: str, text: str) -> int:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)

@@ -22,15 +22,18 @@ class WriteGroup:
     """
 
     __slots__ = (
-        "_next", "_pieces", "_position", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault", "mark_us",
-        "news", "offline", "safe_lsn",
+        "_next", "_pieces", "_position", "_roll", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault",
+        "mark_us", "news", "offline", "safe_lsn",
     )  # fmt: skip
 
     def __init__(
-        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int
-    ) -> None:
-        """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time."""
+        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int,
+        roll: bool = False,
+    ) -> None:  # fmt: skip
+        """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time;
+        roll: and go on in a new segment"""
         self._writer = writer
+        self._roll = roll
         self.chunks = chunks
         self.durable_lsn = durable_lsn
         self.end_lsn = end_lsn
@@ -48,7 +51,10 @@ class WriteGroup:
         if self.mark_us:
             self._position = self._writer.position
             try:
-                self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
+                if self._roll:
+                    self._go_on_in_another()
+                else:
+                    self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
             except OSError as fault:
                 self._give_up(fault)
             return
@@ -62,6 +68,15 @@ class WriteGroup:
                 failure = fault
                 self._give_up(fault)
         self.offline = failure
+
+    def _go_on_in_another(self) -> None:
+        sealed = self._writer.seal(self.end_lsn, self.mark_us, self.durable_lsn)
+        if sealed is not None:
+            self.news.append(sealed)
+        try:
+            self.news.append(self._writer.open_segment(self.end_lsn, self.mark_us))
+        except OSError:
+            pass  # the next record opens it, or tells why that cannot be
 
     def _write(self) -> None:
         writer = self._writer

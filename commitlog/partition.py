@@ -20,8 +20,16 @@ from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
 from commitlog.lookup import ColdRead, FindOffset, FindTime, Flagged
-from commitlog.retention import NoteJumps, Retention, SealJob, segments_to_drop, without_wanted
+from commitlog.retention import (
+    NoteJumps,
+    Retention,
+    SealJob,
+    finished_ones,
+    segments_to_drop,
+    without_wanted,
+)
 from commitlog.segments import SegmentFile, SegmentList
+from commitlog.space import Sealed
 from commitlog.streams import StreamSpec
 from commitlog.writing import Ended, Names, Opened, SegmentWriter
 
@@ -146,6 +154,30 @@ class Partition:
             return None
         self._in_flight = WriteGroup(
             self.writer, [], self.committed_lsn, self.next_lsn, max(now_us, self._last_ts)
+        )
+        return self._in_flight
+
+    def wants_to_roll(self, now_us: int) -> bool:
+        """Whether the segment that is written to is older than the stream's segments become.
+
+        Where records come, it is ended with them; one to which nothing comes would never be finished."""
+        files = self.segments.files
+        if not files or not files[-1].first_ts:
+            return False
+        return now_us - files[-1].first_ts > self.spec.segment_seconds_max * 1_000_000
+
+    def take_roll(self, now_us: int) -> WriteGroup | None:
+        """End the last segment, whatever its size, and begin another; None if it has no record.
+
+        While records wait to be written it is ended with the next group of them, and the answer is None as well."""
+        files = self.segments.files
+        if not files or self.offline or not files[-1].first_ts:
+            return None
+        if self._in_flight is not None or self._pending:
+            self.writer.must_end = True
+            return None
+        self._in_flight = WriteGroup(
+            self.writer, [], self.committed_lsn, self.next_lsn, max(now_us, self._last_ts), roll=True
         )
         return self._in_flight
 
@@ -289,7 +321,8 @@ class Partition:
 
     def retention_due(self, now_us: int | None) -> bool:
         """Whether `take_retention` would find something to remove, were nothing kept."""
-        return segments_to_drop(self.segments.files, self.spec, now_us, self.segments.jumps) > 0
+        segments = self.segments
+        return segments_to_drop(segments.files, self.spec, now_us, segments.jumps, self._last_ts) > 0
 
     def take_retention(
         self,
@@ -306,7 +339,7 @@ class Partition:
         keep_lsn: the records from there on must not go; wanted_lsn: nor those from there on, but of them no more
         than the newest `wanted_bytes_max`; unexported_lsn: likewise"""
         files = self.segments.files
-        due = segments_to_drop(files, self.spec, now_us, self.segments.jumps)
+        due = segments_to_drop(files, self.spec, now_us, self.segments.jumps, self._last_ts)
         count = min(
             without_wanted(files, due, wanted_lsn, wanted_bytes_max),
             without_wanted(files, due, unexported_lsn, unexported_bytes_max),
@@ -317,14 +350,18 @@ class Partition:
 
     def take_removal(self, below_lsn: int) -> Retention | None:
         """The removal of segments whose records are all below an lsn, as `take_retention`."""
-        files = self.segments.files
-        count = 0
-        while (
-            count + 1 < len(files)
-            and files[count].end_lsn is not None
-            and files[count + 1].base_lsn <= below_lsn
-        ):
-            count += 1
+        return self._removal(finished_ones(self.segments.files, below_lsn))
+
+    def sealed(self, below_lsn: int | None) -> list[Sealed]:
+        """The oldest segments: finished and indexed ones without a record from that lsn on (None: any)."""
+        segments = self.segments
+        count = finished_ones(segments.files, below_lsn)
+        while count > 0 and segments.files[count].base_lsn > segments.dictionary.lsn:
+            count -= 1
+        return [Sealed(segment.first_ts, segment.bytes) for segment in segments.files[:count]]
+
+    def take_oldest(self, count: int) -> Retention | None:
+        """The removal of so many of `sealed`, as `take_retention`."""
         return self._removal(count)
 
     def _removal(self, count: int) -> Retention | None:

@@ -43,17 +43,29 @@ class SealJob:
         segment.places = []  # found in the index from now on
 
 
+def finished_ones(segments: Sequence[SegmentFile], below_lsn: int | None = None) -> int:
+    """How many of the oldest segments are finished, and have no record from an lsn on; the last one never counts."""
+    finished = 0
+    while finished < len(segments) - 1 and segments[finished].end_lsn is not None:
+        if below_lsn is not None and segments[finished + 1].base_lsn > below_lsn:
+            break
+        finished += 1
+    return finished
+
+
 def segments_to_drop(
-    segments: list[SegmentFile], spec: StreamSpec, now_us: int | None, jumps: Sequence[Jump] = ()
+    segments: list[SegmentFile],
+    spec: StreamSpec,
+    now_us: int | None,
+    jumps: Sequence[Jump] = (),
+    newest_us: int = 0,
 ) -> int:
     """How many of the oldest segments may go: finished ones, and never the last. Reads nothing.
 
     now_us: None while the clock cannot be believed: then none goes for its age
-    jumps: of the clock, that ages leave out
+    jumps: of the clock, that ages leave out; newest_us: of the newest record of all
     """
-    finished = 0
-    while finished < len(segments) - 1 and segments[finished].end_lsn is not None:
-        finished += 1
+    finished = finished_ones(segments)
     drop = 0
     if spec.retention_bytes_max:
         total = sum(s.bytes for s in segments)
@@ -63,7 +75,7 @@ def segments_to_drop(
     if spec.retention_seconds_max and now_us is not None:
         age_max = spec.retention_seconds_max * 1_000_000
         # The newest record of a segment is no newer than the first of the next one.
-        while drop < finished and (first_ts := segments[drop + 1].first_ts):
+        while drop < finished and (first_ts := segments[drop + 1].first_ts or newest_us):
             if age_us(first_ts, now_us, jumps) < age_max:
                 break
             drop += 1

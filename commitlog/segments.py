@@ -102,6 +102,11 @@ class SegmentList:
     def active(self) -> SegmentFile:
         return self.files[-1]
 
+    @property
+    def bytes(self) -> int:
+        """Of all segments, of what counts in them. Cost: a look at each"""
+        return sum(segment.bytes for segment in self.files)
+
     def snapshot(self) -> list[SegmentFile]:
         return list(self.files)
 

@@ -43,6 +43,7 @@ from commitlog.simulated_device import (
     taken,
     torn_together,
 )
+from commitlog.space import Space
 
 
 class SimulatedFiles:
@@ -263,6 +264,9 @@ class SimulatedFiles:
     def free_bytes(self, path: str) -> int:
         self._directory(path)
         return 1 << 50 if self.room_bytes is None else self.room_bytes - taken(self.root)
+
+    def space(self, path: str) -> Space:
+        return Space(self.free_bytes(path), 1 << 50 if self.room_bytes is None else self.room_bytes)
 
     def lock(self, path: str, text: str) -> int:
         if path in self._locked:

@@ -20,6 +20,7 @@ from commitlog.partition import Partition
 from commitlog.recovery import Recovered, recover
 from commitlog.retention import remove_segments
 from commitlog.segments import SegmentList
+from commitlog.space import Space
 from commitlog.streams import Matches, StreamSpec, partition_of, stream_of
 from commitlog.writing import Names, SegmentWriter
 
@@ -54,14 +55,14 @@ class Store:
         """The newest stamp in any partition, µs since 1970; 0 when there is none."""
         return max((partition.last_ts for partition in self.own), default=0)
 
-    def free_bytes(self) -> int:
-        """How much can still be written to the disk of the directory.
+    def space(self) -> Space:
+        """How much can still be written to the disk of the directory, and how large it is.
 
         raises: OSError; FileNotFoundError also when another directory stands in its place: what is written now would
         go to files that nobody can find again"""
         if not self._files.is_at(self._lock, f"{self.root}/LOCK"):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.root)
-        return self._files.free_bytes(self.root)
+        return self._files.space(self.root)
 
     def chunks_with(self, partition: Partition, flag: int, from_lsn: int = 0) -> Iterator[Chunk | Gap]:
         """Every chunk on disk with that flag (0: any) and a record from `from_lsn` on, in order. raises: OSError

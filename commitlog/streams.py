@@ -18,6 +18,7 @@ class StreamSpec:
     """durability: what an acknowledgement promises, to survive the process's death or a power loss as well;
     "memory": nothing, it is kept in no file (`commitlog.volatile`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
+    yields: whether its oldest segments go when the disk has too little room (`commitlog.space`).
     topics_max, topics_bytes_max (of their names), retained_bytes_max (of a partition): for whoever adds topics or
     retains; None: any number."""
 
@@ -32,6 +33,7 @@ class StreamSpec:
     topics_max: int | None = None
     retained_bytes_max: int | None = None
     topics_bytes_max: int | None = None
+    yields: bool = False
 
 
 def stream_of(topic: str, streams: list[StreamSpec], matches: Matches) -> int:

@@ -91,6 +91,7 @@ class SegmentWriter:
         self._told_topics: list[tuple[int, bytes]] = []  # as entries of aux
         self._told_publishers: list[tuple[int, bytes]] = []
         self._owed: list[dict[str, Any]] = []
+        self.must_end = False  # the active segment, with the next group
         self._is_known = False  # the manifest may have an `open` of the active segment
 
     # One function writes, one syncs
@@ -133,6 +134,7 @@ class SegmentWriter:
         except OSError:
             self.discard()
             raise
+        self.must_end = False
         self._salt, self._chain = salt, 0
         self._base_lsn, self._draft = base_lsn, Draft(self._names.topics)
         self._seen_topics = bytearray(len(self._names.topics) + 1024)
@@ -144,7 +146,10 @@ class SegmentWriter:
         if self._handle is None:
             return True
         if self.position <= SEGMENT_HEADER_BYTES:
+            self._opened_us = max(self._opened_us, now_us)  # its age is that of its first record
             return False
+        if self.must_end:
+            return True
         return self.position + size > self._bytes_max or now_us - self._opened_us > self._us_max
 
     def seal(self, next_lsn: int, now_us: int, durable_lsn: int) -> Ended | None:

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable
 
 from rumq.cli.beside import check_beside
+from rumq.cli.disk_bounds import reserve
 from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
 from rumq.cli.setting_changes import changed_files, differences, file_digests, need_restart
@@ -57,7 +58,7 @@ class Reloading:
         driver.checking.guesses.seconds_max = wanted.auth.guess_seconds_max
         driver.writing.linger = wanted.log.linger_ms / 1000
         driver.slowing.pending_bytes_max = wanted.log.pending_bytes_max
-        driver.refusing.free_bytes_min = wanted.log.free_bytes_min
+        set_disk(driver, wanted)
         by_name = {stream.name: stream for stream in wanted.stream}
         for partition in driver.store.own:
             stream = by_name.get(partition.stream)
@@ -66,6 +67,7 @@ class Reloading:
                     partition.spec,
                     retention_bytes_max=stream.retention_bytes_max or None,
                     retention_seconds_max=stream.retention_seconds_max or None,
+                    yields=stream.retention == "space",
                     topics_max=stream.topics_max,
                     topics_bytes_max=stream.topics_bytes_max,
                     retained_bytes_max=stream.retained_bytes_max or None,
@@ -74,3 +76,10 @@ class Reloading:
         self._settings, self._files = wanted, files
         tell("settings.reloaded", changed=[key for key in changed if key not in later], after_restart=later)
         return True
+
+
+def set_disk(driver: Driver, settings: Settings) -> None:
+    """How much of the disk stays free, and for what."""
+    driver.refusing.free_bytes_min = reserve(settings, driver.store.root)
+    driver.disk.percent = settings.log.free_percent_min
+    driver.disk.wanted_percent = settings.log.wanted_free_percent_min

@@ -16,6 +16,7 @@ from commitlog.backup import take_restored
 from commitlog.faults import at_start
 from commitlog.store import check_format, hold
 from rumq.cli.beside import check_beside
+from rumq.cli.disk_bounds import bounds
 from rumq.cli.doorways import open_doorways
 from rumq.cli.entrances import Entrances
 from rumq.cli.exposure import exposed
@@ -61,6 +62,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         raise DataDirectoryError(settings.data.dir, f"{fault.filename}: {fault.strerror}") from fault
     restored = take_restored(data)
     specs = streams(settings, data)
+    tell("disk.bounds", **bounds(settings, data))
     # What is wrong with files of users, rules and certificates is said before anything is opened.
     Entrances(settings, says_exposed=False)
     transports_of(settings)

@@ -14,7 +14,10 @@ import msgspec
 from rumq.cli.entrances import FLIGHT, key_of
 from rumq.config import Settings
 
-AT_ONCE = ("mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min")
+AT_ONCE = (
+    "mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min",
+    "log.free_percent_min", "log.wanted_free_percent_min",
+)  # fmt: skip
 # ... but for these, which listeners and the router are made with.
 AT_A_START = frozenset({"mqtt.outbox_bytes_max", "mqtt.backlog_records_max"})
 OF_A_LISTENER = frozenset(
@@ -36,7 +39,7 @@ BOUND_TO_ITS_SOCKET = frozenset(
 )  # fmt: skip
 OF_FLIGHT = ("flight.anonymous", "flight.password_file", "flight.rules_file")
 OF_A_STREAM = (
-    "retention_bytes_max", "retention_seconds_max", "topics_max", "topics_bytes_max", "retained_bytes_max",
+    "retention", "retention_bytes_max", "retention_seconds_max", "topics_max", "topics_bytes_max", "retained_bytes_max",
 )  # fmt: skip
 FILES = (
     "password_file",

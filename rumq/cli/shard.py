@@ -19,9 +19,11 @@ from typing import Any
 import trio
 
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from commitlog.space import segment_bytes
 from commitlog.volatile import VolatilePartition
 from rumq.auth.identity import Certificate
 from rumq.cli.beside import companions
+from rumq.cli.disk_bounds import reserve, space_of
 from rumq.cli.doorways import Doorway
 from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
@@ -99,7 +101,8 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     driver = Driver(
         store, limits(settings), event=tell, linger_seconds=settings.log.linger_ms / 1000,
         pending_bytes_max=settings.log.pending_bytes_max,
-        backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=settings.log.free_bytes_min,
+        backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=reserve(settings, place.data),
+        free_percent_min=settings.log.free_percent_min, wanted_free_percent_min=settings.log.wanted_free_percent_min,
         retain_for_sessions_bytes_max=settings.log.retain_for_sessions_bytes_max,
         exports=Exports(
             RealFiles(), [s.name for s in settings.stream if s.export_to], settings.log.retain_for_export_bytes_max
@@ -315,8 +318,9 @@ def internal_stream(settings: Settings) -> StreamSpec:
     """Where sessions are kept: as safe as the safest of the streams that they read."""
     durable = any(s.durability == "disk" for s in settings.stream)
     return StreamSpec(
-        STATE_STREAM, (), 1, "disk" if durable else "process", STATE_SEGMENT_BYTES, 86_400, None, None
-    )
+        STATE_STREAM, (), 1, "disk" if durable else "process",
+        segment_bytes(STATE_SEGMENT_BYTES, space_of(settings.data.dir).total_bytes), 86_400, None, None
+    )  # fmt: skip
 
 
 def connections_max(settings: Settings, partitions: int) -> list[int]:
@@ -378,6 +382,8 @@ async def stop(driver: Driver, pump: Pump, listeners: list[Listener]) -> None:
     driver.peers.drain()
     await phase("shards drained", lambda: driver.peers.are_drained and driver.writing.idle(), pump)
     driver.peers.close()
+    for partition, size in driver.writing.unwritten():
+        tell("log.unwritten", stream=partition.stream, partition=partition.number, bytes=size)
 
 
 def clients(pump: Pump) -> int:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 
 from commitlog import StreamSpec
+from commitlog.space import segment_bytes
+from rumq.cli.disk_bounds import space_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 
@@ -19,6 +21,7 @@ def streams(settings: Settings, data: str) -> list[StreamSpec]:
 
     A stream that says no number of partitions has as many as there were shards when it was made."""
     specs = []
+    total = space_of(data).total_bytes
     for s in settings.stream:
         there = partitions_there(data, s.name)
         if there and s.partitions and there != s.partitions:
@@ -29,9 +32,10 @@ def streams(settings: Settings, data: str) -> list[StreamSpec]:
             )
         specs.append(
             StreamSpec(
-                s.name, s.filters, there or s.partitions or settings.shards.count, s.durability, s.segment_bytes_max,
+                s.name, s.filters, there or s.partitions or settings.shards.count, s.durability,
+                segment_bytes(s.segment_bytes_max, total) if s.retention == "space" else s.segment_bytes_max,
                 s.segment_seconds_max, s.retention_bytes_max or None, s.retention_seconds_max or None,
-                s.topics_max, s.retained_bytes_max or None, s.topics_bytes_max,
+                s.topics_max, s.retained_bytes_max or None, s.topics_bytes_max, s.retention == "space",
             )
         )  # fmt: skip
     total = sum(spec.partitions for spec in specs)

@@ -21,6 +21,10 @@ RETENTION_BYTES = number(
 RETENTION_SECONDS = number(
     "sealed segments go when their newest record is older; 0 keeps all", "seconds", 0, 36_500 * DAY_SECONDS
 )
+Retention: TypeAlias = Literal["space", "forever"]
+RETENTION = choice(
+    '"space": the oldest sealed segments go when the disk has too little room; "forever": publishers are refused then'
+)
 TOPICS = number(
     "a message for a topic beyond these is refused (0x97); each costs memory", "topics", 1, 100_000_000
 )
@@ -62,6 +66,7 @@ class Log(Struct, frozen=True, kw_only=True):
     durability: Annotated[Durability, DURABILITY] = "disk"
     segment_bytes_max: Annotated[int, SEGMENT_BYTES] = 64 * MIB
     segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600
+    retention: Annotated[Retention, RETENTION] = "space"
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
@@ -87,9 +92,27 @@ class Log(Struct, frozen=True, kw_only=True):
     pending_bytes_max: Annotated[
         int, number("unwritten records before publishers are slowed down", "bytes", 64 * KIB, 64 * GIB)
     ] = 64 * MIB
+    free_percent_min: Annotated[
+        float,
+        number(
+            "of what is free on the disk and what the log holds, kept free by letting the oldest segments go",
+            "percent",
+            0,
+            95,
+        ),
+    ] = 15.0
+    wanted_free_percent_min: Annotated[
+        float,
+        number("below this also what lasting sessions or the export have not had goes", "percent", 0, 95),
+    ] = 5.0
     free_bytes_min: Annotated[
         int,
-        number("publishers are refused while less than this is free on the disk", "bytes", 0, 64 * GIB),
+        number(
+            "publishers are refused while less than this is free on the disk; on a small disk, a sixteenth of it",
+            "bytes",
+            0,
+            64 * GIB,
+        ),
     ] = 64 * MIB
     scrub_bytes_per_second: Annotated[
         int, number("how fast finished segments are read again to find damage", "bytes/s", 0, 64 * GIB)
@@ -134,6 +157,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     durability: Annotated[Durability, DURABILITY] = "disk"
     segment_bytes_max: Annotated[int, SEGMENT_BYTES] = 64 * MIB
     segment_seconds_max: Annotated[int, SEGMENT_SECONDS] = 3600
+    retention: Annotated[Retention, RETENTION] = "space"
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000

@@ -37,6 +37,7 @@ class Flag(NamedTuple):
     source: str
 
 
+NEARER = 0.2  # a word that is so much nearer than the next is the one that was meant
 Tree: TypeAlias = tuple[str, dict[str, Any]]
 
 
@@ -256,4 +257,6 @@ def unknown(word: str, known: Iterable[str], *, tree: bool = False) -> str:
 def near_words(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     import difflib  # only a mistake pays for it
 
-    return " or ".join(difflib.get_close_matches(word, list(known), n=2, cutoff=cutoff))
+    near = difflib.get_close_matches(word, list(known), n=2, cutoff=cutoff)
+    ratios = [difflib.SequenceMatcher(None, word, each).ratio() for each in near]
+    return " or ".join(each for each, ratio in zip(near, ratios, strict=True) if ratio > ratios[0] - NEARER)

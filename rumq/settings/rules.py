@@ -35,6 +35,14 @@ def broken_listeners(settings: Settings, origins: Mapping[str, str]) -> Iterator
 
 
 def broken_log(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:
+    percent, wanted = settings.log.free_percent_min, settings.log.wanted_free_percent_min
+    if wanted > percent:
+        yield Fault(
+            origins["log.wanted_free_percent_min"],
+            "log.wanted_free_percent_min",
+            as_toml(wanted),
+            f"expected at most log.free_percent_min, {as_toml(percent)}: what is not wanted goes first",
+        )
     packet, pending = settings.mqtt.packet_bytes_max, settings.log.pending_bytes_max
     if pending < packet:
         yield Fault(
@@ -72,6 +80,18 @@ def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> I
                     f"never reached: {first} comes first and takes all; move it up",
                 )
         taken |= dict.fromkeys(stream.filters, prefix)
+        bounds = {
+            "retention_bytes_max": stream.retention_bytes_max,
+            "retention_seconds_max": stream.retention_seconds_max,
+        }
+        bounded = next((key for key, value in bounds.items() if value), "")
+        if stream.retention == "forever" and bounded:
+            yield Fault(
+                origins[f"{prefix}.{bounded}"],
+                f"{prefix}.{bounded}",
+                as_toml(bounds[bounded]),
+                'expected 0 with retention = "forever": what is kept for ever has no bound; leave out one of them',
+            )
         if 0 < stream.retention_bytes_max < stream.segment_bytes_max:
             yield Fault(
                 origins[f"{prefix}.retention_bytes_max"],

@@ -32,6 +32,7 @@ from rumq.shards.carrying import Carrying
 from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
 from rumq.shards.delivering import Delivering
+from rumq.shards.disk import Disk
 from rumq.shards.doors import Doors, Later
 from rumq.shards.exports import Exports
 from rumq.shards.finding import Finding
@@ -74,6 +75,8 @@ class Driver:
         free_bytes_min: int = 0,
         retain_for_sessions_bytes_max: int = 0,
         exports: Exports | None = None,
+        free_percent_min: float = 0,
+        wanted_free_percent_min: float = 0,
         index: int = 0,
         count: int = 1,
         doors: Callable[[Later], Doors] | None = None,
@@ -113,6 +116,10 @@ class Driver:
         self.topics = self.numbering.known
         self.refusing = Refusing([*store.partitions, store.internal], self.batches, event, free_bytes_min)
         self.retaining = Retaining(store, self.shard.retained, self.batches, event, self._say_retained)
+        self.disk = Disk(
+            self, exports, percent=free_percent_min, wanted_percent=wanted_free_percent_min,
+            take=lambda partition, removal, why: self._trimming.carry_out(partition, removal, why),
+        )  # fmt: skip
         self.writer = worker("rumq-write")
         self.reader = worker("rumq-read")
         self.writer.failed = self.reader.failed = self.failed
@@ -121,7 +128,7 @@ class Driver:
             [p.outgoing if p.is_mirrored else p for p in [*store.partitions, store.internal]], len(store.partitions),
             [*(p.index for p in store.own), store.internal.index], self.writer, self.reader, self.commands,
             linger_seconds=linger_seconds, event=event,
-            monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=store.free_bytes,
+            monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=self.disk.measure,
         )  # fmt: skip
         self.watch = Watch()
         self.repeat = Repeat(self)
@@ -139,7 +146,7 @@ class Driver:
         self.checking = Checking(lambda fd, call: self.pump.watch(fd, call), self.later)
         self.slowing = Slowing(self.writing, store, pending_bytes_max, event)
         self.pump: Any = None
-        self._trimming = Trimming(self, retain_for_sessions_bytes_max, exports)
+        self._trimming = Trimming(self, retain_for_sessions_bytes_max, exports, self.disk)
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
         self._welcomed = 0  # connections since the collector looked at everything
@@ -300,6 +307,8 @@ class Driver:
         if self.monotonic >= self._next_tidy:
             self._next_tidy = self.monotonic + TIDY_SECONDS
             self._tidy()
+        if self.disk.fresh is not None:
+            self.disk.look()
         while self._later and self._later[0][0] <= self.monotonic:
             self.alone("timer", heapq.heappop(self._later)[2])
         if self.is_restored:

@@ -22,7 +22,11 @@ class Exports:
 
     def wanted_lsn(self, part: Any, reader: Any) -> int | None:
         """Records from there on must wait for the exporter; None: none must. Has the note read again meanwhile."""
-        if not self.bytes_max or part.stream not in self._streams:
+        return self.unexported_lsn(part, reader) if self.bytes_max else None
+
+    def unexported_lsn(self, part: Any, reader: Any) -> int | None:
+        """From where on nothing is exported yet; None: this stream is not. Has the note read again meanwhile."""
+        if part.stream not in self._streams:
             return None
         directory = part.directory
         if directory not in self._asked:

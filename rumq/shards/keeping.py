@@ -47,7 +47,7 @@ class Keeping:
         self._retained_changes = 0  # of the view, when `retained_from` was true
         self._next_tide = 0.0
         self._tide_at: tuple[list[tuple[int, int, int]], int] | None = None
-        self._bytes = 0  # since the last snapshot
+        self._since = self._end()  # of the last snapshot
         self._snapshot_bytes = 0
         self._snapshot: Snapshot | None = None
         self._ended_lsn: tuple[int, int] | None = None  # (begun at, ended at) of a snapshot not yet committed
@@ -110,7 +110,18 @@ class Keeping:
         frame = publish_frame(record)
         row = ROW.pack(self._topic_id, 0, 0, 0, len(frame) - len(record), 0, 0, 0)
         self.partition.append(bytearray(row), frame, 1, 0, now_us)
-        self._bytes += len(frame)
+
+    def _end(self) -> tuple[int, int]:
+        """Where the journal ends: (base lsn of the last segment, bytes in it and on their way to it)."""
+        files, waiting = self.partition.segments.files, self.partition.pending_bytes
+        return (files[-1].base_lsn, files[-1].bytes + waiting) if files else (-1, waiting)
+
+    def _bytes_on_disk(self) -> int:
+        """Of the journal since the last snapshot: much more than its records, for each group has pages of its own."""
+        base_lsn, before = self._since
+        files, waiting = self.partition.segments.files, self.partition.pending_bytes
+        after = sum(segment.bytes for segment in files if segment.base_lsn >= base_lsn)
+        return int(after + waiting - before)
 
     def _tide(self, now_us: int) -> None:
         marks = [
@@ -214,7 +225,8 @@ class Keeping:
         return self._shard.retained.changes != self._retained_changes
 
     def _must_snapshot(self) -> bool:
-        if self._bytes > max(SNAPSHOT_BYTES_MIN, 2 * self._snapshot_bytes):
+        least = min(SNAPSHOT_BYTES_MIN, self.partition.spec.segment_bytes_max // 2)
+        if self._bytes_on_disk() > max(least, 2 * self._snapshot_bytes):
             return True
         return self._retained_changed() and any(
             p.segments.files and p.segments.active.base_lsn > kept
@@ -229,7 +241,7 @@ class Keeping:
             self._shard.retained.changes,
             deque(self._journal.sessions),
         )
-        self._bytes = 0
+        self._since = self._end()
         self._append([f.Layout(self.layout()), f.SnapshotBegun()], now_us)
 
     def _go_on_with_snapshot(self, now_us: int) -> None:
@@ -253,7 +265,7 @@ class Keeping:
             self._snapshot = None
             self._append([f.SnapshotEnded(snapshot.begun_lsn, snapshot.retained_from)], now_us)
             self._ended_lsn = (snapshot.begun_lsn, self.partition.next_lsn)
-            self._snapshot_bytes = self._bytes
+            self._snapshot_bytes = self._bytes_on_disk()
             self.retained_from = snapshot.retained_from
             self._retained_changes = snapshot.retained_changes
 

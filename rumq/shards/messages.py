@@ -339,6 +339,14 @@ class Leaving(Message, frozen=True, tag="leaving"):
     next_lsn: int
 
 
+class Trimmable(Message, frozen=True, tag="trimmable"):
+    """What the sender's log holds, and which finished segments may go for room: (µs of the first record, bytes), the
+    oldest of all its partitions."""
+
+    log_bytes: int
+    oldest: list[tuple[int, int]]
+
+
 class Drained(Message, frozen=True, tag="drained"):
     """The sender stops, and nothing more will be published by it."""
 
@@ -346,7 +354,8 @@ class Drained(Message, frozen=True, tag="drained"):
 AnyMessage = (
     Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | RetainedFull | Want | Wanted | Unwant
     | Rows | ReadFrom
-    | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Drained | ShareJoin | ShareWeight
+    | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Trimmable | Drained | ShareJoin
+    | ShareWeight
     | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally | Leaving
 )  # fmt: skip
 

@@ -54,6 +54,7 @@ class Peer:
         self.needs: dict[
             int, int
         ] = {}  # partition of ours -> first lsn that a lasting session there has not had
+        self.trimmable = m.Trimmable(0, [])
         self._heard: dict[type, Callable[[Any, memoryview], None]] = {
             m.Hello: self._hello, m.Begin: self._begin, m.Resume: self._resume, m.Resumed: self._resumed,
             m.Published: self._published, m.Numbered: self._numbered, m.Mark: self._mark, m.Refusing: self._refusing,
@@ -62,8 +63,8 @@ class Peer:
             m.ReadFrom: self._question, m.FindStart: self._question, m.FindRetained: self._question,
             m.FindTags: self._question, m.Leaving: self._question, m.Chunks: self._answered, m.Found: self._answered,
             m.Tags: self._answered,
-            m.Needs: self._needs, m.Tally: self._tally, m.Drained: self._drained, m.ShareJoin: self._share_join,
-            m.ShareWeight: self._share_weight,
+            m.Needs: self._needs, m.Trimmable: self._trimmable, m.Tally: self._tally, m.Drained: self._drained,
+            m.ShareJoin: self._share_join, m.ShareWeight: self._share_weight,
             m.ShareParts: self._share_parts, m.ShareBack: self._share_back, m.ShareReady: self._share_ready,
             m.ShareDone: self._share_done, m.ShareLeft: self._share_left,
         }  # fmt: skip
@@ -347,6 +348,9 @@ class Peer:
     def _needs(self, message: m.Needs, _: memoryview) -> None:
         self.needs = message.lsns
 
+    def _trimmable(self, message: m.Trimmable, _: memoryview) -> None:
+        self.trimmable = message
+
     def _tally(self, message: m.Tally, _: memoryview) -> None:
         if self._driver.announcing is not None:
             self._driver.announcing.heard(message)
@@ -356,4 +360,6 @@ class Peer:
 
     @property
     def unacknowledged_bytes(self) -> int:
-        return sum(partition.outgoing.pending_bytes for partition in self.partitions)
+        """Of what its partitions were handed; of those that cannot be written no acknowledgement will come."""
+        offline = self._driver.refusing.is_offline_elsewhere
+        return sum(p.outgoing.pending_bytes for p in self.partitions if not offline(p.index))

@@ -94,6 +94,10 @@ class Refusing:
             self._elsewhere.pop(index, None)
         self._tell_batches()
 
+    def is_offline_elsewhere(self, index: int) -> bool:
+        """Whether another shard's partition cannot be written."""
+        return self._elsewhere.get(index, (False, ""))[1] == "offline"
+
     def reasons(self) -> dict[int, tuple[bool, str]]:
         """Of each partition that is ours and takes nothing: (for want of room, why)."""
         found = {}

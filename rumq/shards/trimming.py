@@ -1,22 +1,29 @@
 """Segments whose time has come, or that are too many: looked for now and then, removed beside the loop.
 
-What the journal needs stays, and what lasting sessions or the exporter have not had, as far as is configured."""
+What the journal needs stays, and what lasting sessions or the exporter have not had, as far as is configured.
+A segment to which nothing comes is ended here once it is old: only what is finished can go."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rumq.shards.disk import Disk
 from rumq.shards.exports import Exports
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
 
+ROLL_SECONDS = 10.0  # a segment that could not be ended is tried again
+
 
 class Trimming:
-    def __init__(self, driver: Driver, retain_for_sessions_bytes_max: int, exports: Exports | None) -> None:
-        self._driver, self._exports = driver, exports
+    def __init__(
+        self, driver: Driver, retain_for_sessions_bytes_max: int, exports: Exports | None, disk: Disk
+    ) -> None:
+        self._driver, self._exports, self._disk = driver, exports, disk
         self._for_sessions = retain_for_sessions_bytes_max
+        self._next_rolls: dict[int, float] = {}
 
     def look(self) -> None:
         driver = self._driver
@@ -24,12 +31,32 @@ class Trimming:
         if self._for_sessions and driver.peers.others:
             driver.peers.tell_needs(driver.keeping.wanted_lsn)
         for partition in driver.store.own:
+            if partition.wants_to_roll(driver.now_us):
+                self._roll(partition)
             if partition.retention_due(now_us):
                 self._trim(partition, now_us)
         internal = driver.store.internal
         removal = driver.keeping.take_removal()
         if removal is not None:
-            driver.writer.submit(removal.run, partial(self._trimmed, internal, removal), internal.index)
+            self._remove(internal, removal, "state")
+
+    def carry_out(self, partition: Any, removal: Any, why: str) -> None:
+        """Remove segments, beside the loop, once what somebody loses by it is counted. why: as `log.trimmed` says."""
+        remove = partial(self._remove, partition, removal, why)
+        self._driver.losses.before_removal(partition.index, removal.first_lsn, remove)
+
+    def _remove(self, partition: Any, removal: Any, why: str) -> None:
+        records = removal.first_lsn - partition.first_lsn
+        size = sum(segment.bytes for segment in partition.segments.files if segment.path in removal.paths)
+        self._driver.writer.submit(
+            removal.run, partial(self._trimmed, partition, removal, (records, size, why)), partition.index
+        )
+
+    def _roll(self, partition: Any) -> None:
+        driver = self._driver
+        if driver.monotonic >= self._next_rolls.get(partition.index, 0.0):
+            self._next_rolls[partition.index] = driver.monotonic + ROLL_SECONDS
+            driver.writing.roll(partition.index)
 
     def _trim(self, partition: Any, now_us: int | None) -> None:
         driver, exports = self._driver, self._exports
@@ -42,17 +69,20 @@ class Trimming:
             exports.bytes_max if exports is not None else 0,
         )  # fmt: skip
         if removal is not None:
-            remove = partial(self._remove, partition, removal)
-            driver.losses.before_removal(partition.index, removal.first_lsn, remove)
+            self.carry_out(partition, removal, "retention")
 
-    def _remove(self, partition: Any, removal: Any) -> None:
-        self._driver.writer.submit(removal.run, partial(self._trimmed, partition, removal), partition.index)
-
-    def _trimmed(self, partition: Any, removal: Any, _: Any, fault: BaseException | None) -> None:
+    def _trimmed(
+        self, partition: Any, removal: Any, gone: tuple[int, int, str], _: Any, fault: BaseException | None
+    ) -> None:
         partition.segments.removed(removal)
         where = {"stream": partition.stream, "partition": partition.number}
         if fault is not None:
             self._driver.tell("log.failed", **where, why=f"segments could not be removed: {fault}")
-        else:
-            first_lsn, count = partition.first_lsn, len(removal.paths)
-            self._driver.tell("log.trimmed", **where, first_lsn=first_lsn, segments=count)
+            return
+        if not removal.done:
+            return
+        records, size, why = gone
+        self._disk.went(removal, records, size, why)
+        self._driver.tell(
+            "log.trimmed", **where, first_lsn=partition.first_lsn, segments=len(removal.paths), why=why
+        )

@@ -64,7 +64,10 @@ class Writing:
         self._mark_due: list[float | None] = [None] * len(partitions)
         self._retry = [0.0] * len(partitions)
         self._refusing, self._free_bytes = refusing, free_bytes
+        self._rolls: set[int] = set()
+        self._given_up: set[int] = set()  # tried in vain since the stop began
         self._next_look = 0.0
+        self._drain = False
         self._unlooked_bytes = 0  # written since the last look
         self._looking = False
 
@@ -101,6 +104,10 @@ class Writing:
         """Whether clients wait for what is appended to a partition, now or a moment ago."""
         return self._monotonic() - self._awaited[index] < AWAITED_SECONDS
 
+    def roll(self, index: int) -> None:
+        """Go on in a new segment of a partition, as soon as nothing of it is being written."""
+        self._rolls.add(index)
+
     def urgent(self, index: int) -> None:
         """Somebody waits for what was appended to a partition."""
         self._urgent[index] = True
@@ -111,6 +118,7 @@ class Writing:
 
     def start(self, now_us: int, monotonic: float, drain: bool) -> None:
         """Hand to the worker what is due. drain: everything is."""
+        self._drain = drain
         reserve = self._refusing.free_bytes_min
         if not self._looking and (monotonic >= self._next_look or 0 < reserve < 4 * self._unlooked_bytes):
             self._next_look, self._unlooked_bytes, self._looking = monotonic + LOOK_SECONDS, 0, True
@@ -118,6 +126,12 @@ class Writing:
         for index, partition in self._own:
             if self._in_flight[index]:
                 continue
+            if index in self._rolls:
+                self._rolls.discard(index)
+                roll = partition.take_roll(now_us)
+                if roll is not None:
+                    self._submit(index, roll)
+                    continue
             pending = partition.pending_bytes
             if not pending:
                 # When nothing follows, the last group's mark is still to be written: readers of the files wait for it.
@@ -166,6 +180,8 @@ class Writing:
         failure = partition.complete(group)
         if partition.offline is not None:
             self._retry[index] = self._monotonic() + RETRY_SECONDS
+            if self._drain:
+                self._given_up.add(index)
             self._refusing.offline(
                 index, group.offline.errno if group.offline else None, str(partition.offline)
             )
@@ -232,4 +248,12 @@ class Writing:
         return due
 
     def idle(self) -> bool:
-        return not any(self._in_flight) and not any(p.pending_bytes for p in self._partitions)
+        """Whether all is written that can be: for a partition whose disk refuses it a stop does not wait."""
+        return not any(self._in_flight) and not any(
+            p.pending_bytes and index not in self._given_up and not self._refusing.is_offline_elsewhere(index)
+            for index, p in enumerate(self._partitions)
+        )
+
+    def unwritten(self) -> list[tuple[Any, int]]:
+        """(partition, bytes) of what its disk would not take; nobody was promised it."""
+        return [(p, p.pending_bytes) for _, p in self._own if p.pending_bytes]

@@ -12,6 +12,7 @@ from rumq.session.limits import Limits
 from rumq.session.totals import Totals
 from rumq.shards.announcing import Announcing
 from rumq.shards.driver import Driver
+from rumq.shards.exports import Exports
 from rumq.shards.restoring import adapt_to_log, read_journal, restore
 from rumq.shards.worker import Worker
 from tests.commitlog.records import DEAD, NOW, numbers
@@ -72,14 +73,15 @@ class Client:
 class Shard:
     def __init__(
         self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW,
-        one_writer: bool = True, status_seconds: int = 0, **main: Any,
+        one_writer: bool = True, status_seconds: int = 0, free_percent_min: float = 0,
+        wanted_free_percent_min: float = 0, exports: Exports | None = None, other: StreamSpec = STREAMS[0], **main: Any,
     ) -> None:  # fmt: skip
         """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time;
         status_seconds: how often it tells of itself"""
         self.files = files
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.now_us, self.monotonic = now_us, 1000.0
-        streams = [STREAMS[0], StreamSpec("main", ("#",), **main)]
+        streams = [other, StreamSpec("main", ("#",), **main)]
         self.store = open_store(
             files, "data", streams, matches=matches, now_us=now_us, holder=DEAD, random=numbers(seed), internal=STATE,
             direct_bytes_min=1 << 30, hot_bytes_max=0,
@@ -91,6 +93,9 @@ class Shard:
             event=lambda name, **fields: self.events.append((name, fields)),
             linger_seconds=0.0,
             free_bytes_min=free_bytes_min,
+            free_percent_min=free_percent_min,
+            wanted_free_percent_min=wanted_free_percent_min,
+            exports=exports,
             worker=partial(Worker, one_lane=one_writer),
             clock=lambda: (self.now_us, self.monotonic),
         )
