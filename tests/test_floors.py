@@ -43,7 +43,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         set(),
     ),
-    "rumq/lake": ({"commitlog", "cython", "numpy", "pyarrow", "rumq.errors"}, WORLD),
+    "rumq/lake": ({"commitlog", "cython", "numpy", "pyarrow", "rumq.errors"}, WORLD - {"urllib"}),
     "rumq/flight": (
         # Of rumq.spark what knows no Spark.
         {

@@ -4,7 +4,9 @@ Knows no broker: it reads the files of a data directory, with the broker on or o
 
 
 def files(place: str, stream: str | None = None) -> list[str]:
-    """The paths of the files that are in a lake now, for whatever reads Parquet: every record in them is there once.
+    """The files that are in a lake now, for whatever reads Parquet: every record in them is there once.
+
+    Paths, or of a lake in an object store URIs, s3://bucket/lake/...
 
     place: a folder or a URI; stream: only of this stream. raises: RumqError when the lake cannot be read"""
     from rumq.lake.folder import folder_at
@@ -12,7 +14,7 @@ def files(place: str, stream: str | None = None) -> list[str]:
 
     folder = folder_at(place)
     found = sorted(Manifest(folder).readable().files(), key=lambda file: file.path)
-    return [folder.path(file.path) for file in found if stream in (None, file.partition.partition("/")[0])]
+    return [folder.name(file.path) for file in found if stream in (None, file.partition.partition("/")[0])]
 
 
 __all__ = ["files"]

@@ -11,12 +11,21 @@ import fcntl
 import os
 from collections.abc import Callable
 from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
 from commitlog.files import DIRECTORY_MODE
 from rumq.lake.errors import LakeError
 
 LOCK = "_rumq/LOCK"
 NEW = ".new"
+SECRETS = {
+    "secret_key",
+    "secret_access_key",
+    "session_token",
+    "account_key",
+    "sas_token",
+    "access_key",
+}  # in a URI
 GROUP_READS = 0o050
 Step = Callable[[str], None]
 WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # what such file systems answer
@@ -54,13 +63,22 @@ class Folder(Protocol):
         """No fault if it is gone."""
 
     def path(self, name: str) -> str:
-        """What a reader opens."""
+        """What `system` opens."""
+
+    def name(self, name: str) -> str:
+        """What any other reader opens: a path, or a URI with its scheme."""
 
 
 def folder_at(place: str) -> Folder:
     """raises: LakeError when the URI cannot be used"""
     if "://" not in place:
         return LocalFolder(place)
+    if has_secret(place):
+        raise LakeError(
+            without_secret(place),
+            "a URI stands in settings, events and notes beside the log, and this one has a secret in it: give that as "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or as a profile (docs/lake.md)",
+        )
     import pyarrow as pa
     from pyarrow import fs
 
@@ -170,6 +188,9 @@ class LocalFolder:
     def path(self, name: str) -> str:
         return f"{self.place}/{name}"
 
+    def name(self, name: str) -> str:
+        return self.path(name)
+
     def _make(self, path: str) -> None:
         """A directory and those above it, synced."""
         missing = []
@@ -242,6 +263,24 @@ class RemoteFolder:
 
     def path(self, name: str) -> str:
         return f"{self._root}/{name}"
+
+    def name(self, name: str) -> str:
+        # What stands behind a ? is for pyarrow: endpoint, region.
+        parts = urlsplit(self.place)
+        return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{name}"
+
+
+def has_secret(place: str) -> bool:
+    """Whether a URI has a key or a password in it: before an @, as in s3://key:secret@bucket, or behind the ?"""
+    parts = urlsplit(place)
+    said = {name.lower() for name, _ in parse_qsl(parts.query)}
+    return parts.password is not None or bool(said & SECRETS)
+
+
+def without_secret(place: str) -> str:
+    """For a message."""
+    parts = urlsplit(place)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def absolute(place: str) -> str:

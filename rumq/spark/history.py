@@ -131,8 +131,7 @@ def spark_path(folder: Folder, file: File) -> str:
     """What Spark opens: nothing in it is a pattern, and Hadoop has names of its own for some schemes."""
     if folder.system is None:
         return "file:" + GLOB.sub(r"\\\1", os.path.abspath(folder.path(file.path)))
-    place = re.sub("^s3://", "s3a://", folder.place.rstrip("/"))
-    return GLOB.sub(r"\\\1", f"{place}/{file.path}")
+    return GLOB.sub(r"\\\1", re.sub("^s3://", "s3a://", folder.name(file.path)))
 
 
 def within(span: Span) -> Any:

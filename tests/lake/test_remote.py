@@ -9,8 +9,9 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 
 from pyarrow import fs
 
+from rumq.lake.errors import LakeError
 from rumq.lake.export import Exporter
-from rumq.lake.folder import RemoteFolder
+from rumq.lake.folder import LocalFolder, RemoteFolder, folder_at
 from rumq.lake.manifest import Manifest
 from rumq.lake.reading import Lake, find_time, read
 from rumq.lake.table import next_version, register
@@ -68,3 +69,30 @@ def test_a_writer_that_stops_at_any_step_is_gone_on_with(tmp_path: Path) -> None
         again.merge(1 << 40)
         assert lsns_in(tmp_path / str(number) / "bucket/lake") == list(range(log.finished_lsn))
         assert list(verify(folder)) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("s3://bucket/lake", "s3://bucket/lake/a/b.parquet"),
+        ("s3://bucket/lake/?endpoint_override=h:1&scheme=http", "s3://bucket/lake/a/b.parquet"),
+        ("gs://bucket", "gs://bucket/a/b.parquet"),
+        ("hdfs://node:8020/x/lake", "hdfs://node:8020/x/lake/a/b.parquet"),
+        (
+            "abfss://container@account.dfs.core.windows.net/lake",
+            "abfss://container@account.dfs.core.windows.net/lake/a/b.parquet",
+        ),
+    ],
+)
+def test_other_readers_are_told_names_with_their_scheme(place: str, name: str) -> None:
+    assert RemoteFolder(place, None, "bucket/lake").name("a/b.parquet") == name
+    assert LocalFolder("/x/lake").name("a/b.parquet") == "/x/lake/a/b.parquet"
+
+
+@pytest.mark.parametrize(
+    "place", ["s3://key:hidden@bucket/lake", "abfs://c@a.dfs.core.windows.net/lake?account_key=hidden"]
+)
+def test_a_uri_with_a_secret_is_refused_without_repeating_it(place: str) -> None:
+    with pytest.raises(LakeError, match="AWS_SECRET_ACCESS_KEY") as caught:
+        folder_at(place)
+    assert "hidden" not in str(caught.value)
