@@ -7,10 +7,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 BACKOFF_SECONDS = (1.0, 5.0, 30.0)
+STEADY_SECONDS = 60.0  # one that ran so long is started again at once, as after its first death
 STOP_SECONDS_MAX = 10.0
 
 
@@ -26,9 +28,10 @@ class Beside:
     """One process for each companion, each with a thread that waits for its end."""
 
     def __init__(
-        self, companions: Sequence[Companion], *, open_process: Callable[..., Any] = subprocess.Popen
-    ) -> None:
-        self._companions, self._open = companions, open_process
+        self, companions: Sequence[Companion], *, open_process: Callable[..., Any] = subprocess.Popen,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._companions, self._open, self._clock = companions, open_process, clock
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._processes: dict[int, Any] = {}
@@ -69,6 +72,7 @@ class Beside:
             with self._lock:
                 if self._stopping.is_set():
                     return
+                began = self._clock()
                 try:
                     process = self._open(
                         companion.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
@@ -81,6 +85,8 @@ class Beside:
                 why = f"exit status {process.wait()}"
             if self._stopping.is_set():
                 return
+            if self._clock() - began >= STEADY_SECONDS:
+                died = 0
             wait = BACKOFF_SECONDS[min(died, len(BACKOFF_SECONDS) - 1)]
             died += 1
             companion.died(why=why, start_seconds=wait)

@@ -63,6 +63,34 @@ def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> 
     assert second.status == -15 and started.empty() and len(told) == 1
 
 
+def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monkeypatch: Any) -> None:
+    monkeypatch.setattr(beside, "BACKOFF_SECONDS", (0.0, 0.001, 0.002))
+    now = 1000.0
+    started: Queue[Process] = Queue()
+    told: Queue[float] = Queue()
+
+    def start(command: list[str], **_: Any) -> Process:
+        process = Process()
+        started.put(process)
+        return process
+
+    kept = Beside(
+        [Companion(["x"], lambda **fields: told.put(fields["start_seconds"]))],
+        open_process=start,
+        clock=lambda: now,
+    )
+    kept.start()
+    waits = []
+    for ran in (1, 1, 1, beside.STEADY_SECONDS, 1):
+        process = started.get(timeout=10)
+        now += ran
+        process.end(1)
+        waits.append(told.get(timeout=10))
+    assert waits == [0.0, 0.001, 0.002, 0.0, 0.001]
+    started.get(timeout=10)
+    kept.stop()
+
+
 def test_a_stop_before_the_start_is_a_stop() -> None:
     Beside([Companion(["x"], lambda **fields: None)]).stop()
 
