@@ -38,6 +38,7 @@ from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.descriptors import raise_limit, room_for_connections
 from rumq.net.handed import CLIENT, KNOWN, take_in
+from rumq.net.lingering import Lingering
 from rumq.net.listener import Listener
 from rumq.net.opening import Openings
 from rumq.net.pump import Pump
@@ -112,6 +113,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump, driver.entrances = pump, entrances
+    pump.lingering = Lingering(pump, later=driver.later)
     if settings.sys.interval_seconds:
         driver.announcing = Announcing(
             driver, store.partitions[-1], interval_seconds=settings.sys.interval_seconds,

@@ -42,7 +42,7 @@ class Connection:
     certificate: Any = None  # what a client has shown: rumq.net.certificate.PeerCertificate
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "deaf", "dirty", "ended", "fd", "held", "link",
+        "blocked", "bytes_in", "bytes_out", "closing", "deaf", "dirty", "ended", "fd", "held", "lingers", "link",
         "outbox_bytes_max", "peer", "pump", "queue", "reading", "refused", "room", "sock", "tail",
     )  # fmt: skip
 
@@ -64,6 +64,7 @@ class Connection:
         self.closing = False
         self.reading = True
         self.held = False  # its link takes nothing for now
+        self.lingers = False  # at its end something was said that its client is to read
         self.bytes_in = 0
         self.bytes_out = 0
 
@@ -115,6 +116,8 @@ class Connection:
         """Send what waits; called at the end of a turn, and when a full socket has room again."""
         self.dirty = False
         queue = self.queue
+        if self.closing and queue:
+            self.lingers = True
         if queue and not self.blocked:
             try:
                 if len(queue) == 1:
@@ -144,7 +147,7 @@ class Connection:
                     self.blocked = True
                     self._keep_unsent(sent)
         if self.closing:
-            self.pump.drop(self)
+            self.pump.drop(self, lingers=self.lingers and not self.deaf)
 
     def _keep_unsent(self, sent: int) -> None:
         """Keep the rest of what the socket did not take; of bytes that can be read again, only to a frame's end."""

@@ -116,13 +116,15 @@ class Layered(Connection):
         self.dirty = False
         if self.stream is PARTED:
             return
+        if self.closing and self.waits():
+            self.lingers = True
         if not self.blocked:
             try:
                 self._put_out()
             except OSError as fault:
                 self.pump.deafened(self, fault.strerror or "connection lost")
         if self.closing:
-            self.pump.drop(self)
+            self.pump.drop(self, lingers=self.lingers and not self.deaf)
         elif self.room > 0 and isinstance(self.link, Outside):
             self.link.has_room()
 

@@ -119,6 +119,9 @@ class Listener:
                 self._pump.unwatch(self.sock.fileno())
                 self._later(PAUSE_SECONDS, self._resume)
                 return
+            lingering = self._pump.lingering
+            if lingering and len(self._pump.connections) + len(lingering) >= self._connections_max:
+                lingering.close_oldest()  # its descriptor is wanted
             if len(self._pump.connections) >= self._connections_max:
                 sock.close()
                 self.turned_away += 1

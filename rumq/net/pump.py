@@ -10,9 +10,12 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rumq.net.connection import Connection
+
+if TYPE_CHECKING:
+    from rumq.net.lingering import Lingering
 
 READ_BYTES = 1 << 18
 EVENTS_MAX = 512
@@ -63,6 +66,7 @@ class Pump:
         self.connections: dict[int, Connection] = {}
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # had more to read than their piece
+        self.lingering: Lingering | None = None  # None: every socket is closed at once
         self.turns = 0
         self.bytes_in = self.bytes_out = 0  # of clients whose connections have ended
         self.dirty: list[Connection] = []
@@ -71,10 +75,10 @@ class Pump:
 
     # Membership
 
-    def watch(self, fd: int, callback: Callable[[], None]) -> None:
-        """Call `callback` in each turn in which `fd` is readable (level triggered)."""
+    def watch(self, fd: int, callback: Callable[[], None], mask: int = select.EPOLLIN) -> None:
+        """Call `callback` in each turn in which `fd` is readable, or as `mask` says (level triggered)."""
         self._others[fd] = callback
-        self._epoll.register(fd, select.EPOLLIN)
+        self._epoll.register(fd, mask)
 
     def unwatch(self, fd: int) -> None:
         if self._others.pop(fd, None) is not None:
@@ -84,14 +88,18 @@ class Pump:
         self.connections[connection.fd] = connection
         self._epoll.register(connection.fd, INTERESTS)
 
-    def drop(self, connection: Connection) -> None:
-        """Close a socket; its link has ended already."""
+    def drop(self, connection: Connection, *, lingers: bool = False) -> None:
+        """Close a socket; its link has ended already. lingers: once the client has read what was said last"""
         if self.connections.get(connection.fd) is not connection:
             return  # dropped before; its descriptor may already be another's
+        rest = [data for data, _ in connection.queue] if lingers else []
         self._part_with(connection)
         sock = connection.sock
         connection.parted()
-        hang_up(sock)
+        if lingers and self.lingering is not None:
+            self.lingering.take(sock, rest)
+        else:
+            hang_up(sock)
 
     def forget(self, connection: Connection) -> None:
         """Serve a connection no more, without closing its socket."""
@@ -174,6 +182,8 @@ class Pump:
     def close(self) -> None:
         for connection in list(self.connections.values()):
             self.drop(connection)
+        if self.lingering is not None:
+            self.lingering.close()
         self._epoll.close()
 
     # A turn

@@ -145,6 +145,7 @@ class Inside:
         self.transport.close()
         if not self._outside.closed:
             self._outside.closed = True
+            self._outside.transport.lingers = True  # what was said last may have gone out before
             self._outside.transport.close()
 
 

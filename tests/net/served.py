@@ -6,6 +6,7 @@ from typing import Any
 from commitlog import StreamSpec, open_store
 from commitlog.simulated import SimulatedFiles
 from rumq.mqtt.topics import matches
+from rumq.net.lingering import Lingering
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.opening import Openings
 from rumq.net.pump import Pump
@@ -30,6 +31,7 @@ class Served:
         )  # fmt: skip
         self._driver = driver = Driver(store, Limits(), event=self.event, linger_seconds=0.0)
         self._pump = driver.pump = Pump(driver)
+        self._pump.lingering = Lingering(self._pump, later=driver.later)
         for worker in (driver.writer, driver.reader):
             self._pump.watch(worker.fd, worker.finish)
         images = read_journal(driver)
@@ -82,4 +84,4 @@ class Served:
         self._driver.reader.stop()
         if self._fault is not None:
             raise self._fault
-        assert not self.named("client.crashed")
+        assert not self.named("client.crashed") and not self.named("task.failed")
