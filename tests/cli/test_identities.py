@@ -121,12 +121,18 @@ def data_of(packet: Packet) -> bytes:
     return data
 
 
+def challenge_of(packet: Packet) -> bytes:
+    """The data of an AUTH of the broker, which has nothing else in it that could make it too large."""
+    assert {number for number, _ in packet.properties} == {Prop.AUTH_METHOD, Prop.AUTH_DATA}
+    return data_of(packet)
+
+
 def scram_connect(peer: Peer, client_id: str, password: bytes = PASSWORD) -> Packet:
     talk = Talk()
     peer.send(wire.connect(client_id, properties=[(Prop.AUTH_METHOD, METHOD), (Prop.AUTH_DATA, talk.first)]))
     challenge = peer.expect(Kind.AUTH)
     assert challenge.code == 0x18
-    peer.send(auth(0x18, talk.answer(data_of(challenge).decode(), password)))
+    peer.send(auth(0x18, talk.answer(challenge_of(challenge).decode(), password)))
     return peer.receive()
 
 
@@ -139,7 +145,9 @@ def test_scram(broker: Rumqd) -> None:
 
 
 def test_scram_with_the_wrong_password(broker: Rumqd) -> None:
-    assert scram_connect(Peer(broker.address), "s2", b"guess").code == 0x86
+    peer = Peer(broker.address)
+    assert scram_connect(peer, "s2", b"guess").code == 0x86
+    assert peer.rest_until_end() == []
 
 
 def test_a_client_can_show_again_who_it_is(broker: Rumqd) -> None:
@@ -158,6 +166,13 @@ def test_a_client_can_show_again_who_it_is(broker: Rumqd) -> None:
     offer = data_of(peer.expect(Kind.AUTH)).decode()
     peer.send(auth(0x18, talk.answer(offer, b"guess")))
     peer.expect_refusal(0x87)
+
+
+def test_a_client_keeps_its_method_when_it_shows_again_who_it_is(broker: Rumqd) -> None:
+    peer = Peer(broker.address)
+    scram_connect(peer, "s7")
+    peer.send(wire.auth(0x19, [(Prop.AUTH_METHOD, "SCRAM-SHA-1"), (Prop.AUTH_DATA, Talk().first)]))
+    peer.expect_refusal(0x82)
 
 
 @pytest.mark.parametrize(("method", "code"), [("GS2-KRB5", 0x8C), (METHOD, 0x87)])

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.broker_process import Rumqd
+from tests.conformance import wire
 from tests.conformance.peer import Peer
-from tests.conformance.wire import Prop, Will
+from tests.conformance.wire import Kind, Prop, Will
 
 RULES = """
 [[rule]]
@@ -70,6 +71,19 @@ def test_a_forbidden_publish_is_answered_and_goes_nowhere(broker: Rumqd, qos: in
     assert watcher.payloads(1) == [b"yes"]
     told = next(e for e in broker.named("permission.refused") if e["topic"] == "closed/x")
     assert (told["client_id"], told["action"]) == ("p", "publish")
+
+
+def test_after_a_pubrec_that_refuses_the_identifier_is_free(broker: Rumqd) -> None:
+    """MQTT-4.3.3-9."""
+    watcher, peer = join(broker, "watcher9"), join(broker, "p9")
+    assert watcher.subscribe("open/#") == [0]
+    peer.send(wire.publish("closed/x", b"no", 2, 7))
+    assert peer.expect(Kind.PUBREC).code == NOT_AUTHORIZED
+    peer.send(wire.publish("open/nine", b"yes", 2, 7))
+    assert peer.expect(Kind.PUBREC).code == 0
+    peer.send(wire.ack(Kind.PUBREL, 7))
+    assert peer.expect(Kind.PUBCOMP).code == 0
+    assert watcher.payloads(1) == [b"yes"]
 
 
 @pytest.mark.parametrize("qos", [1, 2])

@@ -155,6 +155,17 @@ class Peer:
             assert [packet.kind for packet in found] == [Kind.DISCONNECT], found
             assert found[0].code in codes, f"{found[0].code:#04x}, expected one of {[hex(c) for c in codes]}"
 
+    def expect_no_connection(self, *codes: int, silent: bool = False) -> None:
+        """The broker refuses CONNECT: MQTT 5 by one CONNACK of `codes`; an older client it leaves without a word.
+
+        codes: none where no CONNACK may come; silent: MQTT 5 may also be left without a word"""
+        found = self.rest_until_end()
+        if self.version < 5 or not codes or ((silent or self.silent_refusals) and not found):
+            assert found == []
+        else:
+            assert [packet.kind for packet in found] == [Kind.CONNACK], found
+            assert found[0].code in codes, f"{found[0].code:#04x}, expected one of {[hex(c) for c in codes]}"
+
     # --- whole exchanges
 
     def connect(self, client_id: Text = "", **fields: Any) -> Packet:

@@ -66,7 +66,7 @@ def test_a_connection_refused_before_connack_gets_no_disconnect(dial: Dial) -> N
     """MQTT-3.14.0-1."""
     peer = dial()
     peer.send(wire.connect("x", flags=0x03))
-    assert all(answer.kind == Kind.CONNACK for answer in peer.rest_until_end())
+    peer.expect_no_connection(0x81, 0x82)
 
 
 @pytest.mark.parametrize("code", [0x00, 0x18, 0x19])
@@ -102,10 +102,14 @@ def test_without_problem_information_only_three_packets_explain(join: Dial, topi
         wire.ack(Kind.PUBREC, 99),
         wire.ack(Kind.PUBREL, 3),
         wire.subscribe(4, [(f"$log/nonsense/{topic}", 0)]),
-        wire.subscribe(5, [("a/#/b", 0)]),
-        wire.disconnect(),
     )
-    for answer in peer.rest_until_end():
+    answers = [peer.receive()]
+    while not {Kind.UNSUBACK, Kind.PUBACK, Kind.PUBREC, Kind.PUBCOMP, Kind.SUBACK} <= {
+        a.kind for a in answers
+    }:
+        answers.append(peer.receive())
+    peer.send(wire.subscribe(5, [("a/#/b", 0)]))
+    for answer in [*answers, *peer.rest_until_end()]:
         assert answer.kind in (Kind.PUBLISH, Kind.DISCONNECT) or answer.properties == []
 
 
@@ -113,7 +117,8 @@ def test_the_broker_s_disconnect_has_no_session_expiry(join: Dial, name: str) ->
     """MQTT-3.14.2-2; `replies` refuses the property in any DISCONNECT of any test."""
     first = join(name, properties=[(Prop.SESSION_EXPIRY, 60)])
     join(name)
-    assert all(one.get(Prop.SESSION_EXPIRY) is None for one in first.rest_until_end())
+    (told,) = first.rest_until_end()
+    assert told.kind == Kind.DISCONNECT and told.get(Prop.SESSION_EXPIRY) is None
 
 
 def test_a_tour_of_all_answers_finds_them_well_formed(join: Dial, version: int, topic: str) -> None:

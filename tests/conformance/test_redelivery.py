@@ -128,19 +128,20 @@ def test_old_messages_come_before_those_that_waited(join: Dial, version: int, na
     assert [one.dup for one in found] == [True, True, False, False]
 
 
+@pytest.mark.parametrize("qos", [1, 2])
 def test_a_new_message_takes_no_identifier_that_is_in_use(
-    join: Dial, version: int, name: str, topic: str
+    join: Dial, version: int, name: str, topic: str, qos: int
 ) -> None:
     """MQTT-2.2.1-4, 4.3.2-1 and 4.3.3-1."""
     peer = join(name, version, **lasting(version))
-    peer.subscribe(topic, qos=1)
+    peer.subscribe(topic, qos=qos)
     publisher = join(version=version)
-    publisher.publish_all(topic, [b"1", b"2", b"3"], 1)
+    publisher.publish_all(topic, [b"1", b"2", b"3"], qos)
     used = {one.packet_id for one in peer.messages(3, ack=False)}
     peer.reset()
     peer = join(name, version, **lasting(version))
     peer.messages(3, ack=False)
-    publisher.publish_all(topic, [b"4", b"5"], 1)
+    publisher.publish_all(topic, [b"4", b"5"], qos)
     assert not used & {one.packet_id for one in peer.messages(2, ack=False)}
 
 

@@ -52,4 +52,4 @@ def test_the_name_and_the_level_of_31_belong_together(dial: Dial, name: str) -> 
     for protocol, level in (("MQIsdp", 4), ("MQTT", 3)):
         peer = dial(4)
         peer.send(wire.frame(0x10, wire.text(protocol) + bytes([level, 2, 0, 60]) + wire.text(name)))
-        assert all(answer.code == 1 for answer in peer.rest_until_end())
+        assert [answer.code for answer in peer.rest_until_end()] in ([], [1])
