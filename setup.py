@@ -1,8 +1,8 @@
 """Compile the kernels at install, if that is possible here.
 
 Kernels are ordinary Python files (`*/kernels/*.py`) that Cython turns into C. Without a C compiler the
-same files run as they are, slower: the install succeeds and says so once. `RUMQ_COMPILE=0` asks for that,
-`RUMQ_COMPILE=require` makes a failed compilation fail the install.
+same files run as they are, slower: the install succeeds, and as pip hides what is said here, rumqd says it at each
+start. `RUMQ_COMPILE=0` asks for that, `RUMQ_COMPILE=require` makes a failed compilation fail the install.
 """
 
 import os
@@ -20,14 +20,19 @@ WARNING = (
 
 
 class OptionalBuild(build_ext):
-    """Build the kernels; where that fails, warn once and go on without."""
+    """Build the kernels; where Cython or the compiler fails, warn once and go on without any."""
 
     def run(self) -> None:
         self.parallel = self.parallel or os.cpu_count()
-        if not (self.inplace or self.editable_mode):
-            # What only the tests use is built where they are.
-            self.extensions = [built for built in self.extensions if not built.name.startswith("tests.")]
+        in_place = self.inplace or self.editable_mode
+        if not in_place:
+            # What only tests and the bench use is built where they are.
+            self.extensions = [
+                wanted for wanted in self.extensions if not wanted.name.startswith(("tests.", "bench."))
+            ]
+        wanted = list(self.extensions)
         try:
+            translate(wanted)
             super().run()
         except Exception as fault:
             if WISH == "require":
@@ -35,6 +40,8 @@ class OptionalBuild(build_ext):
             print(WARNING.format(fault), file=sys.stderr)
             # A half-built set would mix compiled and plain kernels with different types.
             self.extensions = []
+            for one in [] if in_place else wanted:
+                Path(self.get_ext_fullpath(one.name)).unlink(missing_ok=True)
 
 
 # Whole modules of the hot path, plain Python that Cython translates as it is: at low rates a turn serves one message,
@@ -67,10 +74,9 @@ HOT = [
 
 
 def extensions() -> list[Extension]:
+    """All of them, in Python: `translate` makes C of them when they are built."""
     if WISH == "0":
         return []
-    from Cython.Build import cythonize
-
     root = Path(__file__).parent
     kernels = sorted(
         str(path.relative_to(root))
@@ -78,24 +84,31 @@ def extensions() -> list[Extension]:
         for path in (root / floor).rglob("kernels/*.py")
         if path.name != "__init__.py"
     )
-    common = {"language_level": 3, "binding": True, "embedsignature": True}
-    fast = {"boundscheck": False, "wraparound": False, "cdivision": True, "initializedcheck": False}
-    built: list[Extension] = cythonize(
-        [extension(path) for path in kernels],
-        build_dir="build/kernels",
-        compiler_directives={**common, **fast},
-    )
-    # Annotations of plain modules are for mypy: taken as C types they would refuse what Python accepts.
-    built += cythonize(
-        [extension(path) for path in HOT], build_dir="build/kernels",
-        compiler_directives={**common, "annotation_typing": False},
-    )  # fmt: skip
-    return built
+    return [extension(path) for path in [*kernels, *HOT]]
 
 
 def extension(path: str) -> Extension:
     name = path.removesuffix(".py").replace("/", ".")
     return Extension(name, [path], extra_compile_args=["-O3", "-fno-strict-aliasing"])
+
+
+def translate(wanted: list[Extension]) -> None:
+    """Have each consist of C. raises: Cython's errors, as exceptions"""
+    from Cython.Build import cythonize
+
+    common = {"language_level": 3, "binding": True, "embedsignature": True}
+    fast = {"boundscheck": False, "wraparound": False, "cdivision": True, "initializedcheck": False}
+    # Annotations of plain modules are for mypy: taken as C types they would refuse what Python accepts.
+    plain = {"annotation_typing": False}
+    for directives, some in (
+        (fast, [one for one in wanted if one.sources[0] not in HOT]),
+        (plain, [one for one in wanted if one.sources[0] in HOT]),
+    ):
+        fresh = [extension(one.sources[0]) for one in some]
+        made = cythonize(fresh, build_dir="build/kernels", compiler_directives={**common, **directives})
+        sources = {one.name: one.sources for one in made}
+        for one in some:
+            one.sources = sources[one.name]
 
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuild})

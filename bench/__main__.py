@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+import rumq
 from bench import doors, limit, report, targets
 from bench.connections import Address, BenchFault, allow_files
 from bench.isolation import command as isolation
@@ -19,6 +20,7 @@ from bench.peers.peer import version
 from bench.scenarios import SCENARIOS, Scenario
 from bench.secure import CAFILE
 from bench.series import Attached, run_series
+from rumq.cli.version import COMPILED, kernels
 
 OK, FAILED, REFUSED, MISSED, INTERRUPTED = 0, 1, 2, 4, 130
 QUICK_RUNS, QUICK_S = 1, 1.0
@@ -43,6 +45,8 @@ How to read a number: bench/README.md
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if words := uncompiled():
+        print(words, file=sys.stderr)
     if arguments[:1] == ["doors"]:
         return doors.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
@@ -72,9 +76,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+def uncompiled() -> str:
+    """What to say where what is measured here would not be what is installed; empty where it would."""
+    found = kernels()
+    if found == COMPILED and limit.compiled():
+        return ""
+    folder = Path(rumq.__path__[0]).parent
+    return (
+        f"bench: NOT COMPILED: what is measured is the rumq of {folder} (kernels: {found}), by a generator that is "
+        f"{'compiled' if limit.compiled() else 'Python, too'}: these are no figures of rumq.\n"
+        "bench: `pip install .` compiles what it installs, and nothing in the clone: use `pip install -e .` (with gcc)"
+    )
+
+
 def compare(args: argparse.Namespace, seconds: float) -> int:
-    if not limit.compiled():
-        print("bench: the kernels are not compiled, the generator will be the limit", file=sys.stderr)
     if (kind := report.filesystem(tempfile.gettempdir())) == "tmpfs":
         print(f"bench: TMPDIR is on {kind}: QoS 1 and 2 are measured without a disk", file=sys.stderr)
     attached = Attached(args.broker_address, args.pid) if args.broker_address else None

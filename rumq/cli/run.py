@@ -25,7 +25,7 @@ from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
 from rumq.cli.transports import transports_of
-from rumq.cli.version import VERSION, kernels
+from rumq.cli.version import COMPILED, VERSION, kernels
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
@@ -34,6 +34,10 @@ from rumq.shards.supervisor import Supervisor
 from rumq.shards.telling import tell
 
 FAILED, DATA_IN_USE = 1, 3  # exit statuses, as of `rumq.cli.main`
+UNCOMPILED = (
+    "each message costs many times the CPU: install gcc and Python's headers (Debian: gcc python3-dev), then rumq again "
+    "(pip install --force-reinstall --no-cache-dir; in a clone pip install -e .)"
+)
 HOLD_SECONDS = 2.0  # a broker that was killed may need a moment to be gone
 
 
@@ -50,6 +54,8 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     data = os.path.abspath(settings.data.dir)
     count = settings.shards.count
     tell("broker.starting", version=VERSION, kernels=kernels(), pid=os.getpid(), data=data, shards=count)
+    if (found := kernels()) != COMPILED:
+        tell("kernels.plain", kernels=found, why=UNCOMPILED)
     try:
         lock = held(data)
     except StoreError as fault:

@@ -5,7 +5,14 @@ import pkgutil
 import platform
 
 VERSION = "0.1.0"
-KERNEL_PACKAGES = ("commitlog.kernels", "router.kernels", "rumq.mqtt.kernels")
+KERNEL_PACKAGES = (
+    "commitlog.kernels",
+    "router.kernels",
+    "rumq.mqtt.kernels",
+    "rumq.net.kernels",
+    "rumq.lake.kernels",
+)
+COMPILED, PLAIN = "compiled", "python"
 
 
 def kernels() -> str:
@@ -19,8 +26,8 @@ def kernels() -> str:
             is_plain = kernel is None or kernel.origin is None or kernel.origin.endswith(".py")
             (plain if is_plain else compiled).append(f"{package}.{module.name}")
     if not plain:
-        return "compiled"
-    return "python" if not compiled else f"compiled but for {', '.join(plain)}"
+        return COMPILED
+    return PLAIN if not compiled else f"compiled but for {', '.join(plain)}"
 
 
 def version_line() -> str:

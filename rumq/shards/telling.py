@@ -31,6 +31,7 @@ LEVELS = {
     "flight.died": "error",
     "flight.failed": "error",
     "flight.refused": "warning",
+    "kernels.plain": "warning",
     "lake.died": "error",
     "lake.failed": "error",
     "lake.gap": "warning",

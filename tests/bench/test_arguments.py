@@ -2,6 +2,7 @@
 
 import pytest
 
+import bench.__main__
 from bench.__main__ import main
 from bench.scenarios import SCENARIOS
 
@@ -31,3 +32,14 @@ def test_a_refusal_names_the_value_and_what_is_allowed(
         main(arguments)
     assert refused.value.code == 2
     assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("found", ["python", "compiled but for rumq.net.kernels.frames"])
+def test_what_is_not_compiled_is_not_measured_in_silence(
+    found: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it is in a clone whose rumq was installed elsewhere: what runs is the clone's."""
+    monkeypatch.setattr(bench.__main__, "kernels", lambda: found)
+    assert main(["list"]) == 0
+    said = capsys.readouterr().err
+    assert "NOT COMPILED" in said and f"(kernels: {found})" in said and "pip install -e ." in said
