@@ -35,8 +35,8 @@ from rumq.shards.telling import tell
 
 FAILED, DATA_IN_USE = 1, 3  # exit statuses, as of `rumq.cli.main`
 UNCOMPILED = (
-    "each message costs many times the CPU: install gcc and Python's headers (Debian: gcc python3-dev), then rumq again "
-    "(pip install --force-reinstall --no-cache-dir; in a clone pip install -e .)"
+    "each message costs many times the CPU: install gcc and Python's headers (Debian: gcc python3-dev), then rumq: "
+    "pip install --force-reinstall --no-cache-dir; in a clone pip install -e ."
 )
 HOLD_SECONDS = 2.0  # a broker that was killed may need a moment to be gone
 
