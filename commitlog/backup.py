@@ -20,6 +20,7 @@ from commitlog.files import (
     private_file,
     replace_file,
 )
+from commitlog.inventory import NAME as INVENTORY
 from commitlog.manifest import NAME as MANIFEST
 from commitlog.reader import LogReader, PartitionView
 from commitlog.roster import NAME as ROSTER
@@ -60,8 +61,9 @@ class Backup:
         ends = {}
         for view in sorted(views, key=lambda v: (not v.stream.startswith("_"), v.name)):
             ends[view.name] = self._partition(view)
-        if os.path.exists(f"{self.source}/{ROSTER}"):
-            self._copy(f"{self.source}/{ROSTER}", f"{self.target}/{ROSTER}")
+        for name in (ROSTER, INVENTORY):
+            if os.path.exists(f"{self.source}/{name}"):
+                self._copy(f"{self.source}/{name}", f"{self.target}/{name}")
         self._copy(f"{self.source}/FORMAT", f"{self.target}/FORMAT")
         done = Copied(ends, self._copied, self._linked, self._kept, self._bytes)
         said = {"made": now, "next_lsn": ends}
@@ -76,7 +78,7 @@ class Backup:
             and os.listdir(self.target)
             and not os.path.exists(f"{self.target}/FORMAT")
         ):
-            known = {LABEL, ROSTER, *self._streams()}
+            known = {LABEL, ROSTER, INVENTORY, *self._streams()}
             if strangers := sorted(set(os.listdir(self.target)) - known):
                 raise StoreError(
                     self.target, f"it holds {strangers[0]!r}, which is no backup: name an empty one"

@@ -26,6 +26,7 @@ class Recovered:
 
     torn_bytes: behind the last whole chunk, never acknowledged; clean: every segment had been sealed
     gaps: records that are lost and were not reported before; known_gaps: those that were
+    short: records behind the end of files that are shorter than they were sealed; found again at each start
     unreadable: files of which nothing can be read; repaired: what was damaged without loss
     """
 
@@ -36,6 +37,7 @@ class Recovered:
     gaps: list[Gap] = field(default_factory=list)
     known_gaps: list[Gap] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    short: list[Gap] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
     segments: list[SegmentFile] = field(default_factory=list)
     leftover: list[str] = field(default_factory=list)
@@ -101,6 +103,8 @@ def take_segment(files: Files, listed: Found, found: Recovered) -> None:
         edit["stop"],
         edit["edit"] == "seal",
     )
+    if listed.edit is not None and listed.size < edit["stop"]:
+        found.short.append(cut_short(files, listed, segment.end_lsn, edit["stop"]))
     segment.indexed = True
     if segment.end_lsn > found.snapshot_lsn:
         index = maybe_index(files, segment.path, segment.end_lsn, segment.stop)
@@ -110,6 +114,16 @@ def take_segment(files: Files, listed: Found, found: Recovered) -> None:
         take_index(index, found)
     found.segments.append(segment)
     found.next_lsn = max(found.next_lsn, segment.end_lsn)
+
+
+def cut_short(files: Files, listed: Found, end_lsn: int, stop: int) -> Gap:
+    """What a finished segment has lost that is shorter than its manifest says."""
+    places = load_places(files, listed.path, end_lsn, stop)
+    lost = next((p.base_lsn for p in places if p.position + p.total_len > listed.size), None)
+    first = lost if lost is not None else places[-1].next_lsn if places else listed.base_lsn
+    return Gap(
+        min(first, end_lsn), end_lsn, f"{listed.path} has {listed.size} bytes, and was sealed with {stop}"
+    )
 
 
 def look(files: Files, listed: Found, found: Recovered) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from rumq.cli import access_denied
 from rumq.cli.exposure import exposed
+from rumq.cli.missing import STATE_STREAM, what_went
 
 LINE = "say what is wrong with a data directory, and what to do"
 ABOUT = """\
@@ -30,6 +31,10 @@ FREE_BYTES_MIN = 1 << 30
 DESCRIPTORS_MIN = 4096
 CLOCK_SECONDS_MAX = 60.0
 LEFT_OVER = (".new",)
+OF_A_SEGMENT = (
+    "every record is as it was, but no program changed these bytes: the disk did. Make a backup elsewhere "
+    "(rumqd backup) and look at the disk (smartctl -a); the bytes themselves stay as they are, they say nothing"
+)
 
 
 class Complaint(NamedTuple):
@@ -84,6 +89,7 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
     if any(c.serious for c in found if c.do.startswith("stop here")):
         return
     from commitlog import RealFiles
+    from commitlog.inventory import missing_partitions
     from commitlog.reader import LogReader
 
     try:
@@ -95,6 +101,11 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
                 "look at what is in it; if nothing is needed, remove it and start rumqd",
             )
         return
+    for name in missing_partitions(RealFiles(), data, STATE_STREAM):
+        yield Complaint(
+            f"{data}/{name} is missing: {what_went(name)}",
+            "bring it back from a backup (rumqd restore); a start goes on without it, and says so once",
+        )
     newest = 0
     for view in views:
         for unreadable in view.unreadable:
@@ -103,6 +114,12 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
                 "bring the file back from a backup (rumqd restore), or leave it: the range is told as a gap",
             )
         for segment in view.segments():
+            if segment.bytes < segment.stop:
+                yield Complaint(
+                    f"{view.name}: {segment.path} has {segment.bytes} bytes, and was sealed with {segment.stop}: what "
+                    f"was behind is lost, of records up to {segment.end_lsn - 1}",
+                    "bring the file back from a backup (rumqd restore); all other records are read",
+                )
             newest = max(newest, segment.last_ts if segment.places else 0)
     if newest / 1e6 > now + CLOCK_SECONDS_MAX:
         yield Complaint(
@@ -205,6 +222,8 @@ def of_the_records(data: str) -> Iterator[Complaint]:
             lost = f" (records {finding.base_lsn} to {finding.next_lsn - 1})"
         yield Complaint(
             f"{finding.partition}: {finding.where}: {finding.what}{lost}",
-            ways[finding.severity],
+            OF_A_SEGMENT
+            if finding.severity == "warning" and ".seg" in finding.where
+            else ways[finding.severity],
             serious=finding.severity == "error",
         )

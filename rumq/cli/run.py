@@ -14,6 +14,7 @@ from functools import partial
 from commitlog import DirectoryInUse, NotWritable, RealFiles, StoreError
 from commitlog.backup import take_restored
 from commitlog.faults import at_start
+from commitlog.inventory import missing_partitions
 from commitlog.store import check_format, hold
 from rumq.cli.beside import check_beside
 from rumq.cli.disk_bounds import bounds
@@ -21,6 +22,7 @@ from rumq.cli.doorways import open_doorways
 from rumq.cli.entrances import Entrances
 from rumq.cli.exposure import exposed
 from rumq.cli.kept_secret import make_secret
+from rumq.cli.missing import STATE_STREAM, what_went
 from rumq.cli.rehoming import rehomed
 from rumq.cli.shard import Place, internal_stream, serve_shard
 from rumq.cli.streams import streams
@@ -67,6 +69,8 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     except OSError as fault:
         raise DataDirectoryError(settings.data.dir, f"{fault.filename}: {fault.strerror}") from fault
     restored = take_restored(data)
+    for name in missing_partitions(RealFiles(), data, STATE_STREAM):
+        tell("log.missing", path=f"{data}/{name}", why=what_went(name))
     specs = streams(settings, data)
     tell("disk.bounds", **bounds(settings, data))
     # What is wrong with files of users, rules and certificates is said before anything is opened.

@@ -19,6 +19,7 @@ from typing import Any
 import trio
 
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from commitlog.inventory import write_inventory
 from commitlog.space import segment_bytes
 from commitlog.volatile import VolatilePartition
 from rumq.auth.identity import Certificate
@@ -27,6 +28,7 @@ from rumq.cli.disk_bounds import reserve, space_of
 from rumq.cli.doorways import Doorway
 from rumq.cli.entrances import Entrances
 from rumq.cli.limits import limits
+from rumq.cli.missing import STATE_STREAM
 from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
 from rumq.cli.transports import transports_of
@@ -67,7 +69,7 @@ EARLY_SECONDS = 0.005
 SWITCH_SECONDS = 0.0001
 YOUNG_OBJECTS_MAX, NEVER = 20_000, 2**31 - 1
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-STATE_STREAM = "_state"
+
 STATE_SEGMENT_BYTES = 16 << 20
 STATUS = StreamSpec("_sys", (), 1, "memory")
 
@@ -179,6 +181,8 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         ).begin()  # fmt: skip
         if driver.announcing is not None:
             driver.announcing.begin()
+        if place.index == 0:
+            take_stock(driver, place)
         beside.start()
         announce(IS_READY)
         if not alone:
@@ -208,6 +212,16 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     if place.count == 1:
         tell("broker.stopped", seconds=round(time.monotonic() - place.started, 3), exit_status=0)
     return 0
+
+
+def take_stock(driver: Driver, place: Place) -> None:
+    """All partitions are open: what is to be there at the next start is written down."""
+    names = [f"{spec.name}/g{GENERATION}/p{n}" for spec in place.streams for n in range(spec.partitions)]
+    names += [f"{STATE_STREAM}/g{place.generation}/p{number}" for number in range(place.count)]
+    try:
+        write_inventory(RealFiles(), place.data, names)
+    except OSError as fault:
+        tell("log.failed", stream=STATE_STREAM, partition=0, why=f"PARTITIONS was not written: {fault}")
 
 
 async def join(driver: Driver, images: Any, begin: Any) -> None:
@@ -310,6 +324,8 @@ def opened(settings: Settings, place: Place) -> Store:
             is_copy = place.restored.get(name) == partition.next_lsn
             tell("log.restored" if is_copy else "log.recovered", **where, **ended)
         for gap in found.gaps:
+            tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, why=gap.why)
+        for gap in found.short:
             tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, why=gap.why)
         for path in found.unreadable:
             tell("log.gap", **where, why=path)

@@ -42,6 +42,7 @@ LEVELS = {
     "log.recovered": "warning",
     "log.restored": "info",
     "log.unreachable": "error",
+    "log.missing": "error",
     "log.unwritten": "error",
     "publish.slowed": "warning",
     "refusals.summed": "warning",

@@ -1,0 +1,44 @@
+"""Which partitions a data directory is to have: the file PARTITIONS, a line each, such as main/g1/p0.
+
+A directory that somebody removed cannot say so itself. Written when all are open; a directory of before has no such
+file, and is known to lack only what every broker makes. docs/log-format.md, "Files". Knows no record."""
+
+from __future__ import annotations
+
+from commitlog.errors import StoreError
+from commitlog.files import Files, replace_file, whole_file
+from commitlog.manifest import NAME as MANIFEST
+from commitlog.roster import read_roster
+
+NAME = "PARTITIONS"
+
+
+def write_inventory(files: Files, root: str, names: list[str]) -> None:
+    """Durable when it returns. raises: OSError"""
+    content = "".join(f"{name}\n" for name in sorted(names)).encode()
+    path = f"{root}/{NAME}"
+    if not files.exists(path) or whole_file(files, path) != content:
+        replace_file(files, path, content)
+
+
+def missing_partitions(files: Files, root: str, internal: str) -> list[str]:
+    """Those that are to be there and are not. internal: the stream that every broker makes. raises: OSError"""
+    path = f"{root}/{NAME}"
+    if files.exists(path):
+        names = whole_file(files, path).decode(errors="replace").split()
+    else:
+        names = expected(files, root, internal)
+    return [name for name in names if not files.exists(f"{root}/{name}/{MANIFEST}")]
+
+
+def expected(files: Files, root: str, internal: str) -> list[str]:
+    """Of a directory without an inventory."""
+    if not any(
+        files.exists(f"{root}/{name}/g1/p0/{MANIFEST}") for name in files.names(root) if name != internal
+    ):
+        return []  # nothing was ever written here
+    try:
+        roster = read_roster(files, root)
+    except StoreError:
+        return []  # who opens it says so
+    return [f"{internal}/g{roster.generation}/p{number}" for number in range(roster.shards)]
