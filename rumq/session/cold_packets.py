@@ -60,7 +60,7 @@ def serve(link: Link, packet: p.Packet) -> None:
     elif isinstance(packet, p.Subscribe):
         requests.check(link, packet.filters)
         subscribe = partial(requests.subscribe, link, packet)
-        if link.house.confirm(requests.wanted(packet.filters), partial(link.go_on, subscribe)):
+        if link.house.confirm(requests.wanted(link, packet.filters), partial(link.go_on, subscribe)):
             subscribe()
         else:
             link.pause()

@@ -57,7 +57,7 @@ class LongRequest:
             return
         filters = self._asked.subscriptions(requests.FILTERS_A_TURN)
         grant = partial(link.alone, partial(self._grant, granting, filters))
-        if link.house.confirm(requests.wanted(filters), grant):
+        if link.house.confirm(requests.wanted(link, filters), grant):
             grant()
 
     def _grant(self, granting: requests.Granting, filters: tuple[p.Subscription, ...]) -> None:

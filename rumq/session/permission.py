@@ -18,7 +18,8 @@ from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.reasons import Reason
-from rumq.mqtt.topics import is_reserved, parse_share
+from rumq.mqtt.topics import parse_share
+from rumq.session import unwelcome
 from rumq.session.new_topics import new_topic
 from rumq.session.replay import split_replay
 from rumq.session.wills import may_leave
@@ -139,15 +140,18 @@ def may_publish(link: Link, packet: p.Publish, topic: str) -> bool:
 def refuse_publish(link: Link, packet: p.Publish, topic: str) -> None:
     """Answer a PUBLISH that is not permitted. MQTT 5.0, 3.3.4; a 3.1.1 client is answered as if it was (3.3.5-2)."""
     permit = link.permit
-    retain_only = permit is not None and permit.may("publish", topic) and not is_reserved(topic)
+    retain_only = permit is not None and permit.may("publish", topic)
     tell(link, "retain" if retain_only else "publish", topic)
-    if not packet.qos:
-        return
+    if packet.qos:
+        answer_refused(link, packet, Reason.NOT_AUTHORIZED, "this client may not publish here")
+
+
+def answer_refused(link: Link, packet: p.Publish, reason: Reason, why: str) -> None:
+    """Acknowledge a PUBLISH of QoS 1 or 2 that was not taken; before MQTT 5 there are no reasons."""
     kind = p.Puback if packet.qos == 1 else p.Pubrec
     assert packet.packet_id is not None and link.wire is not None
-    reason = Reason.NOT_AUTHORIZED if link.version == 5 else Reason.SUCCESS
-    why = "$SYS is the broker's" if is_reserved(topic) else "this client may not publish here"
-    link.wire.acks += link.explained(kind(packet.packet_id, reason), why)
+    told = reason if link.version == 5 else Reason.SUCCESS
+    link.wire.acks += link.explained(kind(packet.packet_id, told), why)
     link.wire.answers += 1
 
 
@@ -156,7 +160,9 @@ def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
     will, permit = connect.will, link.permit
     if will is None:
         return None
-    if not is_reserved(will.topic) and may_leave(permit, will):
+    if unwelcome.of_name(will.topic, link.limits, link.entrance.mount_point) is None and may_leave(
+        permit, will
+    ):
         return will
     tell(link, "will", will.topic)
     return None
@@ -164,9 +170,14 @@ def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
 
 def tell(link: Link, action: str, topic: str) -> None:
     """Tell the operator, the 1st, 2nd, 4th, 8th ... time that a connection tries what it may not."""
-    link.forbidden += 1
-    if link.forbidden & (link.forbidden - 1) == 0:
+    if is_to_be_told(link):
         user = link.who.user if link.who is not None else None
         link.house.event(
             "permission.refused", link, user=user, action=action, topic=topic, refused=link.forbidden
         )
+
+
+def is_to_be_told(link: Link) -> bool:
+    """Count something that was refused to a connection; whether it is the 1st, 2nd, 4th, 8th ... time."""
+    link.forbidden += 1
+    return link.forbidden & (link.forbidden - 1) == 0

@@ -11,8 +11,8 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.reasons import Reason
-from rumq.mqtt.topics import check_topic_name, is_reserved
-from rumq.session import permission
+from rumq.mqtt.topics import check_topic_name
+from rumq.session import permission, unwelcome
 from rumq.session.new_topics import new_topic
 
 if TYPE_CHECKING:
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 def meet_topic(link: Link, name: bytes) -> bool:
     """Whether messages to a topic that is new here may be taken; then its number is known. raises: MqttFault"""
-    limits = link.limits
     try:
         text = name.decode()
     except UnicodeDecodeError:
         raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
-    check_topic_name(text, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
-    if is_reserved(text):
+    check_topic_name(text)
+    if unwelcome.of_name(text, link.limits, link.entrance.mount_point) is not None:
         return False
     if link.permit is not None:
         return permission.meet_topic(link, name, text)
@@ -45,16 +44,31 @@ def take_or_refuse(link: Link, wire: Wire, data: Any, pos: int, end: int) -> int
     packet = decode(data[pos], bytes(data[pos + head : pos + head + body]), link.version)
     assert isinstance(packet, p.Publish)
     text = name.decode()
-    may_publish = not is_reserved(text) and permission.may_publish(link, packet, text)
+    refusal = unwelcome.of_name(text, link.limits, link.entrance.mount_point)
+    may_publish = refusal is None and permission.may_publish(link, packet, text)
     if link.permit is not None and may_publish and link.house.topics.get(name) is not None:
         return take_one(link, wire, data, pos, pos + head + body)
     wire.others += 1
     keep_alias(wire, packet, name)
-    if may_publish:
+    if refusal is not None:
+        refuse_name(link, packet, text, refusal)
+    elif may_publish:
         link.house.refuse_topic(link, name, packet)
     else:
         permission.refuse_publish(link, packet, text)
     return pos + head + body
+
+
+def refuse_name(link: Link, packet: p.Publish, topic: str, refusal: unwelcome.Refusal) -> None:
+    """Answer a PUBLISH to a topic that nobody may publish to, and count it. raises: MqttFault where only an end tells
+    the client that its message was not taken"""
+    if permission.is_to_be_told(link):
+        link.house.event("publish.refused", link, topic=topic, why=refusal.why, refused=link.forbidden)
+    if not packet.qos:
+        return
+    if link.version != 5 and not refusal.acknowledged:
+        raise MqttFault(refusal.why, refusal.reason)
+    permission.answer_refused(link, packet, refusal.reason, refusal.why)
 
 
 def take_one(link: Link, wire: Wire, data: Any, pos: int, stop: int) -> int:

@@ -13,7 +13,7 @@ from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_filter, is_reserved, parse_share
-from rumq.session import permission
+from rumq.session import permission, unwelcome
 from rumq.session.journal import REFUSED
 from rumq.session.permission import Forbidden
 from rumq.session.replay import BadStart, parse_start, split_replay
@@ -29,20 +29,14 @@ FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
 
-def wanted(filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
-    """The filters of a SUBSCRIBE, as written and without what says how they are to be served; malformed as they are."""
+def wanted(link: Link, filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
+    """The filters of a SUBSCRIBE that may be granted, as written and without what says how they are to be served."""
     plain = []
     for asked in filters:
-        written = asked.topic_filter
         try:
-            replay = split_replay(written)
-            share = parse_share(written)
-        except (BadStart, MqttFault):
-            continue  # it will be refused
-        if share is not None:
-            plain.append((written, share[1]))
-        else:
-            plain.append((written, written if replay is None else replay[1]))
+            plain.append((asked.topic_filter, parsed(link, asked)[2]))
+        except (BadStart, Denied, MqttFault):
+            pass  # it will be refused
     return plain
 
 
@@ -132,18 +126,19 @@ class Denied(Exception):
 
 def parsed(link: Link, asked: p.Subscription) -> tuple[str | None, bool, str]:
     """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
-    limits = link.limits
     plain, start = asked.topic_filter, None
     replay = split_replay(plain)
     if replay is not None:
         start, plain = replay
-    check_topic_filter(plain, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+    check_topic_filter(plain)
     share = parse_share(plain)
-    if share is None:
-        return start, False, plain
-    if asked.no_local:
-        raise ProtocolViolation("No Local on a shared subscription")
-    return start, True, share[1]
+    if share is not None:
+        plain = share[1]
+        if asked.no_local:
+            raise ProtocolViolation("No Local on a shared subscription")
+    if why := unwelcome.of_filter(plain, link.limits, link.entrance.mount_point):
+        raise Denied(Reason.TOPIC_FILTER_INVALID, why)
+    return start, share is not None, plain
 
 
 def one(

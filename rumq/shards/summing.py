@@ -9,9 +9,16 @@ from collections.abc import Callable
 from rumq.session.lasting_sessions import holder_of
 
 SUMMED = frozenset(
-    {"auth.failed", "client.refused", "connection.refused", "permission.refused", "subscribe.refused"}
+    {
+        "auth.failed",
+        "client.refused",
+        "connection.refused",
+        "permission.refused",
+        "publish.refused",
+        "subscribe.refused",
+    }
 )
-TOLD_MAX = 100  # of one address in a window
+TOLD_MAX = 100  # of one kind and one address in a window
 WINDOW_SECONDS = 10.0
 ADDRESSES_MAX = 10_000  # further ones are counted as one, ""
 
@@ -24,8 +31,8 @@ class Summing:
     ) -> None:
         """later: calls back after so many seconds"""
         self._event, self._later = event, later
-        self._told: Counter[str] = Counter()
-        self._left_out: Counter[tuple[str, str]] = Counter()  # (address, event)
+        self._told: Counter[tuple[str, str]] = Counter()  # (address, event)
+        self._left_out: Counter[tuple[str, str]] = Counter()
 
     def tell(self, name: str, /, **fields: object) -> None:
         """Tell an event, or count it."""
@@ -36,13 +43,14 @@ class Summing:
             self._later(WINDOW_SECONDS, self._sum)
         peer = str(fields.get("peer") or "")
         place = holder_of(None, peer.rpartition(":")[0] or peer).removeprefix("address ")
-        if place not in self._told and len(self._told) >= ADDRESSES_MAX:
-            place = ""
-        self._told[place] += 1
-        if self._told[place] <= TOLD_MAX:
+        key = place, name
+        if key not in self._told and len(self._told) >= ADDRESSES_MAX:
+            key = "", name
+        self._told[key] += 1
+        if self._told[key] <= TOLD_MAX:
             self._event(name, **fields)
         else:
-            self._left_out[place, name] += 1
+            self._left_out[key] += 1
 
     def _sum(self) -> None:
         """The window is over."""
