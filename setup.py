@@ -54,6 +54,7 @@ HOT = [
     "router/delivery.py",
     "router/feed.py",
     "router/grouping.py",
+    "router/matching.py",
     "router/mirror.py",
     "router/ordered.py",
     "router/readers.py",

@@ -220,8 +220,13 @@ class StartFound:
     retained: list[Retained] = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False)
+class GoOn:
+    """A turn has begun: go on with what waits for topics to be matched."""
+
+
 Command = (
     Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Permits | Attach | Detach | End | Blocked
     | Ready | ColdRead | StartFound | Arrived | Moved | Interest | NoInterest | RetainedFound
-    | ShareMembers | ShareAway | ShareNews | SharePart
+    | ShareMembers | ShareAway | ShareNews | SharePart | GoOn
 )  # fmt: skip

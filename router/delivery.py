@@ -5,6 +5,7 @@ Knows no command, no subscription change; a reader's sink is opaque, what it cou
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,9 +29,11 @@ class Delivery:
         self.feeds = feeds
         self._backlog_max = backlog_records_max
         self.effects: list[Effect] = []
-        self._given: dict[
-            Member, None
-        ] = {}  # members of shares that got something in this step or the one before
+        # Members of shares that got something in this step or the one before.
+        self._given: dict[Member, None] = {}
+        # What waits for topics to be matched, in the order of its turns.
+        self._held_feeds: dict[Feed, None] = {}
+        self._held_readers: dict[Reader, None] = {}
 
     def begin(self) -> list[Effect]:
         """Start a step with an empty list of effects."""
@@ -71,13 +74,28 @@ class Delivery:
         return effects
 
     def show(self, feed: Feed, chunk: Any, *, located: bool) -> None:
-        """Give a new chunk to the live readers of every group that wants something of it."""
-        cached = chunk.routes
+        """Give a new chunk to the live readers of every group that wants something of it; what has topics that take
+        more than a turn to match is held, and what comes behind it."""
+        if feed.held[located]:
+            feed.held[located].append(chunk)
+            return
+        stop = self._show(feed, chunk, 0, located)
+        if stop < chunk.count:
+            feed.hold(chunk, stop, located)
+            self._held_feeds[feed] = None
+
+    def _show(self, feed: Feed, chunk: Any, first: int, located: bool) -> int:
+        """Give rows from `first` on; returns up to which."""
+        cached = chunk.routes if first == 0 else None
         if cached is None or cached[0] != feed.routes.epoch:
-            numbers, places = feed.routes.routes_of(chunk.rows, 0, chunk.count)
-            chunk.routes = (feed.routes.epoch, numbers, places)
+            numbers, places, stop = feed.routes.routes_of(chunk.rows, first, chunk.count)
+            if stop == first:
+                return first
+            if stop - first == chunk.count:
+                chunk.routes = (feed.routes.epoch, numbers, places)
         else:
             _, numbers, places = cached
+            stop = chunk.count
         index = feed.index
         if len(numbers) == 1:
             for group, form in feed.routes.route(numbers[0]):
@@ -86,20 +104,52 @@ class Delivery:
                 readers = list(group.live[index])
                 if form == DENIED:
                     self.effects.append(
-                        Deliver(group, index, chunk, 0, chunk.count, readers, 0, NOTHING, None, EVERYTHING)
+                        Deliver(group, index, chunk, first, stop, readers, 0, NOTHING, None, EVERYTHING)
                     )
                 else:
-                    self._give(feed, chunk, group, 0, chunk.count, readers, form, None, None)
-            return
+                    self._give(feed, chunk, group, first, stop, readers, form, None, None)
+            return stop
         groups: dict[Group, None] = {}
         for number in numbers:
             for group, _ in feed.routes.route(number):
                 groups[group] = None
         for group in groups:
             if group.live[index] and group.wants.located is located:
-                self._give_wanted(
-                    feed, chunk, group, 0, chunk.count, list(group.live[index]), numbers, places
-                )
+                self._give_wanted(feed, chunk, group, first, stop, list(group.live[index]), numbers, places)
+        return stop
+
+    @property
+    def is_held(self) -> bool:
+        """Whether something waits for topics to be matched: `go_on` in the next turn."""
+        return bool(self._held_feeds or self._held_readers)
+
+    def go_on(self) -> None:
+        """Go on with what waits for topics to be matched, one after the other, each turn another one first."""
+        feeds, self._held_feeds = self._held_feeds, {}
+        for feed in feeds:
+            for located in (False, True):
+                while feed.held[located]:
+                    chunk = feed.held[located][0]
+                    first = feed.mark(located) - chunk.base_lsn
+                    stop = self._show(feed, chunk, first, located)
+                    feed.release(stop, located)
+                    if stop < chunk.count:
+                        break
+            if feed.ahead:
+                self.meet(feed)
+            if feed.held[0] or feed.held[1]:
+                self._held_feeds[feed] = None
+        if len(self._held_feeds) > 1:
+            feed = next(iter(self._held_feeds))
+            self._held_feeds[feed] = self._held_feeds.pop(feed)
+        waiting, self._held_readers = deque(self._held_readers), {}
+        while waiting and not self.feeds[0].routes.is_spent:
+            reader = waiting.popleft()
+            if reader.share is not None:
+                self.run_share(reader.share)
+            else:
+                self.catch_up(reader)
+        self._held_readers = {**dict.fromkeys(waiting), **self._held_readers}
 
     def catch_up(self, reader: Reader) -> None:
         """Bring a reader that is behind forward by a bounded piece, or make it live."""
@@ -116,7 +166,10 @@ class Delivery:
             if found is None:
                 return
             chunk, first, stop = found
-            numbers, places = feed.routes.routes_of(chunk.rows, first, stop)
+            numbers, places, stop = feed.routes.routes_of(chunk.rows, first, stop)
+            if stop == first:
+                self._held_readers[reader] = None
+                return
             reader.cursors[feed.index] = chunk.base_lsn + stop
             self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers, places)
             pieces += 1
@@ -259,7 +312,7 @@ class Delivery:
             if not member.subscriber.is_shard:
                 self._given[member] = None
             # A part may span rows of other topics: the member's table leaves them out.
-            numbers, places = feed.routes.routes_of(chunk.rows, part_first, part_stop)
+            numbers, places, _ = feed.routes.routes_of(chunk.rows, part_first, part_stop)
             wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
             table = None
             if whole:
@@ -288,11 +341,16 @@ class Delivery:
             stop_lsn = min(next_lsn, chunk.next_lsn)
             if stop_lsn <= lsn:
                 continue  # its owner died before it wrote them: they came back after that was known
-            if stop_lsn < next_lsn:
-                share.returned.appendleft((index, stop_lsn, next_lsn))
             if hasattr(chunk, "rows"):
                 first, stop = lsn - chunk.base_lsn, stop_lsn - chunk.base_lsn
-                numbers, places = feed.routes.routes_of(chunk.rows, first, stop)
+                numbers, places, stop = feed.routes.routes_of(chunk.rows, first, stop)
+                stop_lsn = chunk.base_lsn + stop
+            if stop_lsn < next_lsn:
+                share.returned.appendleft((index, stop_lsn, next_lsn))
+            if stop_lsn == lsn:
+                self._held_readers[share.reader] = None
+                return
+            if hasattr(chunk, "rows"):
                 wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
                 rows: Any = range(first, stop)
                 if not whole:
@@ -314,7 +372,10 @@ class Delivery:
                 if found is None:
                     break
                 chunk, first, stop = found
-                numbers, places = feed.routes.routes_of(chunk.rows, first, stop)
+                numbers, places, stop = feed.routes.routes_of(chunk.rows, first, stop)
+                if stop == first:
+                    self._held_readers[share.reader] = None
+                    return
                 share.reader.cursors[feed.index] = chunk.base_lsn + stop
                 self._give_wanted(
                     feed, chunk, share.reader.group, first, stop, [share.reader], numbers, places

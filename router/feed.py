@@ -32,6 +32,9 @@ class Feed:
         self._cold: deque[Any] = deque(maxlen=COLD_CHUNKS_MAX)
         self.ahead: list[Reader] = []  # whose next record is not committed yet
         self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> who waits for it
+        # Visible, and not given to (the live, those that learn offsets) yet: topics of it are still being matched.
+        self.held: tuple[deque[Any], deque[Any]] = deque(), deque()
+        self._held_from = [0, 0]
 
     def appended(self, chunk: Any) -> list[Any]:
         """Take a new chunk; returns those that are now visible to readers that learn no offset."""
@@ -62,8 +65,34 @@ class Feed:
         return live, safe
 
     def mark(self, located: bool) -> int:
-        """How far a reader may read."""
+        """How far a reader may read; live ones have been given everything below."""
+        if self.held[located]:
+            return self._held_from[located]
         return self.commit_mark if located else self.live_mark
+
+    def hold(self, chunk: Any, row: int, located: bool) -> None:
+        """Keep a chunk from `row` on, and what comes behind it."""
+        self.held[located].append(chunk)
+        self._held_from[located] = chunk.base_lsn + row
+
+    def release(self, row: int, located: bool) -> None:
+        """The first held chunk has been given up to (not with) `row`."""
+        held = self.held[located]
+        self._held_from[located] = held[0].base_lsn + row
+        if row == held[0].count:
+            held.popleft()
+            if held:
+                self._held_from[located] = held[0].base_lsn
+
+    def let_go(self) -> None:
+        """What is held will come with other lsns."""
+        for held in self.held:
+            held.clear()
+
+    @property
+    def held_bytes(self) -> int:
+        """Of what is held for the live: frames alone."""
+        return sum([len(chunk.frames) for chunk in self.held[0]]) if self.held[0] else 0
 
     def maybe_chunk(self, lsn: int) -> Any | None:
         """The chunk (or gap) that holds `lsn`, or None when it has to be read from disk."""

@@ -78,6 +78,7 @@ class Grouping:
         """Number the forms of groups anew that have had too many. Between steps: effects name forms by number."""
         for group in self.groups.crowded:
             group.forget_forms()
+            self.groups.renumbered(group)
         self.groups.crowded.clear()
         for feed in self.feeds:
             feed.routes.forget()

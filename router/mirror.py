@@ -60,6 +60,7 @@ class MirrorFeed(Feed):
         """The owner died before it wrote records that were seen here: their lsns will be given out again."""
         self.live_mark = self.commit_mark = next_lsn
         self.pending.clear()
+        self.let_go()
         self.forget_kept()
 
     def arrived(self, chunk: Any) -> list[Any]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from router.subscription import Form, Subscription, merge
+from router.matching import MATCH_VISITS, UNDER_WAY_MAX, Matching
+from router.subscription import Form, Permit, Subscription, merge
 from router.trie import FilterTrie
 
 if TYPE_CHECKING:
@@ -95,7 +96,17 @@ class Group:
     def form_number(self, filters: list[str], topic: str) -> int:
         """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match; DENIED where
         it may not be received."""
-        matching = [s for f in filters for s in self._by_filter.get(f, ()) if s.covers(topic)]
+        if self.wants.is_shard:
+            del filters[1:]  # all that another shard asks for comes in one form
+        covers: dict[Permit | None, bool] = {}  # of thousands of subscriptions most have the same permit
+        matching = []
+        for topic_filter in filters:
+            for subscription in self._by_filter.get(topic_filter, ()):
+                covered = covers.get(subscription.permit)
+                if covered is None:
+                    covered = covers[subscription.permit] = subscription.covers(topic)
+                if covered:
+                    matching.append(subscription)
         if not matching:
             return DENIED
         form = merge(sorted(matching, key=lambda s: (s.identifier, s.topic_filter)))
@@ -158,6 +169,8 @@ class Groups:
         self._by_filter: dict[str, dict[Group, None]] = {}
         self._private = 0
         self.filters = FilterTrie()
+        self.visits_left = 1 << 60  # nodes that matches may look at in this turn
+        self._under_way: dict[str, Matching] = {}  # topics whose match takes more than a turn
         self.leaving: list[Group] = []  # have no member, and filters that are still to be taken out: `let_go`
         self.crowded: list[Group] = []  # have more forms than can be good for them
         self.here: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
@@ -225,6 +238,8 @@ class Groups:
             return False
         if group not in self._by_filter.get(subscription.topic_filter, ()):
             self._lead(subscription.topic_filter, group)
+        elif self._under_way:
+            self._changed(subscription.topic_filter, group, True)
         return True
 
     def discard(self, group: Group, topic_filter: str) -> None:
@@ -248,21 +263,70 @@ class Groups:
         changed, self.changed = self.changed, {}
         return [f for f in changed if f in self.here], [f for f in changed if f not in self.here]
 
+    def route(self, topic: str) -> tuple[tuple[Group, int], ...] | None:
+        """As `match`, as far as the turn's visits go; None: go on in another turn, from where it is."""
+        matching = self._under_way.get(topic)
+        if matching is None:
+            if self.visits_left <= 0 or not self._has_room():
+                return None
+            matching = Matching(topic, self.filters.walk(topic))
+            self.visits_left -= MATCH_VISITS
+        if not matching.over and self.visits_left > 0:
+            self.visits_left -= matching.go_on(self.filters, self._by_filter, self.visits_left)
+        if not matching.over:
+            self._under_way[topic] = matching
+            return None
+        self._under_way.pop(topic, None)
+        return self._watched(matching.route)
+
+    def go_on(self) -> None:
+        """Go on with matches that are under way, the oldest first, whoever waits for them."""
+        for matching in self._under_way.values():
+            if self.visits_left <= 0:
+                return
+            if not matching.over:
+                self.visits_left -= matching.go_on(self.filters, self._by_filter, self.visits_left)
+
+    def _has_room(self) -> bool:
+        """Whether one more match may be under way: one that is over goes, if nobody has asked for it so long."""
+        if len(self._under_way) < UNDER_WAY_MAX:
+            return True
+        done = next((topic for topic, matching in self._under_way.items() if matching.over), None)
+        if done is None:
+            return False
+        del self._under_way[done]
+        return True
+
+    def renumbered(self, group: Group) -> None:
+        """The forms of a group have other numbers."""
+        for matching in self._under_way.values():
+            matching.renumbered(group)
+
     def match(self, topic: str) -> tuple[tuple[Group, int], ...]:
         """Each group that wants the topic, with the number of the form it gets, or DENIED."""
         filters_of: dict[Group, list[str]] = {}
         for topic_filter in self.filters.match(topic):
             for group in self._by_filter[topic_filter]:
                 filters_of.setdefault(group, []).append(topic_filter)
-        route = tuple((group, group.form_number(filters, topic)) for group, filters in filters_of.items())
+        return self._watched(
+            tuple((group, group.form_number(filters, topic)) for group, filters in filters_of.items())
+        )
+
+    def _watched(self, route: tuple[tuple[Group, int], ...]) -> tuple[tuple[Group, int], ...]:
         for group, number in route:
             if number >= FORMS_MAX and group not in self.crowded:
                 self.crowded.append(group)
         return route
 
+    def _changed(self, topic_filter: str, group: Group, leads: bool) -> None:
+        for matching in self._under_way.values():
+            matching.changed(topic_filter, group, leads)
+
     def _lead(self, topic_filter: str, group: Group) -> None:
         self._by_filter.setdefault(topic_filter, {})[group] = None
         self.filters.add(topic_filter)
+        if self._under_way:
+            self._changed(topic_filter, group, True)
         if not group.wants.is_shard:
             self._count_here(topic_filter, 1)
 
@@ -272,5 +336,7 @@ class Groups:
         if not groups:
             del self._by_filter[topic_filter]
         self.filters.discard(topic_filter)
+        if self._under_way:
+            self._changed(topic_filter, group, False)
         if not group.wants.is_shard:
             self._count_here(topic_filter, -1)

@@ -59,23 +59,38 @@ class RouteTable:
             del self._interned[self._routes.pop(number)]
             self.denied.discard(number)
 
-    def routes_of(self, rows: object, first: int, stop: int) -> tuple[list[int], Any]:
-        """The distinct routes of rows first..stop, every topic of them matched; and row -> which of them, None when
-        there is one. The numbers are good until something is forgotten."""
+    def routes_of(self, rows: object, first: int, stop: int) -> tuple[list[int], Any, int]:
+        """The distinct routes of rows from `first` on, every topic of them matched; row -> which of them, None when
+        there is one; and up to which row: `stop`, or less when the turn's visits do not go so far, `first` for none.
+        The numbers are good until something is forgotten."""
         found, places = kernel.routes_in(rows, first, stop, self._of_topic, self._least)
         if found or first >= stop:
-            return found, places
+            return found, places, stop
         for topic_id in kernel.unrouted(rows, first, stop, self._of_topic, self._least):
             if topic_id >= len(self._of_topic):
                 wanted = max(len(self._names), topic_id + 1)
                 self._of_topic.frombytes(bytes(4 * (wanted - len(self._of_topic))))
-            if self._of_topic[topic_id] < self._least:
-                self.matched += 1
-                number = self._intern(self._groups.match(self._names[topic_id].decode()))
-                self._of_topic[topic_id] = number
-                self._topics[number] += 1
+            if self._of_topic[topic_id] < self._least and not self._match(topic_id):
+                stop = kernel.first_unrouted(rows, first, stop, self._of_topic, self._least)
+                break
         found, places = kernel.routes_in(rows, first, stop, self._of_topic, self._least)
-        return found, places
+        return found, places, stop
+
+    def _match(self, topic_id: int) -> bool:
+        """Give a topic its route; False: that goes on in another turn."""
+        route = self._groups.route(self._names[topic_id].decode())
+        if route is None:
+            return False
+        self.matched += 1
+        number = self._intern(route)
+        self._of_topic[topic_id] = number
+        self._topics[number] += 1
+        return True
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no topic is matched any more in this turn."""
+        return self._groups.visits_left <= 0
 
     def route(self, number: int) -> Route:
         return self._routes[number]

@@ -12,6 +12,7 @@ from router import commands as c
 from router.delivery import Delivery
 from router.effects import Effect
 from router.feed import Feed
+from router.matching import VISITS_A_TURN
 from router.mirror import MirrorFeed
 from router.readers import Groups
 from router.retained import RetainedView
@@ -55,12 +56,22 @@ class Shard:
             c.Interest: lambda m: self.subscribing.interest(m.subscriber, m.topic_filters, m.own, m.cursors),
             c.NoInterest: lambda m: self.subscribing.no_interest(m.subscriber, m.topic_filters),
             c.RetainedFound: lambda m: self.subscribing.retained_found(m.reader, m.subscription, m.messages),
+            c.GoOn: lambda m: self._go_on(),
             c.StartFound: lambda m: self.subscribing.start_found(m.reader, m.lsns, m.retained),
         }
 
     def view_of(self, topic_filter: str) -> RetainedView:
         """Where the retained messages are that a filter can match. MQTT 5.0, 4.7.2: no wildcard stands for $SYS."""
         return self.status if topic_filter.partition("/")[0] == "$SYS" else self.retained
+
+    def begin_turn(self) -> bool:
+        """Give the turn its share of matching; whether something waits for that: `GoOn`."""
+        self.groups.visits_left = VISITS_A_TURN
+        return self.delivery.is_held
+
+    def _go_on(self) -> None:
+        self.groups.go_on()
+        self.delivery.go_on()
 
     def step(self, commands: list[c.Command], now: int) -> list[Effect]:
         """Take a batch of commands at `now` (µs since 1970); returns the effects, in order."""

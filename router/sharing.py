@@ -56,7 +56,7 @@ class Sharing:
         is_here = self.is_home(asked)
         # One that lives elsewhere reads what it is told to: nothing need come here by itself.
         group = self._grouping.interned(Wants(frozenset([everything]), False, asked, is_shard=not is_here))
-        reader = Reader(0, group, [feed.live_mark for feed in self._feeds], asked)
+        reader = Reader(0, group, [feed.mark(False) for feed in self._feeds], asked)
         share = self.shares[asked] = Share(asked, topic_filter, reader, is_here=is_here)
         reader.share = share
         return share
@@ -114,7 +114,7 @@ class Sharing:
         if weight:
             if share is None:
                 share = self._there(key, topic_filter)
-                self._delivery.effects.append(ShareBegun(key, [feed.live_mark for feed in self._feeds]))
+                self._delivery.effects.append(ShareBegun(key, [feed.mark(False) for feed in self._feeds]))
             everything = Subscription(topic_filter, qos=2)
             member = share.join(shard, everything, 0, len(self._feeds))
             member.weight = weight

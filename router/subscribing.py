@@ -43,7 +43,7 @@ class Subscribing:
     ) -> Reader:
         """A reader at the end of the log, but not live yet."""
         group = self.grouping.join(subscriber, subscriptions, located)
-        reader = Reader(number, group, [feed.live_mark for feed in self.feeds], subscriber.key)
+        reader = Reader(number, group, [feed.mark(False) for feed in self.feeds], subscriber.key)
         reader.sink = subscriber.sink
         return reader
 
@@ -83,7 +83,7 @@ class Subscribing:
 
     def _send_retained(self, subscriber: Subscriber, reader: Reader, subscription: Subscription) -> None:
         # What is published from now on comes live; a client's own messages do not, if it wants them not.
-        below = None if subscription.no_local else [feed.live_mark for feed in self.feeds]
+        below = None if subscription.no_local else [feed.mark(False) for feed in self.feeds]
         if reader.sink is None:
             # The client is there, but is still being sent what was in flight.
             subscriber.owed[subscription.topic_filter] = subscription, below
@@ -122,7 +122,7 @@ class Subscribing:
         if reader is None:
             group = self.grouping.private(Wants(frozenset(), False, subscriber.key, is_shard=True), wanted)
             reader = subscriber.main = Reader(
-                0, group, [feed.live_mark for feed in self.feeds], subscriber.key
+                0, group, [feed.mark(False) for feed in self.feeds], subscriber.key
             )
             reader.sink = subscriber.sink
             reader.waiting = (1 << len(self.feeds)) - 1
@@ -151,13 +151,13 @@ class Subscribing:
         reader = subscriber.replays[asked] = self._new_reader(subscriber, [subscription], True)
         if isinstance(start, str) and any(feed.partition.is_mirrored for feed in self.feeds):
             # Others' partitions cannot be read from there before their owners know what is wanted.
-            reader.cursors = [feed.commit_mark for feed in self.feeds]
+            reader.cursors = [feed.mark(True) for feed in self.feeds]
             start = (start, 0)
         if isinstance(start, tuple):
             self.look_for(reader, start)
         else:
             for feed in self.feeds:
-                first = feed.partition.first_lsn if start == "earliest" else feed.commit_mark
+                first = feed.partition.first_lsn if start == "earliest" else feed.mark(True)
                 reader.cursors[feed.index] = first
             self.delivery.catch_up(reader)
 

@@ -6,9 +6,12 @@
      │      └── #*
      └── #*
 
-Knows no subscriber: it counts how often each filter was added. Cost of a match: the nodes that can match."""
+Knows no subscriber: it counts how often each filter was added. Cost of a match: the nodes that can match, each of them
+once. Filters can be made so that these are nearly all there are; then a match is made in pieces (`Walk`)."""
 
 from __future__ import annotations
+
+from collections import deque
 
 
 class Node:
@@ -21,11 +24,12 @@ class Node:
 
 
 class FilterTrie:
-    """A set of topic filters, each counted."""
+    """A set of topic filters, each counted. visits: nodes that matches have looked at, so far"""
 
     def __init__(self) -> None:
         self._root = Node()
         self.count = 0
+        self.visits = 0
 
     def add(self, topic_filter: str) -> None:
         node = self._root
@@ -60,29 +64,56 @@ class FilterTrie:
 
     def match(self, topic: str) -> list[str]:
         """Every filter that matches the topic name; a `$` topic needs its first level said (4.7.2)."""
-        levels = topic.split("/")
-        found: list[str] = []
-        nodes = [self._root]
-        wild = not topic.startswith("$")
-        for level in levels:
-            following = []
-            for node in nodes:
-                children = node.children
-                if wild:
-                    if (many := children.get("#")) is not None and many.count:
-                        found.append(many.topic_filter)
-                    if (one := children.get("+")) is not None:
-                        following.append(one)
-                if (child := children.get(level)) is not None and level != "+" and level != "#":
-                    following.append(child)
-            nodes = following
-            wild = True
-            if not nodes:
-                return found
-        for node in nodes:
-            if node.count:
-                found.append(node.topic_filter)
-            # "a/#" also matches its parent level "a" (4.7.1.2).
-            if (many := node.children.get("#")) is not None and many.count:
-                found.append(many.topic_filter)
-        return found
+        walk = self.walk(topic)
+        self.go_on(walk, 1 << 60)
+        return walk.found
+
+    def walk(self, topic: str) -> Walk:
+        """A match that has not looked at anything yet."""
+        return Walk(self._root, topic)
+
+    def go_on(self, walk: Walk, visits_max: int) -> int:
+        """Look at so many nodes more; returns at how many. The walk is over when none are left: `Walk.over`.
+
+        A filter that is added or discarded meanwhile may be found or not: whoever walks has to look after those."""
+        nodes, levels, found = walk.nodes, walk.levels, walk.found
+        last = len(levels)
+        visits = 0
+        while nodes and visits < visits_max:
+            node, depth = nodes.popleft()
+            visits += 1
+            children = node.children
+            if depth == last:
+                if node.count:
+                    found.append(node.topic_filter)
+                # "a/#" also matches its parent level "a" (4.7.1.2).
+                if (many := children.get("#")) is not None and many.count:
+                    found.append(many.topic_filter)
+                continue
+            level = levels[depth]
+            if depth or walk.is_plain:
+                if (many := children.get("#")) is not None and many.count:
+                    found.append(many.topic_filter)
+                if (one := children.get("+")) is not None:
+                    nodes.append((one, depth + 1))
+            if (child := children.get(level)) is not None and level != "+" and level != "#":
+                nodes.append((child, depth + 1))
+        self.visits += visits
+        return visits
+
+
+class Walk:
+    """One topic on its way through the trie. found: filters so far; nodes: those still to be looked at, with their
+    depth"""
+
+    __slots__ = ("found", "is_plain", "levels", "nodes")
+
+    def __init__(self, root: Node, topic: str) -> None:
+        self.levels = topic.split("/")
+        self.is_plain = not topic.startswith("$")
+        self.found: list[str] = []
+        self.nodes = deque([(root, 0)])
+
+    @property
+    def over(self) -> bool:
+        return not self.nodes

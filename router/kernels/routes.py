@@ -29,6 +29,20 @@ def unrouted(
     return found
 
 
+def first_unrouted(
+    rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, least: cython.uint
+) -> int:
+    """The first of rows first..stop whose topic has no route of `least` or more; `stop` when all have."""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    route_of: cython.const[cython.uint][::1] = routes
+    known: cython.Py_ssize_t = len(route_of)
+    i: cython.Py_ssize_t
+    for i in range(first, stop):
+        if words[i * 8] >= known or route_of[words[i * 8]] < least:
+            return i
+    return stop
+
+
 def routes_in(
     rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, least: cython.uint
 ) -> tuple[list[int], object]:

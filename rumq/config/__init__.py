@@ -70,7 +70,7 @@ class Log(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
-    topics_bytes_max: Annotated[int, TOPICS_BYTES] = 256 * MIB
+    topics_bytes_max: Annotated[int, TOPICS_BYTES] = 128 * MIB
     retained_bytes_max: Annotated[int, RETAINED] = GIB
     export_to: Annotated[str, EXPORT_TO] = ""
     retain_for_export_bytes_max: Annotated[
@@ -161,7 +161,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     retention_bytes_max: Annotated[int, RETENTION_BYTES] = 0
     retention_seconds_max: Annotated[int, RETENTION_SECONDS] = 0
     topics_max: Annotated[int, TOPICS] = 2_000_000
-    topics_bytes_max: Annotated[int, TOPICS_BYTES] = 256 * MIB
+    topics_bytes_max: Annotated[int, TOPICS_BYTES] = 128 * MIB
     retained_bytes_max: Annotated[int, RETAINED] = GIB
     export_to: Annotated[str, EXPORT_TO] = ""
 

@@ -144,7 +144,9 @@ class Driver:
         self.shares = Shares(self)
         self.shard.sharing.is_home = self.homes.is_here
         self.checking = Checking(lambda fd, call: self.pump.watch(fd, call), self.later)
-        self.slowing = Slowing(self.writing, store, pending_bytes_max, event)
+        self.slowing = Slowing(
+            self.writing, store, pending_bytes_max, event, lambda index: self.shard.feeds[index].held_bytes
+        )
         self.pump: Any = None
         self._trimming = Trimming(self, retain_for_sessions_bytes_max, exports, self.disk)
         self.drain = False  # write what waits without lingering: the broker stops
@@ -283,6 +285,8 @@ class Driver:
     def begin_turn(self) -> None:
         self.now_us, self.monotonic = self._clock()
         self.handing.begin_turn(self.now_us)
+        if self.shard.begin_turn():
+            self.commands.append(c.GoOn())
         if self._next_turn:
             calls, self._next_turn = self._next_turn, []
             for call in calls:
@@ -427,6 +431,8 @@ class Driver:
     def seconds_to_next_deadline(self) -> float:
         """How long the pump may wait; by the time of the turn that has just ended."""
         if self._refresh or self.commands or self._later_turn or self._next_turn or self.shard.groups.leaving:
+            return 0.0
+        if self.shard.delivery.is_held:
             return 0.0
         deadline = self.watch.next_look
         for other in (

@@ -103,7 +103,7 @@ class Keeping:
     # Facts
 
     def _marks(self) -> Marks:
-        return [(feed.live_mark, feed.commit_mark) for feed in self._shard.feeds]
+        return [(feed.mark(False), feed.mark(True)) for feed in self._shard.feeds]
 
     def _append(self, facts: list[f.AnyFact], now_us: int) -> None:
         record = f.encode_facts(facts)

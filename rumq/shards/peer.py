@@ -222,7 +222,7 @@ class Peer:
             sequence = incoming.committed()
             if sequence == told[0] and (soon and not (self._wants_marks and committed != told[1])):
                 continue
-            live = feed.live_mark if reader is not None and reader.is_live(index) else 0
+            live = feed.mark(False) if reader is not None and reader.is_live(index) else 0
             now = (sequence, feed.commit_mark, live)
             if now != told:
                 self._told[index] = now

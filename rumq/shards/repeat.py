@@ -4,6 +4,7 @@ Knows no socket; what must come from disk is read by the worker, and the client'
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from router.commands import Attach
@@ -41,6 +42,9 @@ class Repeat:
                 if chunk is None:
                     self._read(link, code & 63, lsn)
                     return
+            if not self._is_routed(link, code, chunk, lsn):
+                self._driver.next_turn(partial(self.go_on, link))
+                return
             unsent.popleft()
             if chunk is None:
                 self._give_up(link, packet_id, "retention")
@@ -50,6 +54,16 @@ class Repeat:
                 self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
         if not unsent:
             self._driver.commands.append(Attach(session.subscriber, flow))
+
+    def _is_routed(self, link: Link, code: int, chunk: Any, lsn: int) -> bool:
+        """Whether it is known who wants the message: that may take more than a turn to find out."""
+        if chunk is None or not hasattr(chunk, "rows"):
+            return True
+        row = lsn - chunk.base_lsn
+        reader = self._reader(link, (code & ~RETAINED_CODE) >> 6)
+        if reader is None or reader.share is not None:
+            return True
+        return bool(self._driver.shard.feeds[code & 63].routes.routes_of(chunk.rows, row, row + 1)[2] > row)
 
     def _read(self, link: Link, index: int, lsn: int) -> None:
         feed = self._driver.shard.feeds[index]
@@ -96,7 +110,7 @@ class Repeat:
         if reader.share is not None:
             form = reader.group.forms[0]
         else:
-            numbers, _ = feed.routes.routes_of(chunk.rows, row, row + 1)
+            numbers, _, _ = feed.routes.routes_of(chunk.rows, row, row + 1)
             wanted, _ = feed.routes.wanted_by(reader.group, numbers)
             if not wanted[0]:
                 return Form(qos, False, False, ())

@@ -19,10 +19,17 @@ class Slowing:
     who send much at once."""
 
     def __init__(
-        self, writing: Writing, store: Any, pending_bytes_max: int, event: Callable[..., None]
+        self,
+        writing: Writing,
+        store: Any,
+        pending_bytes_max: int,
+        event: Callable[..., None],
+        held_bytes: Callable[[int], int] = lambda index: 0,
     ) -> None:
+        """held_bytes: of a partition, what is kept for subscribers while topics are being matched"""
         self._writing, self.pending_bytes_max, self._event = writing, pending_bytes_max, event
         self._parts = [(p.index, 1 << p.index, p.outgoing if p.is_mirrored else p) for p in store.partitions]
+        self._held_bytes = held_bytes
         self.behind = self.crowded = 0
         self._slowed: list[tuple[Any, int, bool]] = []
 
@@ -30,7 +37,7 @@ class Slowing:
         """At the end of a turn: which partitions are behind now; tell when that begins and ends."""
         behind = crowded = 0
         for index, bit, partition in self._parts:
-            pending = partition.pending_bytes
+            pending = partition.pending_bytes + self._held_bytes(index)
             if pending > CROWDED_BYTES and self._writing.is_awaited(index):
                 crowded |= bit
             if pending > self.pending_bytes_max:

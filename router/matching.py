@@ -1,0 +1,97 @@
+"""One topic against the filters of all groups, in pieces: a turn does a bounded part, whatever filters there are.
+
+What is subscribed and unsubscribed meanwhile is taken in as it comes, so that a match ends after as much work as there
+was when it began, and is right when it ends: nobody can keep it from ending by changing subscriptions.
+Knows no log, no message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from router.trie import FilterTrie, Walk
+
+if TYPE_CHECKING:
+    from router.readers import Group
+
+VISITS_A_TURN = 1 << 14  # for all matches together: some ten milliseconds
+UNDER_WAY_MAX = 64  # matches that have begun and go on in other turns
+MATCH_VISITS = 4  # what a match costs beside the nodes it looks at
+
+
+class Matching:
+    """First the filters that match, then the groups that they lead to, then what each group gets."""
+
+    __slots__ = ("_filters_of", "_levels", "_numbers", "_plain", "_todo", "_walk", "topic")
+
+    def __init__(self, topic: str, walk: Walk) -> None:
+        self.topic = topic
+        self._levels = walk.levels
+        self._plain = walk.is_plain
+        self._walk: Walk | None = walk
+        self._filters_of: dict[Group, dict[str, None]] = {}
+        self._numbers: dict[Group, int] = {}
+        self._todo: dict[Group, None] = {}
+
+    def go_on(self, trie: FilterTrie, by_filter: dict[str, dict[Group, None]], visits_max: int) -> int:
+        """Do a piece; returns how much of `visits_max` it took, which may be a group's filters more. Over: `route`"""
+        spent = 0
+        walk = self._walk
+        if walk is not None:
+            while not walk.over and spent < visits_max:
+                # What is found is taken in at once: from then on, changes are told.
+                spent += trie.go_on(walk, min(64, visits_max - spent))
+                for topic_filter in walk.found:
+                    for group in by_filter.get(topic_filter, ()):
+                        self._filters_of.setdefault(group, {})[topic_filter] = None
+                        self._todo[group] = None
+                        spent += 1
+                walk.found.clear()
+            if not walk.over:
+                return spent
+            self._walk = None
+        while self._todo and spent < visits_max:
+            group = next(iter(self._todo))
+            del self._todo[group]
+            filters = self._filters_of.get(group)
+            if filters:
+                self._numbers[group] = group.form_number(list(filters), self.topic)
+                spent += len(filters)
+            else:
+                self._numbers.pop(group, None)
+        return spent
+
+    @property
+    def over(self) -> bool:
+        return self._walk is None and not self._todo
+
+    @property
+    def route(self) -> tuple[tuple[Group, int], ...]:
+        """Each group that wants the topic, with the number of the form it gets, or DENIED."""
+        return tuple(self._numbers.items())
+
+    def changed(self, topic_filter: str, group: Group, leads: bool) -> None:
+        """A filter leads to a group from now on, with whatever options, or does not any more."""
+        if not self._matches(topic_filter):
+            return
+        if leads:
+            self._filters_of.setdefault(group, {})[topic_filter] = None
+        elif group in self._filters_of:
+            self._filters_of[group].pop(topic_filter, None)
+        self._todo[group] = None
+
+    def renumbered(self, group: Group) -> None:
+        """The forms of a group have other numbers."""
+        if group in self._filters_of:
+            self._todo[group] = None
+
+    def _matches(self, topic_filter: str) -> bool:
+        if not self._plain and topic_filter[:1] in ("+", "#"):
+            return False
+        levels, wanted = self._levels, topic_filter.split("/")
+        if wanted[-1] == "#":
+            del wanted[-1]
+            if len(levels) < len(wanted):
+                return False
+        elif len(levels) != len(wanted):
+            return False
+        return all(want == "+" or want == level for want, level in zip(wanted, levels, strict=False))

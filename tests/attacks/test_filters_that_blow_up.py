@@ -1,0 +1,234 @@
+"""The attack: thousands of filters of `+` and `a`, as many levels as there may be, and messages to new topics that
+match at every level. Each is held against every node of every filter, which once stopped the broker for a second.
+
+A session has a bound on levels behind wildcards, a turn has a bound on the nodes it looks at. Visits are counted, not
+time."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from commitlog.simulated import SimulatedFiles
+from router.matching import MATCH_VISITS, VISITS_A_TURN
+from router.readers import Groups, Wants
+from router.subscription import Subscription
+from rumq.mqtt.topics import matches
+from rumq.session.limits import Limits
+from rumq.session.subscribed_filters import wildcard_levels
+from tests.conformance import wire
+from tests.conformance.wire import Kind
+from tests.isolation.turns import Connection, Turned, payloads
+
+LEVELS = Limits().topic_levels_max
+
+
+def costly(seed: int, count: int, levels: int = LEVELS) -> list[str]:
+    """Filters that all match a/a/.../a, and share little."""
+    chance = random.Random(seed)
+    made: dict[str, None] = {}
+    while len(made) < count:
+        made["/".join(["+", *(chance.choice("+a") for _ in range(levels - 1))])] = None
+    return list(made)
+
+
+@pytest.fixture
+def shard() -> Iterator[Turned]:
+    made = Turned(SimulatedFiles())
+    # As if the attacker had all the sessions it needs for many filters.
+    made.driver.limits = dataclasses.replace(
+        Limits(), wildcard_levels_max=1 << 30, subscriptions_bytes_max=1 << 30
+    )
+    yield made
+    made.end()
+
+
+def subscribed(shard: Turned, name: str, filters: list[str], qos: int = 0) -> Connection:
+    client = Connection(shard, name)
+    for first in range(0, len(filters), 8):
+        client.say(wire.subscribe(1 + first, [(each, qos) for each in filters[first : first + 8]]))
+    while client.has_unread or client.is_held:
+        shard.turn()
+    assert all(packet.kind == Kind.SUBACK for packet in client.take())
+    return client
+
+
+def visits(shard: Turned) -> int:
+    return shard.driver.shard.groups.filters.visits
+
+
+def new_topics(count: int, levels: int = LEVELS) -> list[str]:
+    return ["/".join([f"t{number}", *["a"] * (levels - 1)]) for number in range(count)]
+
+
+def test_a_session_s_filters_have_a_bound_of_levels_behind_wildcards() -> None:
+    shard = Turned(SimulatedFiles())
+    client = Connection(shard, "greedy")
+    for first in range(0, 800, 8):
+        client.say(wire.subscribe(1 + first, [(f, 0) for f in costly(1, 800)[first : first + 8]]))
+    while client.has_unread or client.is_held:
+        shard.turn()
+    codes = [code for packet in client.take() for code in packet.codes]
+    session = shard.driver.registry.sessions["greedy"]
+    assert 0x97 in codes and session.asked.wildcard_levels <= Limits().wildcard_levels_max
+    # The worst that one session can have a new topic cost: its nodes behind wildcards, and the root.
+    publisher, before = Connection(shard, "p"), visits(shard)
+    publisher.say(wire.publish(new_topics(1)[0], b"x"))
+    assert visits(shard) - before <= Limits().wildcard_levels_max + LEVELS
+    assert payloads(client.take()) == [b"x"]
+    shard.end()
+
+
+@pytest.mark.parametrize(
+    ("topic_filter", "levels"),
+    [("a/b/c", 0), ("a/b/+", 1), ("+/b/c", 3), ("a/#", 1), ("#", 1), ("a/+/b/+", 3), ("a+b/c", 2)],
+)
+def test_what_stands_behind_a_wildcard_counts(topic_filter: str, levels: int) -> None:
+    assert wildcard_levels(topic_filter) == levels
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_a_turn_looks_at_a_bounded_number_of_nodes_and_nothing_is_lost_or_overtaken(
+    shard: Turned, qos: int
+) -> None:
+    """6,000 filters in three sessions: 120,000 nodes for each of four new topics, with known ones between them."""
+    greedy = [subscribed(shard, f"g{n}", costly(n, 2000), 1) for n in range(3)]
+    other = subscribed(shard, "other", ["#"], 1)
+    publisher = Connection(shard, "p")
+    publisher.say(wire.publish("known", b"0"))
+    for client in (*greedy, other):
+        client.take()
+    expected = []
+    for number, topic in enumerate(new_topics(4)):
+        expected += [b"new %d" % number, b"known %d" % number]
+        publisher.send(
+            wire.publish(topic, expected[-2], qos, 1 + 2 * number if qos else 0),
+            wire.publish("known", expected[-1], qos, 2 + 2 * number if qos else 0),
+        )
+    shard.settle()
+    spent = [visits(shard)]
+    while shard.driver.shard.delivery.is_held:
+        before = visits(shard)
+        shard.turn()
+        spent.append(visits(shard) - before)
+        assert len(spent) < 2000
+    shard.settle()
+    assert max(spent[1:]) <= VISITS_A_TURN + MATCH_VISITS
+    assert len(spent) > 12, "it is not done in one turn"
+    assert payloads(other.take()) == expected
+    for client in greedy:
+        assert payloads(client.take()) == expected[::2]
+
+
+def test_known_topics_of_another_partition_and_acknowledgements_go_on_meanwhile(shard: Turned) -> None:
+    subscribed(shard, "greedy", costly(1, 4000))
+    other = subscribed(shard, "listener", ["other/#"])
+    publisher = Connection(shard, "p")
+    publisher.say(wire.publish("other/known", b"0"))
+    other.take()
+    publisher.send(wire.publish(new_topics(1)[0], b"x", 1, 7))
+    shard.turn()
+    while not (answers := publisher.take()):
+        shard.wait()
+        shard.turn()
+    assert [packet.kind for packet in answers] == [Kind.PUBACK]
+    assert shard.driver.shard.delivery.is_held
+    for number in range(2):
+        publisher.send(wire.publish("other/known", b"%d" % number))
+        shard.turn()
+        assert payloads(other.take()) == [b"%d" % number], "in the turn in which it was sent"
+    assert shard.driver.shard.delivery.is_held
+
+
+def test_nobody_keeps_a_match_from_ending_by_changing_subscriptions(shard: Turned) -> None:
+    """Each turn a wildcard comes or goes, so that all routes are forgotten; what is under way goes on all the same."""
+    greedy = subscribed(shard, "greedy", costly(1, 4000), 1)
+    flapping, publisher = Connection(shard, "flapping"), Connection(shard, "p")
+    topics = new_topics(3)
+    publisher.send(*[wire.publish(topic, b"%d" % n) for n, topic in enumerate(topics)])
+    turns = 0
+    while shard.driver.shard.delivery.is_held or not turns:
+        asked = [("+/" * (turns % 5) + "#", 0)]
+        flapping.send(
+            wire.subscribe(1, asked) if turns % 2 == 0 else wire.unsubscribe(1, ["+/" * (turns % 5) + "#"])
+        )
+        shard.turn()
+        turns += 1
+        assert turns < 400
+    assert payloads(greedy.take()) == [b"0", b"1", b"2"]
+
+
+def test_who_subscribes_or_leaves_while_a_topic_is_matched_is_served_as_it_should_be(shard: Turned) -> None:
+    subscribed(shard, "greedy", costly(1, 4000))
+    leaving, staying = subscribed(shard, "leaving", ["#"]), subscribed(shard, "staying", ["+/#"])
+    publisher = Connection(shard, "p")
+    topic = new_topics(1)[0]
+    publisher.send(wire.publish(topic, b"x"))
+    shard.turn()
+    assert shard.driver.shard.delivery.is_held
+    leaving.send(wire.unsubscribe(9, ["#"]))
+    staying.send(wire.subscribe(9, [(topic, 0)]))
+    late = Connection(shard, "late")
+    late.send(wire.subscribe(9, [("+/a/#", 0)]))
+    shard.settle()
+    while shard.driver.shard.delivery.is_held:
+        shard.turn()
+    publisher.say(wire.publish(topic, b"y"))
+    while shard.driver.shard.delivery.is_held:
+        shard.turn()
+    assert payloads(staying.take()) == [b"x", b"y"]
+    assert payloads(leaving.take()) == []
+    assert payloads(late.take())[-1:] == [b"y"]
+
+
+def test_replays_shares_and_who_comes_back_go_on_in_pieces_too(shard: Turned) -> None:
+    topics = new_topics(3)
+    publisher = Connection(shard, "p")
+    away = Connection(shard, "away", clean=False, properties=[(0x11, 600)])
+    away.say(wire.subscribe(1, [("+/a/#", 1)]))
+    away.link.lost("gone")
+    publisher.say(*[wire.publish(topic, b"%d" % n, 1, 1 + n) for n, topic in enumerate(topics)])
+    subscribed(shard, "greedy", costly(1, 4000))
+    back = Connection(shard, "away", clean=False, properties=[(0x11, 600)])
+    replaying, member = Connection(shard, "replaying"), Connection(shard, "member")
+    replaying.send(wire.subscribe(1, [("$log/earliest/+/a/#", 1)]))
+    member.send(wire.subscribe(1, [("$share/g/+/a/#", 1)]))
+    shard.turn()
+    publisher.send(*[wire.publish(topic, b"again %d" % n, 1, 1 + n) for n, topic in enumerate(topics)])
+    for _ in range(400):
+        before = visits(shard)
+        shard.settle()
+        assert visits(shard) - before <= 40 * VISITS_A_TURN
+        if not shard.driver.shard.delivery.is_held:
+            break
+    both = [b"0", b"1", b"2", b"again 0", b"again 1", b"again 2"]
+    assert payloads(back.take()) == both
+    assert payloads(replaying.take()) == both
+    assert payloads(member.take()) == both[3:]
+
+
+def test_a_match_in_pieces_finds_what_one_at_once_does_whatever_changes_meanwhile() -> None:
+    chance = random.Random(3)
+    filters = ["#", "+/#", "a/#", "a/+", "+/a", "a/a", "a/b", "+/+", "a/+/#", "$s/#", "+"]
+    for _ in range(400):
+        groups = Groups(1)
+        there = [groups.private(Wants(frozenset(), shape=n)) for n in range(3)]
+        topic = chance.choice(["a/a", "a/b", "b", "$s/a", "a"])
+        model: set[tuple[int, str]] = set()
+        groups.visits_left = 0
+        route = None
+        while route is None:
+            number, one = chance.randrange(3), chance.choice(filters)
+            if (number, one) in model:
+                groups.discard(there[number], one)
+                model.discard((number, one))
+            else:
+                groups.add(there[number], Subscription(one, number))
+                model.add((number, one))
+            groups.visits_left = chance.choice([0, 0, 1, 2])
+            route = groups.route(topic)
+        wanted = {n for n, f in model if matches(f, topic)}
+        assert {there.index(group) for group, _ in route} == wanted
+        assert sorted(group.forms[form].qos for group, form in route) == sorted(wanted)
+        assert dict(route) == dict(groups.match(topic))
