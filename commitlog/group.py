@@ -55,8 +55,8 @@ class WriteGroup:
                     self._go_on_in_another()
                 else:
                     self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
-            except OSError as fault:
-                self._give_up(fault)
+            except Exception as fault:
+                self._give_up(told(fault))
             return
         self._pieces = pieced(self.chunks)
         for _ in range(2):
@@ -64,9 +64,9 @@ class WriteGroup:
                 self._write()
                 self.safe_lsn = self.end_lsn
                 return
-            except OSError as fault:
-                failure = fault
-                self._give_up(fault)
+            except Exception as fault:
+                failure = told(fault)
+                self._give_up(failure)
         self.offline = failure
 
     def _go_on_in_another(self) -> None:
@@ -108,6 +108,11 @@ class WriteGroup:
         elif self.news and isinstance(self.news[-1], Opened):
             self.news.pop()
             self._writer.discard()
+
+
+def told(fault: Exception) -> OSError:
+    """A fault of ours, want of memory say, is to the log as one of the disk: what was written may be wrong."""
+    return fault if isinstance(fault, OSError) else OSError(0, f"{type(fault).__name__}: {fault}")
 
 
 def pieced(chunks: list[Chunk]) -> list[list[Chunk]]:

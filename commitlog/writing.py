@@ -131,7 +131,7 @@ class SegmentWriter:
             self._pay()
             self._is_known = True
             self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
-        except OSError:
+        except Exception:
             self.discard()
             raise
         self.must_end = False

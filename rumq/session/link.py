@@ -72,8 +72,8 @@ class Link:
     __slots__ = (
         "attaching", "barriers", "buckets", "certificate", "claimed", "client_max_packet", "closed", "connected_at",
         "entering", "entrance", "expires_at", "flow", "forbidden", "heard_at", "holds", "house", "keep_alive",
-        "limits", "method", "paused", "permit", "proving", "raised", "session", "topics", "transport", "unsent",
-        "version", "wants_problem_information", "watched", "who", "wire",
+        "limits", "method", "paused", "permit", "proving", "raised", "session", "timer", "topics", "transport",
+        "unsent", "version", "wants_problem_information", "who", "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport, entrance: Entrance = OPEN) -> None:
@@ -110,7 +110,7 @@ class Link:
         self.client_max_packet = 0
         self.wants_problem_information = True
         self.heard_at = self.connected_at = house.monotonic
-        self.watched: list[Any] | None = None  # its entry in the house's watch
+        self.timer: list[Any] | None = None  # of the house's watch
 
     # What comes in
 

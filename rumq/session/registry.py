@@ -4,12 +4,12 @@ MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, 
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from router.commands import Detach, End
 from rumq.mqtt.packets import Will
+from rumq.session.deadlines import Deadlines
 from rumq.session.journal import Journal
 from rumq.session.lasting_sessions import UNKNOWN, LastingSessions
 from rumq.session.limits import EXPIRES_NEVER
@@ -28,8 +28,7 @@ class Registry:
         self.sessions: dict[str, Session] = {}
         self._commands = commands
         self._publish_will = publish_will
-        self._deadlines: list[tuple[float, int, Session]] = []
-        self._count = 0
+        self._deadlines: Deadlines[Session] = Deadlines()
         self.lasting = LastingSessions()
         self.expired = 0  # sessions, so far
 
@@ -70,6 +69,7 @@ class Registry:
         return session, False
 
     def _resume(self, session: Session, shape: Hashable, personal: bool) -> None:
+        self._deadlines.cancel(session)
         session.expires_at = None
         session.will = None  # it was to be sent only if the client did not come back in time
         session.will_at = None
@@ -91,7 +91,6 @@ class Registry:
         self.journal.left(session)
         if session.expiry_seconds != EXPIRES_NEVER:
             session.expires_at = now + session.expiry_seconds
-            self._at(session.expires_at, session)
         if will is not None:
             delay = will.properties.get("will_delay_interval", 0)
             if delay == 0:
@@ -99,7 +98,7 @@ class Registry:
                 self._publish_will(session, will)
             else:
                 session.will_at = now + delay
-                self._at(session.will_at, session)
+        self._wait(session)
         if session.will is None:
             self.journal.will(session)
 
@@ -114,16 +113,16 @@ class Registry:
         self.lasts(session, UNKNOWN)
         if expires_in != EXPIRES_NEVER:
             session.expires_at = now + expires_in
-            self._at(session.expires_at, session)
         if will_in is not None:
             session.will_at = now + will_in
-            self._at(session.will_at, session)
+        self._wait(session)
 
     def end(self, session: Session) -> None:
         """Forget a session; its will, if it still waits, is due now."""
         if session.ended:
             return
         session.ended = True
+        self._deadlines.cancel(session)
         if session.holder is not None:
             self.lasting.give_back(session.holder)
         if self.sessions.get(session.key) is session:
@@ -139,26 +138,30 @@ class Registry:
         if will is not None:
             self._publish_will(session, will)
 
-    def _at(self, deadline: float, session: Session) -> None:
-        self._count += 1
-        heapq.heappush(self._deadlines, (deadline, self._count, session))
+    def _wait(self, session: Session) -> None:
+        """Look at a session when its will is due or it expires, whichever is sooner."""
+        due = [at for at in (session.expires_at, session.will_at) if at is not None]
+        if due:
+            self._deadlines.put(session, min(due))
 
     def next_deadline(self) -> float | None:
-        return self._deadlines[0][0] if self._deadlines else None
+        return self._deadlines.first()
 
     def expire(self, now: float) -> list[Session]:
         """End sessions and send wills whose time has come; returns the sessions that ended."""
         ended = []
-        while self._deadlines and self._deadlines[0][0] <= now:
-            _, _, session = heapq.heappop(self._deadlines)
+        while (session := self._deadlines.maybe_due(now)) is not None:
             if session.ended or session.link is not None:
                 continue
-            if session.will_at is not None and session.will_at <= now and session.will is not None:
+            if session.will_at is not None and session.will_at <= now:
                 will, session.will, session.will_at = session.will, None, None
-                self._publish_will(session, will)
-                self.journal.will(session)
+                if will is not None:
+                    self._publish_will(session, will)
+                    self.journal.will(session)
             if session.expires_at is not None and session.expires_at <= now:
                 self.end(session)
                 self.expired += 1
                 ended.append(session)
+            else:
+                self._wait(session)
         return ended

@@ -30,8 +30,8 @@ class Shape(NamedTuple):
 class Session:
     __slots__ = (
         "asked", "author", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
-        "holder", "key", "link", "missed", "number", "owner", "publishers", "qos2_open", "subscriber", "version",
-        "will", "will_at", "window",
+        "holder", "key", "link", "missed", "number", "owner", "publishers", "qos2_open", "subscriber", "timer",
+        "version", "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +49,7 @@ class Session:
         self.publishers: list[int] | None = None  # number of this client in each partition, 0: none yet
         self.version = 5
         self.expiry_seconds = 0
+        self.timer: list[Any] | None = None  # of the registry
         self.expires_at: float | None = None  # monotonic seconds; None while connected
         self.will: Will | None = None
         self.author: Author | None = None  # of the will

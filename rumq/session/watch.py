@@ -1,68 +1,41 @@
 """Clients that have gone silent: no CONNECT in time, no packet within one and a half keep alives. MQTT 5.0, 3.1.2.10.
 
-One heap of deadlines, looked at now and then; a client that spoke in between is put back. Each link has one deadline at
-most, and what a link that has ended leaves in the heap is swept away with others: it holds no link, and there are never
-more such than links. Time is an argument."""
+They are looked at now and then; a client that spoke in between gets its next deadline. Time is an argument."""
 
 from __future__ import annotations
 
-import heapq
 from typing import Any
 
 from rumq.mqtt.reasons import Reason
+from rumq.session.deadlines import Deadlines
 from rumq.session.link import Link
 
 LOOK_SECONDS = 0.25
 HOLD_SECONDS_MAX = 60.0
-SWEEP_MIN = 1024  # what links have left is swept away when it is so much, and more than is in use
 
 
 class Watch:
     def __init__(self) -> None:
-        self._deadlines: list[list[Any]] = []  # [deadline, number, link or None]
-        self._count = 0
-        self._left = 0  # how many have no link any more
+        self._deadlines: Deadlines[Link] = Deadlines()
         self.next_look = 0.0
 
     def __len__(self) -> int:
-        """How many entries there are, those without a link too."""
         return len(self._deadlines)
 
     def add(self, link: Link, deadline: float) -> None:
         """Look at a link at its deadline, or at one that it has already if that is sooner: then it gets the next."""
-        known = link.watched
-        if known is not None:
-            if known[0] <= deadline:
-                return
-            self._leave(known)
-        self._count += 1
-        entry = link.watched = [deadline, self._count, link]
-        heapq.heappush(self._deadlines, entry)
+        if link.timer is None or link.timer[0] > deadline:
+            self._deadlines.put(link, deadline)
 
     def cancel(self, link: Link) -> None:
         """The link has ended."""
-        known, link.watched = link.watched, None
-        if known is not None:
-            self._leave(known)
-
-    def _leave(self, entry: list[Any]) -> None:
-        entry[2] = None
-        self._left += 1
-        if self._left >= SWEEP_MIN and 2 * self._left > len(self._deadlines):
-            self._deadlines = [each for each in self._deadlines if each[2] is not None]
-            heapq.heapify(self._deadlines)
-            self._left = 0
+        self._deadlines.cancel(link)
 
     def look(self, house: Any) -> None:
         """End the connections whose time is up."""
         now: float = house.monotonic
         self.next_look = now + LOOK_SECONDS
-        while self._deadlines and self._deadlines[0][0] <= now:
-            link = heapq.heappop(self._deadlines)[2]
-            if link is None:
-                self._left -= 1
-                continue
-            link.watched = None
+        while (link := self._deadlines.maybe_due(now)) is not None:
             try:
                 self._look_at(link, house, now)
             except Exception:

@@ -16,6 +16,10 @@ T = TypeVar("T")
 Done = Callable[[Any, BaseException | None], None]
 
 
+class Broken(BaseException):
+    """What no guard takes: this shard can vouch for nothing any more, so it ends, and is started again."""
+
+
 class Worker:
     """A thread for each lane, begun with its first job; `submit` from the loop, `finish` in the loop when `fd` is
     readable."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from router.commands import Committed
 from rumq.shards.refusing import Refusing
-from rumq.shards.worker import Worker
+from rumq.shards.worker import Broken, Worker
 
 WRITE_BYTES = 1 << 18  # as much is written at once, whoever waits for it
 MARK_SECONDS = 0.05  # after the last group, what is durable is written down
@@ -176,7 +176,7 @@ class Writing:
         partition = self._partitions[index]
         self._in_flight[index] = False
         if fault is not None:
-            raise fault
+            raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
         failure = partition.complete(group)
         if partition.offline is not None:
             self._retry[index] = self._monotonic() + RETRY_SECONDS

@@ -78,7 +78,7 @@ class Sessions(Target):
         made = [self._input(random) for _ in range(self.inputs)]
         strangers: list[Stranger] = []
         for data in self.each(made):
-            strangers.append(Stranger(machine, data, random.choice(entrances), self.counts))
+            strangers.append(self._stranger(machine, data, random.choice(entrances), random))
             for _ in range(random.randrange(1, 5)):
                 random.choice(strangers).say(random)
                 machine.run(random.randrange(1, 40))
@@ -97,6 +97,9 @@ class Sessions(Target):
         del machine, strangers
         gc.collect()
         return self.counts
+
+    def _stranger(self, machine: Machine, data: bytes, entrance: Entrance, random: Random) -> "Stranger":
+        return Stranger(machine, data, entrance, self.counts)
 
     def _input(self, random: Random) -> bytes:
         """What one client says, from its first byte to its last."""
@@ -128,6 +131,9 @@ class Stranger:
         self._ours.on_data = self._read
         shard = machine.shards[0]
         assert shard is not None
+        self._accept(shard, theirs, entrance)
+
+    def _accept(self, shard: Any, theirs: Stream, entrance: Entrance) -> None:
         connection = Connection(shard.pump, theirs, "192.0.2.1:7", OUTBOX_BYTES)  # type: ignore[arg-type]
         connection.link = shard.driver.welcome(connection, entrance)
         shard.pump.add(connection)

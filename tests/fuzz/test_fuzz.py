@@ -14,6 +14,7 @@ from tests.kernel_forms import as_python
 SHORT = {
     "codec": (100_000, ("taken", "refused 0x81", "refused 0x82", "refused by the connection", "streams: packets")),
     "session": (1_800, ("client.connected", "packets sent", "client.refused", "replay.started", "power losses")),
+    "layers": (900, ("client.connected", "client.refused", "connection.refused", "answered", "TLS open")),
     "websocket": (12_000, ("open", "closed", "closed with 1002", "answered 101", "answered 403", "stream open")),
     "proxy": (20_000, ("taken", "waited for", "refused")),
     "tls": (400, ("open", "refused", "waits")),

@@ -16,7 +16,7 @@ from rumq.net.opening import Openings
 from rumq.net.pump import Pump
 from rumq.net.transports import PLAIN, Entry, Mounting, Transports
 from rumq.net.upgrade import WebSocketOptions
-from rumq.session.watch import SWEEP_MIN
+from rumq.session.deadlines import SWEEP_MIN
 from tests.conformance import wire
 from tests.conformance.wire import Prop
 from tests.faults.shard import Shard
@@ -118,6 +118,18 @@ def test_a_deadline_goes_with_its_client(house: House) -> None:
             with_will=False
         )
     assert len(house.shard.driver.watch) <= SWEEP_MIN
+
+
+def test_a_session_that_has_ended_does_not_wait_for_the_time_it_would_have_expired_at(house: House) -> None:
+    """Thousands of lasting sessions that were ended by a clean start stayed in memory until then, a day or for ever."""
+    before = alive()
+    for number in range(20):
+        lasting: Any = {"clean": False, "properties": [(Prop.SESSION_EXPIRY, 86_400)]}
+        house.client(f"c{number}", PLAIN, "leaves", **lasting)
+        house.client(f"c{number}", PLAIN, "is lost", **lasting)
+        house.client(f"c{number}", PLAIN, "leaves")
+    house.turns(5)
+    assert alive() - before == Counter()
 
 
 class Silent:
