@@ -152,21 +152,22 @@ class Outflow:
     def _offer_again(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> int:
         """Take messages that the client may have had before a crash: QoS 0 at most once, all others with DUP.
 
+        Frames of QoS 1 and 2 that follow one another are taken together: each piece may wait for the journal.
+
         returns: the first frame not taken"""
         assert reader.unsure is not None
         unsure, code = reader.unsure[partition], reader.number << 6 | partition
         while first < count:
-            lsn = blob.lsn(first)
-            if not blob.data[blob.start(first)] & 6:
-                if lsn >= unsure:
-                    self.outbox.write(blob.part(first, first + 1))
-                    self.delivered += 1
-                first += 1
-            elif self.waits or self.number(blob, first, first + 1, code, unsure) == first:
-                self._refuse(reader, partition, lsn)
-                return first
-            else:
-                first += 1
+            stop = fanout.run_stop(blob, first, count)
+            if blob.data[blob.start(first)] & 6:
+                taken = first if self.waits else self.number(blob, first, stop, code, unsure)
+                if taken < stop:
+                    self._refuse(reader, partition, blob.lsn(taken))
+                    return taken
+            elif (fresh := max(first, blob.first_at_or_after(unsure))) < stop:
+                self.outbox.write(blob.part(fresh, stop))
+                self.delivered += stop - fresh
+            first = stop
         return count
 
     def number(self, blob: fanout.Blob, first: int, count: int, code: int, dup_below: int = 0) -> int:

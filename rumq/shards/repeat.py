@@ -88,7 +88,7 @@ class Repeat:
             self._give_up(link, packet_id, "no_permission", topic)
             return
         v5 = link.version == 5
-        state = next(s for pid, s, _, _ in link.flow.window.waiting() if pid == packet_id)
+        state = link.flow.window.state_of(packet_id)
         form = self._form(link, code, chunk, row, state)
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,

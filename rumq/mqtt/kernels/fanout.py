@@ -503,6 +503,24 @@ def build(
     return blob, i
 
 
+def run_stop(blob: Blob, first: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> int:
+    """One behind the frames from `first` on, below `stop`, that are of QoS 0 if it is, of QoS 1 or 2 if it is."""
+    blob.locate()
+    starts: cython.const[cython.uint][::1] = blob.starts
+    src: cython.const[cython.uchar][::1] = blob.data
+    i: cython.Py_ssize_t = first
+    if stop > blob.count:
+        stop = blob.count
+    if first >= stop:
+        return first
+    if blob.qos_count == blob.count:
+        return stop
+    is_numbered: cython.bint = src[starts[first]] & 6 != 0
+    while i < stop and (src[starts[i]] & 6 != 0) == is_numbered:
+        i += 1
+    return i
+
+
 def number(
     window: Window,
     blob: Blob,

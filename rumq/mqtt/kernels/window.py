@@ -182,6 +182,13 @@ class Window:
             seq += 1
         return found
 
+    def state_of(self, pid: cython.uint) -> int:
+        """The state of the message that has a packet id; DONE where none is in flight with it."""
+        seq: cython.ulonglong = self.head + (((pid - 1) + IDS - self.head % IDS) % IDS)
+        if pid == 0 or seq >= self.next:
+            return DONE
+        return int(self.states[seq & self.mask])
+
     def lowest_lsn(self, reader: int) -> int | None:
         """The lsn of the oldest message of `reader` in flight; None: none is."""
         for _, _, of, lsn in self.waiting():
