@@ -16,20 +16,26 @@ import msgspec
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from rumq.flight.errors import Away, Busy, Failed, NotAllowed, maybe_fault
+from rumq.flight.errors import Away, BadRequest, Busy, Failed, NotAllowed, maybe_fault
 from rumq.flight.tickets import Ticket
-from rumq.flight.where import Where, header_of, tls_of, why_away
+from rumq.flight.where import LASTING, Where, header_of, tls_of, why_away
 
 AHEAD = 2  # batches that are fetched while one is used
+AWAY_RETRY_SECONDS = 5.0  # at most, from one try to the next while somebody is away
 T = TypeVar("T")
 
 
 class LogClient:
     """Connects when it is first used, and anew when the connection was lost."""
 
-    def __init__(self, where: Where, *, wait: Callable[[float], None] = time.sleep) -> None:
-        self._where, self._wait = where, wait
+    def __init__(
+        self, where: Where, *, wait: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.monotonic, known: bool = False,
+    ) -> None:  # fmt: skip
+        """known: another process has had an answer from there: it is worth waiting for"""
+        self._where, self._wait, self._now, self._known = where, wait, now, known
         self._client: Any = None
+        self._away_since: float | None = None
 
     def heads(self) -> dict[str, dict[str, int]]:
         """As `rumq.flight.log.Log.heads`."""
@@ -44,6 +50,14 @@ class LogClient:
             self._act("end_within", partition=partition, start=start, end=end, bytes_max=bytes_max)["lsn"]
         )
 
+    def segments(self, below: dict[str, int]) -> dict[str, str]:
+        """By partition, the segment of the last record below an lsn. Of a server that does not know this: none."""
+        try:
+            found: dict[str, str] = self._act("segments", below=below)
+        except BadRequest:
+            return {}
+        return found
+
     def batches(self, ticket: Ticket) -> Iterator[pa.RecordBatch]:
         """The rows of a ticket, in order, each once.
 
@@ -55,9 +69,11 @@ class LogClient:
                 for batch, next_lsn in self._received(ticket):
                     yield batch
                     ticket, left = msgspec.structs.replace(ticket, start=next_lsn), self._where.retries
+                    self._answered()
+                self._answered()
                 return
-            except (Away, Busy):
-                self._before_retry(left)
+            except (Away, Busy) as fault:
+                self._before_retry(left, fault)
                 left -= 1
 
     def close(self) -> None:
@@ -78,17 +94,29 @@ class LogClient:
         left = self._where.retries
         while True:
             try:
-                return call()
-            except (Away, Busy):
-                self._before_retry(left)
+                found = call()
+                self._answered()
+                return found
+            except (Away, Busy) as fault:
+                self._before_retry(left, fault)
                 left -= 1
 
-    def _before_retry(self, left: int) -> None:
+    def _answered(self) -> None:
+        self._known, self._away_since = True, None
+
+    def _before_retry(self, left: int, fault: Away | Busy) -> None:
         """Within an `except`: wait, or give up."""
         self.close()
+        seconds = self._where.retry_seconds * 2.0 ** min(self._where.retries - left, 20)
         if left <= 0:
-            raise
-        self._wait(self._where.retry_seconds * 2 ** (self._where.retries - left))
+            if not self._known or (isinstance(fault, Away) and fault.why in LASTING):
+                raise
+            seconds = min(seconds, AWAY_RETRY_SECONDS)
+            if self._away_since is None:
+                self._away_since = self._now()
+            if self._now() - self._away_since + seconds > self._where.away_seconds_max:
+                raise
+        self._wait(seconds)
 
     def _received(self, ticket: Ticket) -> Iterator[tuple[pa.RecordBatch, int]]:
         with translated(self._where.address):

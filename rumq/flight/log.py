@@ -11,7 +11,7 @@ import pyarrow as pa
 from rumq.flight.door import Caller
 from rumq.flight.errors import BadRequest, NotAllowed
 from rumq.flight.schema import makers_of, schema_of
-from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Ticket, parse_command
+from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Segments, Ticket, parse_command
 from rumq.spark.extents import Extent, extents, reader
 from rumq.spark.filling import Filling
 from rumq.spark.options import Options
@@ -40,6 +40,12 @@ class Log:
         """How far so many bytes of the log go: `PartitionView.end_within`. raises: BadRequest"""
         extent = self._extent("action", asked.partition)
         return extent.end_within(asked.start, asked.end, asked.bytes_max)
+
+    def segments(self, asked: Segments) -> dict[str, str]:
+        """By partition, the name of the file that has the last record below an lsn; "" where none does."""
+        names = [name for name in asked.below if PARTITION.fullmatch(name) is not None]
+        found = extents(Options(self.path), names)
+        return {extent.name: extent.segment_of(asked.below[extent.name] - 1) for extent in found}
 
     def tickets(self, command: Command) -> list[Ticket]:
         """A ticket for each range. raises: BadOption, DataLoss"""

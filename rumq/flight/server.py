@@ -22,12 +22,13 @@ from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_w
 from rumq.flight.log import Log, check_permission
 from rumq.flight.reads import READS_MAX, Reads
 from rumq.flight.schema import schema_of
-from rumq.flight.tickets import Command, EndWithin, FindTime, decoded, parse_ticket
+from rumq.flight.tickets import Command, EndWithin, FindTime, Segments, decoded, parse_ticket
 from rumq.flight.turns import place_of
 
 ACTIONS = {
     "heads": "of each partition its first lsn, committed, generation and last_ts; no body",
     "find_time": 'the first lsn at or after a time: {"partition", "ts_us"}, or behind what is lost, "behind_lost"',
+    "segments": 'by partition, which segment has the last record below an lsn: {"below": {"main/g1/p0": 100}}',
     "end_within": 'how far so many bytes go: {"partition", "start", "end", "bytes_max"}',
 }
 Event = Callable[..., None]
@@ -142,6 +143,8 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
                 return self._log.heads()
             case "find_time":
                 return {"lsn": self._log.find_time(decoded("action", body, FindTime))}
+            case "segments":
+                return self._log.segments(decoded("action", body, Segments))
             case "end_within":
                 return {"lsn": self._log.end_within(decoded("action", body, EndWithin))}
         raise BadRequest("action", f"there is no {name!r}; there are {', '.join(ACTIONS)}")

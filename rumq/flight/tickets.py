@@ -81,6 +81,12 @@ class EndWithin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     bytes_max: int
 
 
+class Segments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Likewise: of each partition, which segment has the last record below an lsn"""
+
+    below: dict[str, int]
+
+
 def parse_ticket(data: bytes) -> Ticket:
     """raises: BadRequest"""
     ticket: Ticket = decoded("ticket", data, Ticket)

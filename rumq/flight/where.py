@@ -23,6 +23,7 @@ class Where:
 
     read_seconds_max: between two batches, and for any other answer
     retries: of a call that found nobody; retry_seconds: before the first, twice as long before each further one
+    away_seconds_max: besides, for how long somebody who has answered before may be away
     """
 
     address: str
@@ -35,6 +36,7 @@ class Where:
     read_seconds_max: float = 120.0
     retries: int = 3
     retry_seconds: float = 1.0
+    away_seconds_max: float = 0.0
 
 
 def maybe_address(text: str) -> str | None:
@@ -127,4 +129,8 @@ SIGNS = (
         "certificate (tlsCertificate)?",
     ),
     ("eadline", "no answer in time (readTimeoutMs)"),
+)
+# What no restart ends, and is not waited for.
+LASTING = frozenset(
+    why for sign, why in SIGNS if sign not in ("Connection refused", "Socket closed", "eadline")
 )

@@ -11,7 +11,7 @@ from rumq.spark.errors import BadOption, UnknownOption
 
 NAMES = (
     "broker", "username", "passwordFile", "tokenFile", "tlsCa", "tlsCertificate", "tlsKey", "readTimeoutMs",
-    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "awayTimeoutMs",
 )  # fmt: skip
 
 
@@ -43,6 +43,7 @@ def maybe_where(said: Mapping[str, str]) -> Where | None:
         whole(given, "readTimeoutMs", 120_000, 1) / 1000,
         whole(given, "fetchOffset.numRetries", 3, 0),
         whole(given, "fetchOffset.retryIntervalMs", 1000, 0) / 1000,
+        whole(given, "awayTimeoutMs", 300_000, 0) / 1000,
     )
 
 

@@ -63,6 +63,21 @@ class DataLoss(RumqError):
         )
 
 
+class OtherLog(RumqError):
+    """A checkpoint was made with another log. was, found: the segments that a record was in, and is in here"""
+
+    def __init__(self, partition: str, lsn: int, was: str, found: str) -> None:
+        super().__init__(partition, lsn, was, found)
+        self.partition, self.lsn, self.was, self.found = partition, lsn, was, found
+
+    def __str__(self) -> str:
+        return (
+            f"rumq: this checkpoint is of another log: record {self.lsn} of {self.partition}, the last that the query "
+            f"has done, was in segment {self.was}, and is in {self.found} here. Read the log that it is of (a restored "
+            "copy of that is the same), or begin with a new checkpointLocation; startingOffsets says where"
+        )
+
+
 class WrongWorker(RumqError):
     """A Python of Spark's workers does not fit the driver's."""
 

@@ -31,6 +31,7 @@ class View(Protocol):
     def end_lsn(self) -> int: ...
     def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int: ...
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int: ...
+    def segment_of(self, lsn: int) -> str: ...
 
 
 def reader(path: str) -> LogReader:
@@ -109,6 +110,10 @@ class Extent:
             if lsn is not None:
                 return lsn
         return self.view.find_time(ts_us, behind_lost=behind_lost) if self.view is not None else self.end_lsn
+
+    def segment_of(self, lsn: int) -> str:
+        """The file of the log that has a record; "": none does."""
+        return self.view.segment_of(lsn) if self.view is not None else ""
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
         """How far about `bytes_max` bytes of the log go from a record on; one record at least."""

@@ -6,6 +6,7 @@ one batch late, and not always that a query ends: nothing here depends on either
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -20,6 +21,7 @@ from pyspark.sql.types import StructType
 from rumq.spark.errors import BadOption, DataLoss
 from rumq.spark.extents import View, views
 from rumq.spark.options import Options
+from rumq.spark.origin import check_origin, segments_at
 from rumq.spark.plan import Span, starting
 from rumq.spark.source import RangeReader, ranges
 
@@ -27,8 +29,16 @@ OFFSETS_VERSION = 1  # of the form below, which checkpoints keep for ever
 Lsns = dict[str, int]
 
 
-def as_offsets(lsns: Lsns) -> dict[str, Any]:
-    return {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
+def as_offsets(lsns: Lsns, segments: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """segments: see rumq.spark.origin; older versions did not write them, and read on with them"""
+    made: dict[str, Any] = {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
+    if segments:
+        made["segments"] = dict(sorted(segments.items()))
+    return made
+
+
+def as_segments(offsets: dict[str, Any]) -> dict[str, str]:
+    return {str(name): str(segment) for name, segment in offsets.get("segments", {}).items()}
 
 
 def as_lsns(offsets: dict[str, Any]) -> Lsns:
@@ -44,6 +54,7 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         self._first: Lsns | None = None
         self._target: Lsns | None = None
         self._took_at = time.monotonic()
+        self._made: dict[str, Any] = {}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._options.trigger_records_max)
@@ -59,8 +70,9 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next batch ends. Never before where it begins; partitions that are gone stay where they were."""
-        begins = as_lsns(start)
+        begins, said = as_lsns(start), as_segments(start)
         found = views(self._options)
+        check_origin(self._options, found, begins, said)
         heads = self._heads(begins, found)
         lags = {name: max(0, head - begins.get(name, 0)) for name, head in heads.items()}
         if self._waits(sum(lags.values())):
@@ -70,7 +82,15 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
             heads = proportional(begins, heads, lags, limit.max_rows)
         if self._options.trigger_bytes_max and not isinstance(limit, ReadAllAvailable):
             heads = within(begins, heads, found, self._options.trigger_bytes_max)
-        return as_offsets(begins | heads)
+        moved = {name: lsn for name, lsn in heads.items() if lsn != begins.get(name)}
+        if not moved:
+            return start
+        self._made = as_offsets(
+            begins | heads,
+            {name: segment for name, segment in said.items() if name not in moved}
+            | segments_at(self._options, found, moved),
+        )
+        return self._made
 
     def _heads(self, begins: Lsns, found: list[View]) -> Lsns:
         heads = {}
@@ -95,6 +115,8 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Tasks of a batch: the same for the same two offsets. A partition that is new began at its record 0."""
         begins, ends = as_lsns(start), as_lsns(end)
+        if end != self._made:  # of a batch that an earlier run of the query began
+            check_origin(self._options, views(self._options), ends, as_segments(end))
         return list(
             ranges([Span(name, begins.get(name, 0), lsn) for name, lsn in ends.items()], self._options)
         )

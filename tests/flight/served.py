@@ -53,13 +53,19 @@ def door_of(
 
 @contextmanager
 def served(
-    root: str, door: Door | None = None, *, made: Any = LogServer, tls: bool = False, **more: Any
+    root: str,
+    door: Door | None = None,
+    *,
+    made: Any = LogServer,
+    tls: bool = False,
+    port: int = 0,
+    **more: Any,
 ) -> Iterator[Any]:
     """The server; its `told` are the events, its `address` is where it is."""
     told: list[tuple[str, dict[str, Any]]] = []
     scheme = "grpc+tls" if tls else "grpc"
     server = made(
-        f"{scheme}://127.0.0.1:0", Log(root), door or door_of(),
+        f"{scheme}://127.0.0.1:{port}", Log(root), door or door_of(),
         event=lambda name, **fields: told.append((name, fields)), **more,
     )  # fmt: skip
     server.told, server.address = told, f"{scheme}://127.0.0.1:{server.port}"

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,41 @@ def test_a_client_certificate_is_wanted_where_an_authority_is_named(
         assert P0 in shown.heads()
         with pytest.raises(Away, match=r"client certificate \(tlsCertificate\)"):
             client_at(server.address, tls_ca=certificates.ca).heads()
+
+
+def test_who_has_answered_is_waited_for_through_a_restart(root: str) -> None:
+    """Longer than somebody who never has; and no longer than it is told."""
+    waited: list[float] = []
+    back: list[bool] = []
+    servers = ExitStack()
+    server = servers.enter_context(served(root))
+    where = Where(server.address, retries=2, retry_seconds=1.0, away_seconds_max=300.0)
+    port = server.port
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 12 and not back:
+            back.append(True)
+            again = servers.enter_context(served(root, port=port))
+            assert again.port == port
+
+    with servers:
+        client = LogClient(where, wait=wait, now=lambda: sum(waited))
+        assert client.heads()
+        server.close(5)
+        assert client.heads()
+        assert waited == [1.0, 2.0, 4.0] + [5.0] * 9
+    waited.clear()
+    with pytest.raises(Away):
+        client.heads()
+    assert 290 < sum(waited) <= 303
+    # A worker of Spark's is told that the driver has had an answer.
+    waited.clear()
+    told = LogClient(where, wait=waited.append, now=lambda: sum(waited), known=True)
+    with pytest.raises(Away):
+        lsns(told)
+    assert 290 < sum(waited) <= 303
+    waited.clear()
+    with pytest.raises(Away):
+        LogClient(where, wait=waited.append, now=lambda: sum(waited)).heads()
+    assert waited == [1.0, 2.0]

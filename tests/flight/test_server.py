@@ -65,7 +65,12 @@ def test_partitions_are_listed_with_where_they_begin_and_end(root: str) -> None:
         assert (b"/".join(listed.descriptor.path).decode(), listed.total_records) == (P0, 300)
         assert client.do_get(listed.endpoints[0].ticket).read_all().num_rows == 300
         assert client.get_flight_info(listed.descriptor).schema == listed.schema
-        assert {action.type for action in client.list_actions()} == {"heads", "find_time", "end_within"}
+        assert {action.type for action in client.list_actions()} == {
+            "heads",
+            "find_time",
+            "end_within",
+            "segments",
+        }
 
 
 def test_batches_are_bounded_in_rows_and_bytes(tmp_path: Path) -> None:

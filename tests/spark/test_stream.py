@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from commitlog import Store
-from rumq.spark.errors import BadOption, DataLoss
+from rumq.spark.errors import BadOption, DataLoss, OtherLog
 from rumq.spark.options import parse
 from rumq.spark.schema import schema_of
 from rumq.spark.stream import RumqStreamReader
@@ -128,14 +128,14 @@ def test_a_partition_that_appears_is_read_from_its_first_record(root: str, strea
     store = store_at(root, partitions=2, segment_bytes_max=1 << 20)
     publish(store, 1, 3)
     second = reader.latestOffset(first, ReadAllAvailable())
-    assert (first, second) == (at(p0=5), at(p0=5, p1=3))
+    assert (first["lsn"], second["lsn"]) == ({P0: 5}, {P0: 5, P1: 3})
     assert rows(reader, first, second) == [(P1, 0), (P1, 1), (P1, 2)]
     store.close()
     shutil.rmtree(f"{root}/main/g1/p1")
     store = store_at(root, segment_bytes_max=1 << 20)
     publish(store, 0, 2)
     store.close()
-    assert reader.latestOffset(second, ReadAllAvailable()) == at(p0=7, p1=3)
+    assert reader.latestOffset(second, ReadAllAvailable())["lsn"] == {P0: 7, P1: 3}
 
 
 def test_available_now_ends_at_what_was_there_when_it_began(root: str, stream: Stream) -> None:
@@ -184,3 +184,52 @@ def test_a_checkpoint_of_another_version_is_refused(root: str, stream: Stream) -
     store_at(root).close()
     with pytest.raises(BadOption, match="offsets of version 1"):
         stream(root).latestOffset({"v": 2, "lsn": {}}, ReadAllAvailable())
+
+
+def test_a_checkpoint_of_another_log_is_refused(root: str, stream: Stream, tmp_path: Path) -> None:
+    """Also of one that is longer, as a directory that was removed and filled anew is."""
+    store, other = (
+        store_at(root, segment_bytes_max=1 << 20),
+        store_at(str(tmp_path / "o"), segment_bytes_max=1 << 20),
+    )
+    publish(store, 0, 30)
+    publish(other, 0, 50)
+    store.close()
+    other.close()
+    reader = stream(root, maxOffsetsPerTrigger="20")
+    begin = reader.initialOffset()
+    middle = reader.latestOffset(begin, reader.getDefaultReadLimit())
+    end = reader.latestOffset(middle, reader.getDefaultReadLimit())
+    assert [offsets["lsn"] for offsets in (middle, end)] == [{P0: 20}, {P0: 30}]
+    again = stream(root)
+    assert rows(again, begin, middle) == [(P0, lsn) for lsn in range(20)], "a batch that is done again"
+    assert again.latestOffset(end, again.getDefaultReadLimit()) == end
+    elsewhere = stream(str(tmp_path / "o"))
+    with pytest.raises(OtherLog, match=r"record 29 of main/g1/p0.*begin with a new checkpointLocation"):
+        elsewhere.latestOffset(end, elsewhere.getDefaultReadLimit())
+    with pytest.raises(OtherLog):
+        stream(str(tmp_path / "o")).partitions(begin, middle)
+    # What an earlier version wrote says nothing of it, and goes on.
+    assert stream(str(tmp_path / "o")).latestOffset(at(p0=30), reader.getDefaultReadLimit())["lsn"] == {
+        P0: 50
+    }
+
+
+def test_a_copy_of_a_log_is_the_same_log_up_to_its_end(root: str, stream: Stream, tmp_path: Path) -> None:
+    store = store_at(root, segment_bytes_max=1 << 20)
+    publish(store, 0, 30)
+    shutil.copytree(root, tmp_path / "copy")
+    publish(store, 0, 10)
+    store.close()
+    copied = store_at(str(tmp_path / "copy"), segment_bytes_max=1 << 20)
+    publish(copied, 0, 20)
+    copied.close()
+    limit = stream(root).getDefaultReadLimit()
+    first = stream(root, maxOffsetsPerTrigger="30")
+    before = first.latestOffset(at(p0=0), first.getDefaultReadLimit())
+    behind = stream(root).latestOffset(before, limit)
+    assert (before["lsn"], behind["lsn"]) == ({P0: 30}, {P0: 40})
+    copy = stream(str(tmp_path / "copy"))
+    assert copy.latestOffset(before, limit)["lsn"] == {P0: 50}
+    with pytest.raises(OtherLog):
+        copy.latestOffset(behind, limit)
