@@ -102,6 +102,27 @@ class Partition:
         """The number of a publisher; 0 if it has published nothing that the log knows."""
         return self._publisher_numbers.get(client_id.encode(), 0)
 
+    def time_near(self, lsn: int) -> int:
+        """About when a record came, µs since 1970: of its chunk where that is in memory, else between its segments'.
+
+        0: not known. Reads nothing"""
+        at = bisect_right(self._hot_lsns, lsn) - 1
+        if at >= 0:
+            return self._hot[at].base_ts
+        files = self.segments.files
+        at = bisect_right(files, lsn, key=lambda s: s.base_lsn) - 1
+        if at < 0:
+            return files[0].first_ts if files else 0
+        first = files[at]
+        following = files[at + 1] if at + 1 < len(files) else None
+        end_lsn = following.base_lsn if following is not None else self.next_lsn
+        end_ts = following.first_ts if following is not None and following.first_ts else self._last_ts
+        if not first.first_ts or end_lsn <= first.base_lsn:
+            return first.first_ts
+        return first.first_ts + (end_ts - first.first_ts) * (lsn - first.base_lsn) // (
+            end_lsn - first.base_lsn
+        )
+
     # Writing
 
     def append(

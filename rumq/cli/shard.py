@@ -183,6 +183,14 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
             driver.announcing.begin()
         if place.index == 0:
             take_stock(driver, place)
+            addresses = [
+                f"{host}:{port}" if port else str(host) for host, port in (each.address for each in listeners)
+            ]
+            driver.about = {"version": VERSION, "shards": place.count, "listeners": addresses}
+        driver.consumers.lag_records_max = settings.events.lag_records_max
+        driver.consumers.lag_seconds_max = settings.events.lag_seconds_max
+        driver.consumers.begin()
+        driver.topic_rates.begin()
         beside.start()
         announce(IS_READY)
         if not alone:

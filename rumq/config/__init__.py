@@ -273,6 +273,12 @@ class Events(Struct, frozen=True, kw_only=True):
     level: Annotated[
         Literal["debug", "info", "warning", "error"], choice("the least important event that is written")
     ] = "info"
+    lag_records_max: Annotated[
+        int, number("a session that is further behind is told of; 0 never", "records", 0, 2**60)
+    ] = 1_000_000
+    lag_seconds_max: Annotated[
+        int, number("likewise, by the age of what it has not had; 0 never", "seconds", 0, 3_650 * DAY_SECONDS)
+    ] = 0
 
 
 class Settings(Struct, frozen=True, kw_only=True):

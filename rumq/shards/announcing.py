@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from router import commands as c
 from rumq.shards import messages as m
-from rumq.shards.census import Census
+from rumq.shards.census import OWN, Census
 from rumq.shards.counting import Counting
 
 if TYPE_CHECKING:
@@ -52,10 +52,23 @@ class Announcing:
             if peer.link is None:
                 self._census.gone(index)
         topics = self._census.topics(driver.monotonic - self._started)
+        topics |= {f"{OWN}/disk/{name}": str(number) for name, number in self._of_disk().items()}
         changed = {name: text for name, text in topics.items() if self._told.get(name) != text}
         self._told = topics
         if changed:
             self._publish(changed)
+
+    def _of_disk(self) -> dict[str, int]:
+        """seconds_to_full: -1 when nothing fills it."""
+        disk = self._driver.disk
+        if disk.space is None:
+            return {}
+        seconds = disk.seconds_to_full()
+        return {
+            "free_bytes": disk.space.free_bytes,
+            "total_bytes": disk.space.total_bytes,
+            "seconds_to_full": -1 if seconds is None else round(seconds),
+        }
 
     def _publish(self, texts: dict[str, str]) -> None:
         partition = self._partition

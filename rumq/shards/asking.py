@@ -1,6 +1,6 @@
 """What a running broker can be asked: numbers about its clients, its log, and what was not delivered.
 
-Answers are plain data for JSON. Reads the driver's state on its own thread, changes nothing."""
+Answers are plain data for JSON. Reads the driver's state on its own thread; only the two actions change it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from rumq.mqtt.reasons import Reason
 from rumq.session.owner import client_id_of
-from rumq.session.session import Session
 from rumq.shards.driver import Driver
+from rumq.shards.listings import clients, topics
 
-QUESTIONS = ("status", "clients", "ledger")
+QUESTIONS = ("status", "clients", "topics", "ledger", "disconnect", "drop")
 
 
 class Unknown(ValueError):
@@ -34,8 +35,11 @@ def answer(driver: Driver, question: dict[str, Any]) -> Answer | Callable[[Calla
     if question.get("ask") == "status":
         return status(driver)
     if question.get("ask") == "clients":
-        sessions = driver.registry.sessions.values()
-        return {"clients": [of_client(driver, s) for s in sessions if client in (None, s.client_id)]}
+        return partial(clients, driver, question)
+    if question.get("ask") == "topics":
+        return partial(topics, driver, question)
+    if question.get("ask") in ("disconnect", "drop"):
+        return act(driver, client or "", drops=question["ask"] == "drop")
     if question.get("ask") == "ledger":
         return partial(ledger, driver, client, topic)
     raise Unknown(question.get("ask"))
@@ -66,10 +70,57 @@ def ledger(driver: Driver, client: str | None, topic: str | None, done: Callable
     driver.losses.pending(readers, found)
 
 
+def act(driver: Driver, client: str, *, drops: bool) -> Answer:
+    """Disconnect a client (0x98), of whatever owner; drops: and forget its session. How many there were."""
+    found = [s for s in driver.registry.sessions.values() if s.client_id == client]
+    disconnected = 0
+    for session in found:
+        if session.link is not None:
+            disconnected += 1
+            session.link.dismiss(Reason.ADMINISTRATIVE_ACTION, "the operator ended this connection")
+        if drops:
+            driver.registry.end(session)
+    if found:
+        driver.tell("session.dropped" if drops else "client.dismissed", client_id=client, sessions=len(found))
+    return {"disconnected": disconnected, "dropped": len(found) if drops else 0}
+
+
+def of_the_broker(driver: Driver) -> Answer:
+    """What the first shard says for all."""
+    disk, space = driver.disk, driver.disk.space
+    seconds = disk.seconds_to_full()
+    return {
+        **driver.about,
+        "uptime_seconds": round(driver.monotonic - driver.started, 1),
+        "disk": {
+            "free_bytes": space.free_bytes if space is not None else None,
+            "total_bytes": space.total_bytes if space is not None else None,
+            "free_wanted": disk.wanted if space is not None and disk.yields else disk.reserve,
+            "bytes_per_second": round(disk.bytes_per_second),
+            "full_in_seconds": None if seconds is None else round(seconds),
+            "then": "the oldest segments go" if disk.yields else "publishers are refused",
+        },
+    }
+
+
+def memory_bytes() -> int:
+    """Of this process, without the files that it has mapped; 0 where nobody says."""
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("RssAnon:"))
+    except (OSError, StopIteration):
+        return 0
+
+
 def status(driver: Driver) -> dict[str, Any]:
     """The whole broker in a few numbers."""
     sessions = driver.registry.sessions.values()
     return {
+        **(of_the_broker(driver) if driver.index == 0 else {}),
+        "memory_bytes": memory_bytes(),
+        "log_bytes": sum(p.segments.bytes for p in driver.store.own),
+        "trimmed_for_space_records": driver.disk.records,
+        "disk_is_full": int(driver.refusing.is_full),
         "connected": sum(s.link is not None for s in sessions),
         "sessions": len(sessions),
         "retained": len(driver.shard.retained),
@@ -91,31 +142,4 @@ def status(driver: Driver) -> dict[str, Any]:
             }
             for p in driver.store.own
         ],
-    }
-
-
-def of_client(driver: Driver, session: Session) -> dict[str, Any]:
-    """One session. behind_records: records of the log that its readers have not looked at yet; in_flight: sent at QoS 1
-    or 2 and not yet acknowledged."""
-    link = session.link
-    published, delivered = session.counts.published, session.counts.delivered
-    if link is not None and link.wire is not None and link.flow is not None:
-        published += link.wire.published
-        delivered += link.flow.delivered
-    behind = 0
-    for reader in session.subscriber.readers():
-        for feed in driver.shard.feeds:
-            if not reader.is_live(feed.index):
-                behind += max(0, feed.mark(reader.group.wants.located) - reader.cursors[feed.index])
-    return {
-        "client_id": session.client_id,
-        "user": session.owner.user if session.owner is not None else None,
-        "mount_point": session.owner.mount if session.owner is not None else None,
-        "connected": link is not None,
-        "published": published,
-        "delivered": delivered,
-        "in_flight": session.window.in_flight if session.window is not None else 0,
-        "behind_records": behind,
-        "undelivered": driver.ledger.of_client(session.key),
-        "subscriptions": sorted(session.asked),
     }

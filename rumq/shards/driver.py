@@ -31,6 +31,7 @@ from rumq.session.watch import Watch
 from rumq.shards.carrying import Carrying
 from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
+from rumq.shards.consumer_watch import ConsumerWatch
 from rumq.shards.delivering import Delivering
 from rumq.shards.disk import Disk
 from rumq.shards.doors import Doors, Later
@@ -39,6 +40,7 @@ from rumq.shards.finding import Finding
 from rumq.shards.handing import Handing
 from rumq.shards.homes import Homes
 from rumq.shards.keeping import Keeping
+from rumq.shards.listings import TopicRates
 from rumq.shards.losses import Losses
 from rumq.shards.messages import RetainedFull
 from rumq.shards.on_behalf import OnBehalf
@@ -120,6 +122,10 @@ class Driver:
             self, exports, percent=free_percent_min, wanted_percent=wanted_free_percent_min,
             take=lambda partition, removal, why: self._trimming.carry_out(partition, removal, why),
         )  # fmt: skip
+        self.about: dict[str, Any] = {}  # version and listeners, for who asks
+        self.started = self.monotonic
+        self.consumers = ConsumerWatch(self)
+        self.topic_rates = TopicRates(self)
         self.writer = worker("rumq-write")
         self.reader = worker("rumq-read")
         self.writer.failed = self.reader.failed = self.failed

@@ -16,6 +16,7 @@ LEVELS = {
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
+    "consumer.lagging": "warning",
     "data.exposed": "warning",
     "disk.filling": "warning",
     "disk.low": "warning",
