@@ -91,7 +91,7 @@ class RetainedView:
         topic_filter: str,
         below: list[int] | None = None,
         wanted: Callable[[], bool] | None = None,
-        permit: Permit | None = None,
+        permit: Callable[[], Permit | None] | None = None,
     ) -> Search:
         """Look for the messages that a filter matches, piece by piece; see `Search`."""
         return Search(self._messages, topic_filter, below, wanted, permit)
@@ -132,10 +132,10 @@ class Search:
         topic_filter: str,
         below: list[int] | None,
         wanted: Callable[[], bool] | None,
-        permit: Permit | None = None,
+        permit: Callable[[], Permit | None] | None = None,
     ) -> None:
         """below: lsn of each partition; what is newer is left out, it comes on another way. wanted: asked before each
-        piece; the search is over when it says no. permit: what may be received"""
+        piece; the search is over when it says no. permit: gives what may be received, as it is at each piece"""
         self._permit = permit
         self._messages = messages
         self._filter = topic_filter.encode()
@@ -175,8 +175,9 @@ class Search:
 
     def _read(self, names: list[bytes], values: list[bytes]) -> list[Retained]:
         found = [unpacked(name, raw) for name, raw in zip(names, values, strict=True)]
-        if self._permit is not None:
-            found = [message for message in found if self._permit.may_receive(message.topic)]
+        permit = self._permit() if self._permit is not None else None
+        if permit is not None:
+            found = [message for message in found if permit.may_receive(message.topic)]
         below = self._below
         return found if below is None else [m for m in found if m.lsn < below[m.partition]]
 
@@ -186,8 +187,10 @@ class Given:
 
     PIECE = 256
 
-    def __init__(self, messages: list[Retained]) -> None:
+    def __init__(self, messages: list[Retained], permit: Callable[[], Permit | None] | None = None) -> None:
+        """permit: as of `Search`"""
         self._messages = messages
+        self._permit = permit
         self._at = 0
         self.looked = 0
 
@@ -198,4 +201,5 @@ class Given:
     def take(self) -> list[Retained]:
         found = self._messages[self._at : self._at + self.PIECE]
         self._at += len(found)
-        return found
+        permit = self._permit() if self._permit is not None else None
+        return found if permit is None else [each for each in found if permit.may_receive(each.topic)]

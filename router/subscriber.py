@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from router.readers import Reader
-from router.subscription import Subscription
+from router.subscription import Permit, Subscription
 
 if TYPE_CHECKING:
     from router.share import Share
@@ -70,6 +70,13 @@ class Subscriber:
     def filters(self) -> list[str]:
         """Every filter, as the client wrote it."""
         return [*self.main_subscriptions, *self.late, *self.replays, *self.shares]
+
+    def permit_of(self, asked: str) -> Permit | None:
+        """What an ordinary subscription may receive now."""
+        known = self.main_subscriptions.get(asked)
+        if known is None and asked in self.late:
+            (known,) = self.late[asked].group.subscriptions
+        return None if known is None else known.permit
 
     def plain_filters(self) -> list[str]:
         """Every filter, without what says how it is to be served."""

@@ -20,6 +20,12 @@ from router.subscription import Permit, Subscription, merge
 LSN_MAX = 1 << 62
 
 
+def permit_of(reader: Reader, topic_filter: str) -> Permit | None:
+    """What a reader may receive by one of its filters now; rules may have changed since it was asked for."""
+    known = reader.group.subscriptions_of(topic_filter)
+    return known[0].permit if known else None
+
+
 class Subscribing:
     """Changes readers, groups and shares; what must be delivered for it goes to `delivery`."""
 
@@ -96,7 +102,9 @@ class Subscribing:
         asked = subscription.topic_filter
         view = self._view_of(asked)
         if len(view):
-            search = view.search(asked, below, lambda: subscriber.has(asked), subscription.permit)
+            search = view.search(
+                asked, below, lambda: subscriber.has(asked), lambda: subscriber.permit_of(asked)
+            )
             self.delivery.effects.append(DeliverRetained(reader, search, merge([subscription])))
         elsewhere = [feed.index for feed in self.feeds if feed.partition.is_mirrored]
         if elsewhere:
@@ -105,11 +113,13 @@ class Subscribing:
 
     def retained_found(self, reader: Reader, subscription: Subscription, messages: list[Retained]) -> None:
         """What the owners of other partitions had retained, if the subscription still is there."""
-        if reader.sink is not None and subscription in reader.group.subscriptions_of(
-            subscription.topic_filter
-        ):
-            allowed = [message for message in messages if subscription.covers(message.topic)]
-            self.delivery.effects.append(DeliverRetained(reader, Given(allowed), merge([subscription])))
+        is_there = any(
+            replace(each, permit=subscription.permit) == subscription
+            for each in reader.group.subscriptions_of(subscription.topic_filter)
+        )
+        if reader.sink is not None and is_there:
+            given = Given(messages, lambda: permit_of(reader, subscription.topic_filter))
+            self.delivery.effects.append(DeliverRetained(reader, given, merge([subscription])))
 
     # Other shards
 
@@ -187,8 +197,8 @@ class Subscribing:
         self.delivery.effects.append(Placed(reader))
         if retained and reader.sink is not None:
             (subscription,) = reader.group.subscriptions
-            allowed = [message for message in retained if subscription.covers(message.topic)]
-            self.delivery.effects.append(DeliverRetained(reader, Given(allowed), merge([subscription])))
+            given = Given(retained, lambda: permit_of(reader, subscription.topic_filter))
+            self.delivery.effects.append(DeliverRetained(reader, given, merge([subscription])))
         self.delivery.catch_up(reader)
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:

@@ -13,6 +13,7 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.reasons import Reason
 from rumq.session import permission
+from rumq.session.wills import author_of
 
 if TYPE_CHECKING:
     from rumq.session.link import Link
@@ -84,6 +85,9 @@ class Proving:
         assert link.session is not None
         permission.find(link, link.session.client_id)
         permission.hold(link)
+        if link.session.author is not None:
+            link.session.author = author_of(who, link.entrance.name)
+            link.house.journal.will(link.session)
         self._send(Reason.SUCCESS, who.last_data)
         link.house.event("client.proved", link, user=who.user, method=who.method)
 

@@ -141,3 +141,44 @@ def test_subscribing_finds_nothing_yet_however_much_there_is() -> None:
     assert sorted(taken) == sorted(topics[5:])
     world.do(c.Unsubscribe(client.subscriber, "+/+"))
     assert found(second.search) == []  # type: ignore[arg-type]
+
+
+class Half:
+    """Permits every second topic of "t/0", "t/1" ..."""
+
+    def may_receive(self, topic: str) -> bool:
+        return int(topic.removeprefix("t/")) % 2 == 0
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_search_under_way_finds_what_is_permitted_by_then(is_late: bool) -> None:
+    """Rules may change while a client takes a million retained messages."""
+    world = World(hot=1 << 20)
+    client = world.client("c")
+    world.attach(client)
+    world.publish([f"t/{number}" for number in range(2000)], qos=0, retain=True)
+    if is_late:
+        world.subscribe(client, "other")
+        client.subscriber.main.group.live[0].clear()  # type: ignore[union-attr]
+    world.subscribe(client, "t/#", retained=True)
+    assert ("t/#" in client.subscriber.late) is is_late
+    search = world.retained[0].search
+    taken = [one.topic for _ in range(2) for one in search.take()]
+    assert any(int(topic[2:]) % 2 for topic in taken)
+    world.do(c.Permits(client.subscriber, {"t/#": Half()}))
+    assert not any(int(topic[2:]) % 2 for topic in found(search))  # type: ignore[arg-type]
+
+
+def test_what_other_shards_had_retained_is_given_as_it_is_permitted_by_then() -> None:
+    world = World(hot=1 << 20)
+    client = world.client("c")
+    world.attach(client)
+    world.subscribe(client, "t/#")
+    asked = client.subscriber.main_subscriptions["t/#"]
+    world.do(c.Permits(client.subscriber, {"t/#": Half()}))
+    messages = [message(f"t/{number}", number) for number in range(600)]
+    world.do(c.RetainedFound(client.subscriber.main, asked, messages))  # type: ignore[arg-type]
+    given = world.retained[0].search
+    assert [one.topic for one in given.take()] == [f"t/{number}" for number in range(0, 256, 2)]
+    world.do(c.Permits(client.subscriber, {"t/#": None}))
+    assert len(found(given)) == 600 - 256  # type: ignore[arg-type]
