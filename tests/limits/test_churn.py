@@ -156,7 +156,10 @@ def test_a_churn_of_connections_ends_at_the_memory_it_began_with(
     run: Run, tmp_path: Path, connections: int
 ) -> None:
     """RUMQ_CHURN_TO: a folder for the table and the curve of its memory."""
-    broker = run()
+    config = tmp_path / "config.toml"
+    # What the log keeps of its newest records in memory is a setting, and no client's.
+    config.write_text("log.hot_bytes_max = 1_048_576\n")
+    broker = run("--config", str(config))
     forgetful(broker)
     churn(broker.address.port, 2_000, broker.memory_bytes)
     found = churn(broker.address.port, connections, broker.memory_bytes)
