@@ -32,7 +32,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         WORLD | {"os"},
     ),
     "rumq/net": (
-        {"msgspec", "wsproto", "cython", "rumq.mqtt", "rumq.session", "rumq.errors"},
+        {
+            "msgspec", "wsproto", "cython", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.auth.holder",
+            "rumq.auth.lanes",
+        },
         set(),
     ),
     "rumq/shards": (

@@ -39,7 +39,7 @@ class CallOut:
         known = self._remembered.maybe_answer(digest, shown.now)
         if known is not None:
             return known
-        answer = yield Work("http", partial(self._asked, body))
+        answer = yield Work("http", partial(self._asked, body), digest)
         if answer is None:
             raise Denied(SERVER_UNAVAILABLE, f"{KNOWS} gave no answer, or none that can be read")
         status, said = answer

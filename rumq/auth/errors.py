@@ -2,7 +2,8 @@
 
 AuthError
 ├── SecretsError  the operator's: a file of users, keys or rules that cannot be taken, with its line
-└── Denied        the client's: it may not come in; carries the reason code, and never what it sent
+├── Denied        the client's: it may not come in; carries the reason code, and never what it sent
+└── Busy          nobody's: too many clients wait to be checked, and the address of this one has the most
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ class SecretsError(AuthError):
     def __str__(self) -> str:
         where = f"{self.path}, line {self.line}" if self.line else self.path
         return f"{where}: {self.problem}"
+
+
+class Busy(AuthError):
+    """A client is not checked, for too many wait."""
 
 
 class Denied(AuthError):

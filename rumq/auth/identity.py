@@ -59,10 +59,13 @@ class Identity:
 
 
 class Work(NamedTuple):
-    """A call that may take long. kind: "hash" computes, "http" waits; what it returns is sent to the generator"""
+    """A call that may take long. kind: "hash" computes, "http" waits; what it returns is sent to the generator
+
+    key: of calls that return the same: those that wait at once are answered by one; empty: none is known to"""
 
     kind: str
     run: Callable[[], Any]
+    key: bytes = b""
 
 
 class Challenge(NamedTuple):

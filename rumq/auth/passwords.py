@@ -85,7 +85,7 @@ class Passwords:
         if hashed is None or not self._remembered.maybe_answer(digest, shown.now):
             checked = hashed or self.users.get(user) or self._stand_ins.of(user)
             verify: Callable[[], bool] = partial(hashes.verify, checked, password)
-            right = yield Work("hash", verify)
+            right = yield Work("hash", verify, digest)
             if hashed is None and user not in self.users:
                 return None
             if hashed is None or not right:

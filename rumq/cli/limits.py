@@ -1,6 +1,7 @@
 """What the settings allow a client, as sessions take it."""
 
 from rumq.config import Settings
+from rumq.net.newcomers import Newcomers
 from rumq.session.limits import Limits
 
 
@@ -8,6 +9,7 @@ def limits(settings: Settings) -> Limits:
     m = settings.mqtt
     return Limits(
         packet_bytes_max=m.packet_bytes_max,
+        connect_bytes_max=m.connect_bytes_max,
         topic_bytes_max=m.topic_bytes_max,
         topic_levels_max=m.topic_levels_max,
         receive_maximum=m.receive_maximum,
@@ -31,3 +33,11 @@ def limits(settings: Settings) -> Limits:
         reason_strings=m.reason_strings,
         durability=tuple((s.name, s.durability) for s in settings.stream) if m.tells_durability else (),
     )
+
+
+def limit_newcomers(settings: Settings, newcomers: Newcomers) -> None:
+    auth = settings.auth
+    newcomers.limit(
+        auth.unauthenticated_connections_max, auth.address_unauthenticated_connections_max,
+        auth.unauthenticated_bytes_max,
+    )  # fmt: skip

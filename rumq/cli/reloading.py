@@ -10,7 +10,7 @@ from collections.abc import Callable
 from rumq.cli.beside import check_beside
 from rumq.cli.disk_bounds import reserve
 from rumq.cli.entrances import Entrances
-from rumq.cli.limits import limits
+from rumq.cli.limits import limit_newcomers, limits
 from rumq.cli.setting_changes import changed_files, differences, file_digests, need_restart
 from rumq.cli.transports import reload
 from rumq.config import Settings
@@ -52,6 +52,7 @@ class Reloading:
         later = need_restart(self._settings, wanted, changed)
         setup_events(wanted.events.format, wanted.events.level)
         driver.limits = limits(wanted)
+        limit_newcomers(wanted, driver.pump.newcomers)
         for entrance, new in zip(self._entrances, made, strict=False):
             entrance.become(new)
         driver.permit_again()

@@ -27,7 +27,7 @@ from rumq.cli.beside import companions
 from rumq.cli.disk_bounds import reserve, space_of
 from rumq.cli.doorways import Doorway
 from rumq.cli.entrances import Entrances
-from rumq.cli.limits import limits
+from rumq.cli.limits import limit_newcomers, limits
 from rumq.cli.missing import STATE_STREAM
 from rumq.cli.reloading import Reloading
 from rumq.cli.streams import GENERATION
@@ -41,7 +41,7 @@ from rumq.net.connection import Connection
 from rumq.net.descriptors import raise_limit, room_for_connections
 from rumq.net.handed import CLIENT, KNOWN, take_in
 from rumq.net.lingering import Lingering
-from rumq.net.listener import Listener
+from rumq.net.listener import SPARE, Listener
 from rumq.net.opening import Openings
 from rumq.net.pump import Pump
 from rumq.net.transports import Transports
@@ -352,7 +352,7 @@ def internal_stream(settings: Settings) -> StreamSpec:
 def connections_max(settings: Settings, partitions: int) -> list[int]:
     """Of each listener as many as the settings allow, and as there are descriptors for; told if these are fewer."""
     limit = raise_limit()
-    room = room_for_connections(limit, partitions + 1)
+    room = max(1, room_for_connections(limit, partitions + 1) - 2 * SPARE)
     wanted = max(each.connections_max for each in settings.listeners)
     if room < wanted:
         tell("listener.limited", connections_max=room, wanted=wanted, descriptors=limit)
@@ -369,6 +369,9 @@ def listening(
 ) -> list[Listener]:
     """Accept from the broker's sockets, which all shards share."""
     connections = connections_max(settings, len(driver.store.own))
+    driver.connections_max = dict(enumerate(connections))
+    pump.newcomers.tell = lambda holder, shed: driver.tell("connection.shed", address=holder, shed=shed)
+    limit_newcomers(settings, pump.newcomers)
     openings = Openings(
         pump, later=driver.later, event=driver.tell, count_max=settings.listener.tls_handshakes_max
     )

@@ -36,7 +36,9 @@ def transports_of(settings: Settings) -> list[Transports]:
 
 
 def mounting(settings: Settings, listener: Listener) -> Mounting | None:
-    return Mounting(listener.mount_point, settings.mqtt.packet_bytes_max) if listener.mount_point else None
+    if not listener.mount_point:
+        return None
+    return Mounting(listener.mount_point, settings.mqtt.packet_bytes_max, settings.mqtt.connect_bytes_max)
 
 
 def one(number: int, listener: Listener, strict: bool) -> Transports:

@@ -172,6 +172,15 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     packet_bytes_max: Annotated[
         int, number("largest packet taken from a client", "bytes", 128, 268_435_460)
     ] = 16 * MIB
+    connect_bytes_max: Annotated[
+        int,
+        number(
+            "largest packet of a client that has not logged in: CONNECT, with its will",
+            "bytes",
+            128,
+            268_435_460,
+        ),
+    ] = 128 * KIB
     topic_bytes_max: Annotated[int, number("longest topic or filter, as UTF-8", "bytes", 1, 65_535)] = 4096
     topic_levels_max: Annotated[
         int, number('most levels of a topic or filter, which "/" parts', "levels", 1, 65_535)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
-from rumq.config.words import choice, listed, maybe_text, number, text
+from rumq.config.words import MIB, choice, listed, maybe_text, number, text
 
 METHODS = listed(
     "how clients show who they are, tried in this order; empty: all that are set up, in this order: certificate, "
@@ -38,7 +38,13 @@ class Listener(Struct, frozen=True, kw_only=True):
         int, number("connections the kernel may hold before they are accepted", "connections", 1, 65_535)
     ] = 1024
     connections_max: Annotated[
-        int, number("more are closed at once; each costs one file descriptor", "connections", 1, 10_000_000)
+        int,
+        number(
+            "that have logged in; more are refused (0x97); each costs one file descriptor",
+            "connections",
+            1,
+            10_000_000,
+        ),
     ] = 100_000
     connect_seconds_max: Annotated[
         float, number("time for a new connection to send its CONNECT", "seconds", 0.1, 3600)
@@ -88,7 +94,10 @@ class Listener(Struct, frozen=True, kw_only=True):
     tls_ciphers: Annotated[str, maybe_text("of TLS 1.2, as OpenSSL writes them; empty: its own choice")] = ""
     tls_ciphersuites: Annotated[str, maybe_text("of TLS 1.3")] = ""
     tls_handshakes_max: Annotated[
-        int, number("handshakes under way at once; others wait", "handshakes", 1, 100_000)
+        int,
+        number(
+            "TLS handshakes under way at once; others wait, each address in turn", "handshakes", 1, 100_000
+        ),
     ] = 256
 
     anonymous: Annotated[Literal["auth", "auto", "yes", "no"], choice('"auth": as auth.anonymous')] = "auth"
@@ -206,6 +215,25 @@ class Auth(Struct, frozen=True, kw_only=True):
     exposed_files: Annotated[
         Literal["refuse", "warn"], choice("what to do about files of secrets that others can read")
     ] = "refuse"
+    unauthenticated_connections_max: Annotated[
+        int,
+        number(
+            "that wait for their client and have not logged in, in each shard; for a new one, the oldest of the "
+            "address with the most goes; 0: any",
+            "connections",
+            0,
+            10**7,
+        ),
+    ] = 10_000
+    address_unauthenticated_connections_max: Annotated[
+        int, number("likewise, from one address, of IPv6 from one /64", "connections", 0, 10**7)
+    ] = 1_000
+    unauthenticated_bytes_max: Annotated[
+        int,
+        number(
+            "of all those together, kept until they have logged in, in each shard; 0: any", "bytes", 0, 2**60
+        ),
+    ] = 64 * MIB
     user_connections_max: Annotated[
         int, number("of one user, in each shard; more are refused (0x97); 0: any", "connections", 0, 10**7)
     ] = 0

@@ -17,6 +17,7 @@ from rumq.net.pump import Pump
 from rumq.net.transports import PLAIN, Entry, Transports
 
 ACCEPTS_A_TURN = 64
+SPARE = 16  # connections beyond the limit, of clients that have not logged in: they are told, or make room
 PAUSE_SECONDS = 0.25
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 # accept(2): errors of the new connection, not of the listener.
@@ -58,7 +59,10 @@ def open_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
 
 
 class Listener:
-    """Accepts from one listening socket, for one pump."""
+    """Accepts from one listening socket, for one pump.
+
+    Who has logged in is what `connections_max` counts: that is refused at the login, with words. Beyond it there are a
+    few that have not; for one that comes then, another of those goes."""
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class Listener:
         self.turned_away = 0
         self._pump = pump
         self._connections_max = connections_max
+        self._why_room = f"there are {connections_max} connections"
         self._outbox_bytes_max = outbox_bytes_max
         self._welcome = welcome
         self._event = event
@@ -103,9 +108,10 @@ class Listener:
     def accept(self) -> None:
         """Take what waits, a bounded number, so that clients that are here already have their turn."""
         for _ in range(ACCEPTS_A_TURN):
-            if self._entry is not None and self._entry.openings.full:
-                self._pump.unwatch(self.sock.fileno())
-                self._entry.openings.when_there_is_room(self._resume)
+            newcomers = self._pump.newcomers
+            if newcomers and len(self._pump.connections) >= self._connections_max + 2 * SPARE:
+                # Those that make room go with the turn; who is new has its turns first.
+                any(not newcomers.make_room(self._why_room) for _ in range(SPARE))
                 return
             try:
                 sock, address = self.sock.accept()
@@ -122,7 +128,9 @@ class Listener:
             lingering = self._pump.lingering
             if lingering and len(self._pump.connections) + len(lingering) >= self._connections_max:
                 lingering.close_oldest()  # its descriptor is wanted
-            if len(self._pump.connections) >= self._connections_max:
+            if len(self._pump.connections) >= self._connections_max + SPARE and not (
+                newcomers.make_room(self._why_room) or newcomers
+            ):
                 sock.close()
                 self.turned_away += 1
                 if (

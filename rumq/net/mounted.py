@@ -38,9 +38,13 @@ class MountedStream:
 
     can_move = False  # a frame may be here in part
 
-    __slots__ = ("_changes", "_fault", "_in", "_out", "_owner", "_ready", "below", "is_open")
+    __slots__ = ("_bounds", "_changes", "_fault", "_in", "_out", "_owner", "_ready", "below", "is_open")
 
-    def __init__(self, changes: Changes, below: Stream, owner: Layered, frame_bytes_max: int) -> None:
+    def __init__(
+        self, changes: Changes, below: Stream, owner: Layered, frame_bytes_max: int, first_bytes_max: int = 0
+    ) -> None:
+        """frame_bytes_max: of a frame; first_bytes_max: until the client has logged in; 0: the same"""
+        self._bounds = frame_bytes_max, min(frame_bytes_max, first_bytes_max or frame_bytes_max)
         self.below = below
         self.is_open = False
         self._changes, self._owner = changes, owner
@@ -78,6 +82,9 @@ class MountedStream:
             owner.opened(self)
         if n == len(WIRE) or owner.ended:
             owner.pump.again(owner)
+        newcomers = owner.pump.newcomers
+        is_new = owner in newcomers
+        self._in.packet_bytes_max = self._bounds[is_new]
         try:
             self._in.receive(memoryview(WIRE)[:n])
             for each in self._in.frames():
@@ -86,6 +93,8 @@ class MountedStream:
             if not self._ready:
                 self._refuse(fault)
             self._fault = fault
+        if is_new and not newcomers.keeps(owner, self._in.buffered_bytes):
+            raise OSError(errno.ENOBUFS, "too much is kept of clients that have not logged in")
         if not self._ready:
             raise BlockingIOError
 

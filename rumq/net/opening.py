@@ -1,21 +1,30 @@
 """Connections whose transport is still opening: a TLS or WebSocket handshake, a PROXY header.
 
-They are few at once (others wait in the accept queue), each has its time, and all of them together have a bounded
-part of a turn: a handshake costs a millisecond of arithmetic. Whoever fails here is told of in one event, and no
-session, no link, nothing of the broker was made for it. Knows no TLS and no packet."""
+Each has its time, a short one while it says nothing. TLS handshakes are few at once: each address has its turn, and one
+that has stopped in the middle gives way to those that wait. All of them together have a bounded part of a turn: a
+handshake costs a millisecond of arithmetic. Whoever fails here is told of in one event, and no session, no link,
+nothing of the broker was made for it. How many may be here at all is `rumq.net.newcomers`'. Knows no TLS and no
+packet."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from rumq.auth.holder import holder_of_peer
+from rumq.auth.lanes import UNBOUNDED, Lanes
 from rumq.net.connection import Connection
+from rumq.net.newcomers import State
 from rumq.net.pump import Pump
 
 WORK_SECONDS_A_TURN = 0.002
 OPENING_SECONDS_MAX = 10.0
-OPENINGS_MAX = 256
+SILENT_SECONDS_MAX = 2.5
+STALLED_SECONDS = 0.5  # without a byte for so long, a handshake gives way to one that waits
+LOOK_SECONDS = 0.1
+HANDSHAKES_MAX = 256
 
 
 class Opening:
@@ -27,14 +36,25 @@ class Opening:
     who = None
     claimed = ""
 
-    __slots__ = ("_openings", "closed", "heard", "transport", "transport_name")
+    __slots__ = ("_heard", "_openings", "closed", "transport", "transport_name")
 
     def __init__(self, openings: Openings, connection: Connection, name: str) -> None:
         self._openings = openings
         self.transport = connection
         self.transport_name = name
         self.closed = False
-        self.heard = False  # it has sent something
+        self._heard = False
+
+    @property
+    def heard(self) -> bool:
+        """Whether it has sent something; to be set whenever it has."""
+        return self._heard
+
+    @heard.setter
+    def heard(self, heard: bool) -> None:
+        if not self.closed:
+            self._openings.heard(self, first=not self._heard)
+        self._heard = heard
 
     def receive(self, data: Any, pos: int, end: int) -> int:
         raise AssertionError("a transport that is not open has delivered bytes")
@@ -46,6 +66,10 @@ class Opening:
                 "connection.refused", peer=self.transport.peer, transport=self.transport_name, why=why
             )
         self.over()
+
+    def turned_away(self, why: str) -> None:
+        """It is to make room for others."""
+        self.end(with_will=False)
 
     def dismiss(self, reason: object, why: str | None = None) -> None:
         self.end(with_will=False)
@@ -71,31 +95,31 @@ class Openings:
         later: Callable[[float, Callable[[], None]], None],
         event: Callable[..., None],
         seconds_max: float = OPENING_SECONDS_MAX,
-        count_max: int = OPENINGS_MAX,
+        silent_seconds_max: float = SILENT_SECONDS_MAX,
+        count_max: int = HANDSHAKES_MAX,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """later: calls back after so many seconds; seconds_max: for a handshake; count_max: how many at once"""
+        """later: calls back after so many seconds; seconds_max: from the first byte on; silent_seconds_max: until it
+
+        count_max: of TLS handshakes at once"""
         self.event = event
         self.clock = clock
-        self.seconds_max = seconds_max
+        self.seconds_max, self.silent_seconds_max = seconds_max, silent_seconds_max
         self._pump = pump
         self._later = later
-        self._count_max = count_max
-        self._deadlines: dict[Opening, float] = {}  # the oldest first
-        self._waiting: list[Callable[[], None]] = []
-        self._is_timed = False
+        # The first to be over, first; until the first byte, and from then on.
+        self._silent: dict[Opening, float] = {}
+        self._open: dict[Opening, float] = {}
+        self._next_look = float("inf")
+        self._queue: Lanes[Opening] = Lanes(count_max, UNBOUNDED)
+        self._handshakes: dict[Opening, float] = {}  # when it last said something; the longest ago first
+        self._queued: dict[Opening, None] = {}
+        self._is_looking = False
         self._turn = -1
         self._work_seconds = 0.0
 
-    @property
-    def full(self) -> bool:
-        return len(self._deadlines) >= self._count_max
-
     def __len__(self) -> int:
-        return len(self._deadlines)
-
-    def when_there_is_room(self, call: Callable[[], None]) -> None:
-        self._waiting.append(call)
+        return len(self._silent) + len(self._open)
 
     def begin(self, connection: Connection, name: str) -> None:
         """Have a connection wait for its transport, in the place of a link."""
@@ -104,30 +128,102 @@ class Openings:
     def wait(self, opening: Opening) -> None:
         connection = opening.transport
         connection.link = opening  # type: ignore[assignment]
-        self._deadlines[opening] = self.clock() + self.seconds_max
-        if not self._is_timed:
-            self._is_timed = True
-            self._later(self.seconds_max, self._look)
+        self._silent[opening] = self.clock() + self.silent_seconds_max
+        self._pump.newcomers.enter(connection)
+        self._look_in(self.silent_seconds_max)
+
+    def heard(self, opening: Opening, *, first: bool) -> None:
+        """It has sent something. first: for the first time"""
+        if first:
+            self._give_time(opening)
+        self.goes_on(opening)
+        self._pump.newcomers.now(opening.transport, State.HEARD)
+
+    def _give_time(self, opening: Opening) -> None:
+        self._silent.pop(opening, None)
+        self._open.pop(opening, None)
+        self._open[opening] = self.clock() + self.seconds_max
+        self._look_in(self.seconds_max)
+
+    def goes_on(self, opening: Opening) -> None:
+        """Its handshake has not stopped: there may be more of it to read."""
+        if self._handshakes.pop(opening, None) is not None:
+            self._handshakes[opening] = self.clock()
 
     def over(self, opening: Opening) -> None:
-        self._deadlines.pop(opening, None)
-        if self._waiting and not self.full:
-            waiting, self._waiting = self._waiting, []
-            for call in waiting:
-                call()
+        self._silent.pop(opening, None)
+        self._open.pop(opening, None)
+        self._pump.newcomers.leave(opening.transport)
+        if self._handshakes.pop(opening, None) is not None:
+            self._queue.finished()
+            self._serve_queue()
+
+    def _look_in(self, seconds: float) -> None:
+        at = self.clock() + seconds
+        if at < self._next_look:
+            self._next_look = at
+            self._later(seconds, self._look)
 
     def _look(self) -> None:
         """End those whose time is over."""
+        self._next_look = float("inf")
         now = self.clock()
-        while self._deadlines:
-            opening, deadline = next(iter(self._deadlines.items()))
-            if deadline > now:
-                self._later(deadline - now, self._look)
-                return
-            self._deadlines.pop(opening)
-            opening.heard = True
-            self._pump.lost(opening.transport, f"not open within {self.seconds_max:g} s")
-        self._is_timed = False
+        for deadlines, why in (
+            (self._silent, f"silent for {self.silent_seconds_max:g} s"),
+            (self._open, f"not open within {self.seconds_max:g} s"),
+        ):
+            while deadlines:
+                opening, deadline = next(iter(deadlines.items()))
+                if deadline > now:
+                    self._look_in(deadline - now)
+                    break
+                opening.heard = True
+                del self._open[opening]
+                self._pump.lost(opening.transport, why)
+
+    # Handshakes at once
+
+    def may_shake_hands(self, opening: Opening) -> bool:
+        """Whether it may begin; if not, its connection is read from again once it may."""
+        if opening in self._handshakes:
+            return True
+        if opening in self._queued:
+            return False
+        self._queued[opening] = None
+        self._give_time(opening)  # it has been read from because something came
+        self._queue.put(holder_of_peer(opening.transport.peer), opening)
+        self._pump.newcomers.now(opening.transport, State.OWED)
+        self._serve_queue()
+        self._part_with_stalled()
+        return opening in self._handshakes
+
+    def _serve_queue(self) -> None:
+        while (opening := self._queue.maybe_next()) is not None:
+            del self._queued[opening]
+            if opening.closed:
+                self._queue.finished()
+                continue
+            self._handshakes[opening] = self.clock()
+            self._pump.newcomers.now(opening.transport, State.HEARD)
+            self._pump.again(opening.transport)
+
+    def _part_with_stalled(self) -> None:
+        """While some wait: of those that have stopped in the middle, one of the address with the most gives way."""
+        before = self.clock() - STALLED_SECONDS
+        while self._queue.waiting:
+            stalled = [each for each, heard_at in self._handshakes.items() if heard_at <= before]
+            if not stalled:
+                break
+            counts = Counter(holder_of_peer(each.transport.peer) for each in self._handshakes)
+            victim = max(stalled, key=lambda each: counts[holder_of_peer(each.transport.peer)])
+            self._pump.lost(victim.transport, "stopped in the middle while others waited")
+        if self._queue.waiting and not self._is_looking:
+            self._is_looking = True
+            self._later(LOOK_SECONDS, self._look_at_queue)
+
+    def _look_at_queue(self) -> None:
+        self._is_looking = False
+        self._part_with_stalled()
 
     # The part of a turn
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from rumq.net.connection import Connection
+from rumq.net.newcomers import Newcomers
 
 if TYPE_CHECKING:
     from rumq.net.lingering import Lingering
@@ -64,6 +65,7 @@ class Pump:
         self._last_turn = 0.0
         self._epoll = epoll()
         self.connections: dict[int, Connection] = {}
+        self.newcomers = Newcomers(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # had more to read than their piece
         self.lingering: Lingering | None = None  # None: every socket is closed at once
@@ -107,6 +109,7 @@ class Pump:
 
     def _part_with(self, connection: Connection) -> None:
         del self.connections[connection.fd]
+        self.newcomers.leave(connection)
         if not connection.link.is_bus:
             self.bytes_in += connection.bytes_in
             self.bytes_out += connection.bytes_out
@@ -306,6 +309,11 @@ class Pump:
                 connection.tail = None
             elif taken:
                 connection.tail = tail[taken:]
+
+
+def turn_away(connection: Connection, why: str) -> None:
+    """End a connection that has not logged in, with the turn."""
+    connection.link.turned_away(why)
 
 
 def hang_up(sock: socket.socket) -> None:

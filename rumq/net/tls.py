@@ -60,7 +60,7 @@ class TlsStream:
         self._sock = sock
         self._owner = owner
         self._openings: Openings | None = openings
-        self._tls = server.context.wrap_bio(server.incoming, server.outgoing, server_side=True)
+        self._tls: Any = None  # until something comes: one that is silent costs no state of OpenSSL
         self._kept = kept or None  # read from the socket, and not taken by OpenSSL yet
         self._unsent: bytes | memoryview | None = None
         self._began = False
@@ -124,7 +124,7 @@ class TlsStream:
         rest = memoryview(view)
         try:
             while n < wanted:
-                got: int = read(wanted - n, rest[n:])  # type: ignore[assignment]
+                got: int = read(wanted - n, rest[n:])
                 if not got:
                     self._ended = True  # close_notify
                     break
@@ -159,7 +159,10 @@ class TlsStream:
         """Take one step. raises: BlockingIOError until it is over, OSError"""
         openings, owner = self._openings, self._owner
         assert openings is not None
+        if not openings.may_shake_hands(owner.link):  # type: ignore[arg-type]
+            raise BlockingIOError
         if not openings.may_work():
+            openings.goes_on(owner.link)  # type: ignore[arg-type]
             owner.pump.again(owner)
             raise BlockingIOError
         server = self._server
@@ -181,6 +184,7 @@ class TlsStream:
                 self._unsent = answer(first) or None
                 self._try_push()
                 raise OSError(errno.EPROTO, said_without_tls(first))
+            self._tls = server.context.wrap_bio(server.incoming, server.outgoing, server_side=True)
         began = openings.clock()
         try:
             server.incoming.write(data)

@@ -34,10 +34,12 @@ class Transports(NamedTuple):
 
 
 class Mounting(NamedTuple):
-    """What the topics of a listener's clients begin with in the broker, and the largest packet they may send."""
+    """What the topics of a listener's clients begin with in the broker, and the largest packet they may send, before
+    they have logged in and then."""
 
     point: str
     packet_bytes_max: int
+    connect_bytes_max: int = 0  # the same
 
 
 PLAIN = Transports()
@@ -95,7 +97,11 @@ class Entry(NamedTuple):
             stream = WebSocketStream(websocket, stream, layered)
         if mount is not None:
             stream = MountedStream(
-                Mount(mount.point, mount.packet_bytes_max), stream, layered, mount.packet_bytes_max
+                Mount(mount.point, mount.packet_bytes_max),
+                stream,
+                layered,
+                mount.packet_bytes_max,
+                mount.connect_bytes_max,
             )
         layered.through(stream)
         self.openings.begin(

@@ -111,6 +111,9 @@ class WebSocketStream:
         opening.transport_name = "websocket"
         before = len(head)
         head += memoryview(view)[:n]
+        newcomers = self._owner.pump.newcomers
+        if not newcomers.keeps(self._owner, len(head)):
+            raise OSError(errno.ENOBUFS, "too much is kept of connections that have not logged in")
         if head[:1] < b"A" or head[:1] > b"Z":
             self._refuse(answer_other(bytes(head), WEBSOCKET_TEXT), said_to_websocket(bytes(head)))
         end = head.find(END, max(0, before - 3))

@@ -18,6 +18,8 @@ from rumq.session.greeting import NO_TLS, TLS_RECORD, stranger
 if TYPE_CHECKING:
     from rumq.session.link import Link
 
+VERSION_BYTES = 9  # of the oldest CONNECT: the protocol's name with its length, and the version behind it
+
 
 def first_packet(link: Link, data: Any, pos: int, end: int) -> int:
     """Take CONNECT, if it is here; returns the position of the first byte not taken. raises: MqttFault"""
@@ -26,6 +28,7 @@ def first_packet(link: Link, data: Any, pos: int, end: int) -> int:
             link.transport.write(NO_TLS)
         raise ProtocolViolation(stranger(bytes(data[pos : min(end, pos + 64)])))
     content, stop = whole(link, data, pos, end, "CONNECT")
+    keep(link, end - pos)
     if content is None:
         return pos
     if data[pos] == 0x10:
@@ -46,8 +49,12 @@ def whole(link: Link, data: Any, pos: int, end: int, name: str) -> tuple[bytes |
     if found is None:
         return None, pos
     head, body = found
-    if head + body > link.limits.packet_bytes_max:
-        raise MqttFault(f"a {name} of {head + body} bytes", Reason.PACKET_TOO_LARGE)
+    limit = min(link.limits.packet_bytes_max, link.limits.connect_bytes_max)
+    if head + body > limit:
+        if not link.version and end - pos - head < VERSION_BYTES:
+            return None, pos  # it is told in the words of its version, which stands at the beginning
+        link.version = link.version or spoken(bytes(data[pos + head : pos + head + VERSION_BYTES]))
+        raise MqttFault(f"a {name} of {head + body} bytes, the limit is {limit}", Reason.PACKET_TOO_LARGE)
     stop = pos + head + body
     return (bytes(data[pos + head : stop]), stop) if stop <= end else (None, pos)
 
@@ -57,6 +64,7 @@ def while_entering(link: Link, data: Any, pos: int, end: int) -> int:
     try:
         while link.entering is not None and link.entering.asked and not link.closed:
             content, stop = whole(link, data, pos, end, "packet before CONNACK")
+            keep(link, end - pos)
             if content is None:
                 return pos
             packet = decode(data[pos], content, link.version)
@@ -69,6 +77,12 @@ def while_entering(link: Link, data: Any, pos: int, end: int) -> int:
     if link.entering is None and link.wire is not None:
         return link.receive(data, pos, end)
     return pos
+
+
+def keep(link: Link, size: int) -> None:
+    """So many bytes of it are kept until it has logged in, or the next have come. raises: MqttFault"""
+    if not link.house.keeps(link, size):
+        raise MqttFault("too much is kept of clients that have not logged in", Reason.SERVER_BUSY)
 
 
 def spoken(content: bytes) -> int:

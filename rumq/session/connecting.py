@@ -33,6 +33,7 @@ def accept(link: Link, connect: p.Connect) -> None:
     link.client_max_packet = given.get("maximum_packet_size", 0)
     link.wants_problem_information = given.get("request_problem_information", True) not in (0, False)
     check(link, connect)
+    link.named = connect.username or ""
     link.entering = Entering(link, connect)
     link.entering.go()
 
@@ -54,6 +55,8 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     expiry, told = expiry_of(connect, limits)
     owner = owner_of(who, link.entrance.mount_point)
     old = house.registry.find(client_id, owner)
+    if (old is None or old.link is None) and not house.has_room(link):
+        raise MqttFault("as many clients as may be connected are", Reason.QUOTA_EXCEEDED)
     holder = holder_of(who.user, link.address)
     if expiry and (old is None or old.holder is None):
         own_max = link.entrance.quotas.sessions_max if who.user is not None else 0

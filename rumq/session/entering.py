@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rumq.auth.errors import SERVER_BUSY, SERVER_UNAVAILABLE, Denied
+from rumq.auth.errors import SERVER_BUSY, SERVER_UNAVAILABLE, Busy, Denied
 from rumq.auth.gate import outcome
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
 from rumq.mqtt import packets as p
@@ -50,10 +50,12 @@ class Entering:
             return
         if isinstance(step, Work):
             link.transport.hold()
+            link.house.owes(link, True)
             if not link.house.check(link, step, self._checked):
                 self._denied(Denied(SERVER_BUSY, "too many clients wait to be checked"))
         elif isinstance(step, Challenge):
             self.asked = True
+            link.house.owes(link, False)
             link.send(p.Auth(Reason.CONTINUE_AUTHENTICATION, self._properties(step.data)))
         else:
             assert isinstance(step, Identity)
@@ -90,6 +92,9 @@ class Entering:
         link = self._link
         if link.closed:
             return
+        if isinstance(fault, Busy):
+            self._denied(Denied(SERVER_BUSY, "too many clients wait to be checked"))
+            return
         if fault is not None:
             link.house.event("auth.failed", link, why=type(fault).__name__)
             self._denied(Denied(SERVER_UNAVAILABLE, "who the client is could not be checked"))
@@ -108,6 +113,7 @@ class Entering:
         answer = partial(link.refuse, fault, private=True)
         if denied.guess:
             link.transport.hold()
+            link.house.owes(link, True)
             link.house.hold_back(link, answer)
         else:
             answer()

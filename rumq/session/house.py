@@ -91,6 +91,18 @@ class House(Protocol):
     def hold_back(self, link: Any, answer: Any) -> None:
         """Call `answer`, which refuses the client, later the more often that was done where it is."""
 
+    def has_room(self, link: Any) -> bool:
+        """Whether one more client may log in through the link's listener."""
+
+    def logged_in(self, link: Any) -> None:
+        """It is no newcomer any more, whom others may take the place of."""
+
+    def keeps(self, link: Any, size: int) -> bool:
+        """So many bytes are kept of a link that has not logged in. False: that is too much, it has to go."""
+
+    def owes(self, link: Any, is_owed: bool) -> None:
+        """A link that has not logged in waits for the broker, or the broker for its client."""
+
     def assigned_client_id(self, prefix: str) -> str:
         """A client id that nobody uses."""
 

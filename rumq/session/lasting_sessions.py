@@ -6,8 +6,9 @@ Knows no session but by its holder."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter
+
+from rumq.auth import holder
 
 UNKNOWN = ""  # of sessions that an earlier run left, until their clients come back
 
@@ -16,13 +17,7 @@ def holder_of(user: str | None, address: str) -> str:
     """Who a session counts for."""
     if user is not None:
         return f"user {user}"
-    try:
-        ip = ipaddress.ip_address(address.strip("[]").partition("%")[0])
-    except ValueError:
-        return f"address {address}"
-    if isinstance(ip, ipaddress.IPv6Address) and (ip.ipv4_mapped is None):
-        return f"address {ipaddress.IPv6Network((ip, 64), strict=False)}"
-    return f"address {ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else ip}"
+    return f"address {holder.holder_of(address)}"
 
 
 class LastingSessions:

@@ -10,6 +10,7 @@ class Limits:
     """Bounds that CONNACK tells a client and that every packet is held to. MQTT 5.0, 3.2.2.3."""
 
     packet_bytes_max: int = 16 * 2**20
+    connect_bytes_max: int = 128 * 2**10
     topic_bytes_max: int = 4096
     topic_levels_max: int = 32
     receive_maximum: int = 1024

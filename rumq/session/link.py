@@ -72,8 +72,8 @@ class Link:
     __slots__ = (
         "attaching", "barriers", "buckets", "certificate", "claimed", "client_max_packet", "closed", "connected_at",
         "entering", "entrance", "expires_at", "flow", "forbidden", "heard_at", "holds", "house", "keep_alive",
-        "limits", "method", "paused", "permit", "proving", "raised", "session", "timer", "topics", "transport",
-        "unsent", "version", "wants_problem_information", "who", "wire",
+        "limits", "method", "named", "paused", "permit", "proving", "raised", "session", "timer", "topics",
+        "transport", "unsent", "version", "wants_problem_information", "who", "wire",
     )  # fmt: skip
 
     def __init__(self, house: House, transport: Transport, entrance: Entrance = OPEN) -> None:
@@ -88,6 +88,7 @@ class Link:
         self.proving: Proving | None = None  # it shows once more who it is
         self.expires_at: float | None = None  # monotonic seconds: who it is holds so long
         self.claimed = ""  # the client id, as far as CONNECT says it
+        self.named = ""  # the user, likewise
         self.entering: Entering | None = None  # CONNECT is here, CONNACK is not out
         self.who: Identity | None = None
         self.permit: Permit | None = None  # None: everything
@@ -339,6 +340,13 @@ class Link:
             self.send(p.Connack(False, fault.reason))
         self.end(with_will=True)
 
+    def turned_away(self, why: str) -> None:
+        """Make room for others, before it has logged in."""
+        if self.entering is not None:
+            self.refuse(MqttFault(why, Reason.SERVER_BUSY))
+        else:
+            self.end(with_will=False)
+
     def dismiss(self, reason: Reason, why: str | None = None) -> None:
         """End the connection for a reason of ours. MQTT 5.0, 3.14.2.1."""
         if self.closed:
@@ -407,6 +415,11 @@ class Link:
             house.watch.add(self, min(self.expires_at, house.monotonic + EXPIRY_LOOK_SECONDS))
 
     @property
+    def says_to_be(self) -> str:
+        """The name of the user that CONNECT gave, or without one the client id; nothing before it came."""
+        return self.named or self.claimed
+
+    @property
     def address(self) -> str:
         """Where the client is, without the port."""
         return self.transport.peer.rpartition(":")[0] or self.transport.peer
@@ -445,6 +458,7 @@ class Link:
         noted = self if session.durable else None
         self.flow = Outflow(self.transport, make_window, session.window, self.house.commands, noted)
         permission.hold(self)
+        self.house.logged_in(self)
 
     def attach(self) -> None:
         """Start delivery: after CONNACK, and after what was in flight."""

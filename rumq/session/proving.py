@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rumq.auth.errors import SERVER_BUSY, Denied
+from rumq.auth.errors import SERVER_BUSY, Busy, Denied
 from rumq.auth.gate import outcome
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
 from rumq.mqtt import packets as p
@@ -102,6 +102,8 @@ class Proving:
         if link.closed or self._steps is None:
             return
         try:
+            if isinstance(fault, Busy):
+                raise MqttFault("too many clients wait to be checked", Reason.SERVER_BUSY)
             if fault is not None:
                 raise MqttFault("who the client is could not be checked", Reason.NOT_AUTHORIZED)
             self._go(result)

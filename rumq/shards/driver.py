@@ -19,6 +19,7 @@ from router.shard import Shard
 from rumq.auth.identity import Work
 from rumq.mqtt.kernels.ingest import Batch
 from rumq.mqtt.packets import Publish
+from rumq.net.newcomers import State
 from rumq.session import permission
 from rumq.session.entrance import OPEN, Entrance
 from rumq.session.journal import Journal
@@ -59,6 +60,7 @@ from rumq.shards.writing import Hold, Writing
 TIDY_SECONDS = 1.0
 # What is left of one is a cycle of some KiB, if it lasted longer than the collector counts young.
 CONNECTIONS_A_COLLECTION = 20_000
+UNCHECKED = ("anonymous", "unverified")
 STEPS_A_TURN = 64  # what a step brings about is at most this many steps deep
 
 
@@ -149,11 +151,15 @@ class Driver:
         self.peers = Peers(self, self.doors, count)
         self.shares = Shares(self)
         self.shard.sharing.is_home = self.homes.is_here
-        self.checking = Checking(lambda fd, call: self.pump.watch(fd, call), self.later)
+        self.checking = Checking(
+            lambda fd, call: self.pump.watch(fd, call), self.later, lambda: self.monotonic
+        )
         self.slowing = Slowing(
             self.writing, store, pending_bytes_max, event, lambda index: self.shard.feeds[index].held_bytes
         )
         self.pump: Any = None
+        self.connections_max: dict[int, int] = {}  # by the listener's number; none: any
+        self._turned_away = 0
         self._trimming = Trimming(self, retain_for_sessions_bytes_max, exports, self.disk)
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
@@ -210,10 +216,38 @@ class Driver:
             except Exception:
                 self.crashed(link.transport)
 
-        return self.checking.submit(link.address, work, guarded)
+        return self.checking.submit(
+            link.address, work, guarded, user=link.says_to_be, is_here=lambda: not link.closed
+        )
 
     def hold_back(self, link: Link, answer: Callable[[], None]) -> None:
-        self.checking.hold_back(link.address, self.monotonic, partial(link.alone, answer))
+        answer = partial(link.alone, answer)
+        self.checking.hold_back(link.address, self.monotonic, answer, user=link.says_to_be)
+
+    def has_room(self, link: Link) -> bool:
+        limit = self.connections_max.get(link.entrance.index)
+        if limit is None or len(self.pump.connections) - len(self.pump.newcomers) < limit:
+            return True
+        self._turned_away += 1
+        if self._turned_away & (self._turned_away - 1) == 0:  # the 1st, 2nd, 4th, 8th: told, not flooded
+            self._event("listener.overloaded", connections=limit, turned_away=self._turned_away)
+        return False
+
+    def logged_in(self, link: Link) -> None:
+        if link.who is not None and link.who.method not in UNCHECKED:
+            self.checking.was_right(link.address, link.says_to_be)
+        if self.pump is not None:
+            self.pump.newcomers.leave(link.transport)
+
+    def keeps(self, link: Link, size: int) -> bool:
+        if self.pump is None:
+            return True
+        self.pump.newcomers.now(link.transport, State.HEARD)
+        return bool(self.pump.newcomers.keeps(link.transport, size))
+
+    def owes(self, link: Link, is_owed: bool) -> None:
+        if self.pump is not None:
+            self.pump.newcomers.now(link.transport, State.OWED if is_owed else State.HEARD)
 
     def assigned_client_id(self, prefix: str) -> str:
         while not self.homes.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):
@@ -275,6 +309,8 @@ class Driver:
     def welcome(self, transport: Any, entrance: Entrance = OPEN) -> Link:
         link = Link(self, transport, entrance)
         self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
+        if self.pump is not None:
+            self.pump.newcomers.enter(transport)
         self._welcomed += 1
         self.totals.sockets += 1
         return link

@@ -28,6 +28,7 @@ LEVELS = {
     "listener.accept_failed": "warning",
     "listener.closed": "warning",
     "listener.open": "warning",
+    "connection.shed": "warning",
     "listener.overloaded": "warning",
     "flight.died": "error",
     "flight.failed": "error",

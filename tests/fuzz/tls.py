@@ -61,7 +61,12 @@ class Tls(Target):
 
     def _serve(self, client: "Client", all_right: bool) -> None:
         owner = Owner(client)
-        openings = SimpleNamespace(clock=lambda: 0.0, may_work=lambda: True, worked=lambda since: None)
+        openings = SimpleNamespace(
+            clock=lambda: 0.0,
+            may_shake_hands=lambda opening: True,
+            may_work=lambda: True,
+            worked=lambda since: None,
+        )
         stream = TlsStream(self._server, client, owner, openings)  # type: ignore[arg-type]
         view, found, ended = memoryview(bytearray(4096)), bytearray(), ""
         for _ in range(100):
@@ -166,7 +171,9 @@ class Owner:
     def __init__(self, client: Client) -> None:
         self.is_again = False
         self.pump = SimpleNamespace(again=self._again)
-        self.link = Opening(SimpleNamespace(over=lambda opening: None), self, "tls")  # type: ignore[arg-type]
+        self.link = Opening(
+            SimpleNamespace(over=lambda opening: None, heard=lambda opening, first: None), self, "tls"
+        )  # type: ignore[arg-type]
 
     def _again(self, owner: Any) -> None:
         self.is_again = True

@@ -181,8 +181,12 @@ class Owner:
     ended = blocked = False
 
     def __init__(self) -> None:
-        self.pump = SimpleNamespace(again=lambda owner: None)
-        self.link = Opening(SimpleNamespace(over=lambda opening: None), self, "websocket")  # type: ignore[arg-type]
+        self.pump = SimpleNamespace(
+            again=lambda owner: None, newcomers=SimpleNamespace(keeps=lambda owner, size: True)
+        )
+        self.link = Opening(
+            SimpleNamespace(over=lambda opening: None, heard=lambda opening, first: None), self, "websocket"
+        )  # type: ignore[arg-type]
 
     def opened(self, stream: Any) -> None:
         self.link.over()
