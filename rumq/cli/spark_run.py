@@ -45,11 +45,16 @@ def run(args: argparse.Namespace) -> int:
             print(f"{name:<12}{line}")
         return 0
     try:
+        from rumq.spark.doctor import check_java
+
         job = import_module(f"rumq.spark.jobs.{args.job}")
     except ModuleNotFoundError as fault:
         raise BadOption("job", args.job, f"{fault.name} installed: pip install 'rumq[spark]'") from None
     chosen = parsed(args.job, job, args.arguments)
     check_before(chosen)
+    if hasattr(job, "check"):
+        job.check(chosen)
+    check_java()
     return started(job, chosen)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from rumq.cli.version import VERSION
+from rumq.spark.errors import NoJava
 
 JAVA_MIN = 17
 PACKAGES = {"pyspark": (4, 2), "pyarrow": (18,), "numpy": (1, 26), "pandas": (2, 2)}
@@ -44,6 +46,13 @@ def java(environment: Mapping[str, str]) -> Finding:
         return Finding(f"{path} does not say its version: {last_line(said)}", way)
     what = f"Java {found[1]} ({path})"
     return Finding(what, way if int(found[2]) < JAVA_MIN else "")
+
+
+def check_java(environment: Mapping[str, str] | None = None) -> None:
+    """Before Spark says no more than that its gateway has ended. raises: NoJava"""
+    found = java(os.environ if environment is None else environment)
+    if found.do:
+        raise NoJava(found.what, found.do)
 
 
 def packages() -> Iterator[Finding]:

@@ -78,6 +78,17 @@ class OtherLog(RumqError):
         )
 
 
+class NoJava(RumqError):
+    """Spark cannot start on this machine. what: was seen; do: the way out"""
+
+    def __init__(self, what: str, do: str) -> None:
+        super().__init__(what, do)
+        self.what, self.do = what, do
+
+    def __str__(self) -> str:
+        return f"rumq: Spark cannot start here: {self.what}: {self.do}"
+
+
 class WrongWorker(RumqError):
     """A Python of Spark's workers does not fit the driver's."""
 

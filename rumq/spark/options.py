@@ -38,6 +38,12 @@ NOT_HERE = {
 DELAYS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+LENGTH = re.compile(
+    r"(?:interval\s+)?(?:\d+(?:\.\d+)?\s*(?:microsecond|millisecond|second|minute|hour|day|week)s?\s*)+",
+    re.ASCII,
+)
+
+
 @dataclass(frozen=True)
 class Bound:
     """Where reading begins or ends. At most one is given; the first that is counts.
@@ -280,3 +286,10 @@ def seconds(name: str, value: str) -> float:
     if found is None:
         raise BadOption(name, value, "a time span such as 500ms, 30s or 15m")
     return int(found[1]) * DELAYS[found[2]]
+
+
+def length(name: str, value: str) -> str:
+    """A length of time as Spark writes it, "5 minutes", unchanged. raises: BadOption"""
+    if LENGTH.fullmatch(value.strip().lower()) is None:
+        raise BadOption(name, value, "a length of time such as 30 seconds, 5 minutes or 1 day")
+    return value

@@ -82,10 +82,13 @@ def session(
     A session that runs already in this process is given back as it is: its settings cannot be changed.
     """
     from rumq.spark import register
+    from rumq.spark.doctor import check_java
 
     builder = tune(SparkSession.builder.appName(name), master, checkpoints_local=checkpoints_local)
     for setting, value in more.items():
         builder = builder.config(setting.replace("_", "."), value)
+    if SparkSession.getActiveSession() is None and not master.startswith("sc://"):
+        check_java()
     made: SparkSession = builder.getOrCreate()
     register(made)
     if lag is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from rumq.spark.errors import BadOption, NoColumn
 
@@ -83,20 +83,32 @@ def with_json(df: DataFrame, schema: str, bad: str | None = None) -> DataFrame:
     need(df, "payload")
     fields = parsed(schema)
     text = f.col("payload").cast("string")
-    found = f.from_json(text, StructType([*fields, *corrupt()]), {"columnNameOfCorruptRecord": CORRUPT})
-    # from_json sees only the first value of a text. In an array of it there is one, and nothing behind it.
+    # from_json sees only the first value of a text. In an array there is one, and nothing behind it.
+    inner = f.concat(f.lit('{"_":['), text, f.lit("]}"))
+    whole = StructType([StructField("_", ArrayType(StructType([*fields]))), *corrupt()])
+    options = {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers": "false"}
+    fit = df.withColumn("_rumq_json", f.from_json(inner, whole, options))
+    json = f.col("_rumq_json")
+    boxed = f.try_parse_json(f.concat(f.lit('{"_":'), text, f.lit("}")))
+    # What costs a second look at the text is only asked of those that are bad, or close the array themselves.
+    good = (
+        json[CORRUPT].isNull() & (f.size(json["_"]) == 1) & json["_"][0].isNotNull() & f.is_valid_utf8(text)
+        & text.rlike(r"^\s*\{") & (~text.contains("]") | boxed.isNotNull())
+    )  # fmt: skip
     alone = f.try_parse_json(f.concat(f.lit("["), text, f.lit("]")))
     more = f.try_variant_get(alone, "$[1]", "variant").isNotNull()
     why = (
-        f.when(~f.coalesce(text.rlike(r"\S"), f.lit(False)), "empty")
+        f.when(good, None)
+        .when(~f.coalesce(text.rlike(r"\S"), f.lit(False)), "empty")
         .when(~f.is_valid_utf8(text), "not UTF-8")
-        .when(alone.isNull() | more, "not JSON")
+        .when(alone.isNull() | more | boxed.isNull(), "not JSON")
         .when(~text.rlike(r"^\s*\{"), "JSON, but not an object")
-        .when(found[CORRUPT].isNotNull(), f"JSON, but not of the schema: {schema}")
+        .otherwise(f"JSON, but not of the schema: {schema}")
     )
-    fit = df.withColumns({"_rumq_why": why, "_rumq_json": found})
+    fit = fit.withColumn("_rumq_why", why)
     columns = {
-        field.name: f.when(f.col("_rumq_why").isNull(), f.col("_rumq_json")[field.name]) for field in fields
+        field.name: f.when(f.col("_rumq_why").isNull(), f.col("_rumq_json")["_"][0][field.name])
+        for field in fields
     }
     if bad is not None:
         columns[bad] = f.col("_rumq_why")

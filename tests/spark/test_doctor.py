@@ -71,3 +71,20 @@ def test_what_is_no_checkpoint_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     assert "no directory offsets" in capsys.readouterr().err
     assert main(["spark", "offsets", checkpoint_at(tmp_path / "a", offsets=1, commits=0)]) == 1
     assert "no batch is done yet" in capsys.readouterr().err
+
+
+def test_without_java_a_session_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from rumq.spark.doctor import check_java
+    from rumq.spark.errors import NoJava
+
+    for environment in ({"PATH": str(tmp_path)}, {"PATH": "/usr/bin", "JAVA_HOME": str(tmp_path)}):
+        with pytest.raises(NoJava, match=r"no Java.*install Java 17 \(Debian: openjdk-17-jre-headless\)"):
+            check_java(environment)
+    pyspark = pytest.importorskip("pyspark.sql")
+    import rumq.spark
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(pyspark.SparkSession, "getActiveSession", lambda: None)
+    with pytest.raises(NoJava):
+        rumq.spark.session("none", "local[1]")

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from rumq.spark.jobs.output import Output
+from rumq.spark.options import length
 from rumq.spark.with_columns import need
 
 
@@ -52,6 +53,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
     parser.add_argument("--within", default="10 minutes", metavar="LENGTH", help="[10 minutes]")
+
+
+def check(args: Namespace) -> None:
+    """raises: BadOption"""
+    for name in ("within",):
+        length(name, getattr(args, name))
 
 
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:

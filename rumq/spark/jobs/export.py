@@ -24,7 +24,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
 
 
-def outputs(df: DataFrame, args: Namespace) -> list[Output]:
+def check(args: Namespace) -> None:
+    """raises: BadOption"""
     if args.to is None or args.target is not None:
         raise BadOption("to", args.to or "", "a folder for Parquet files")
+
+
+def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     return [Output(export(df, args.time), partition_by=("day",))]

@@ -64,6 +64,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--lat", default="lat", metavar="COLUMN", help="degrees [lat]")
 
 
+def check(args: Namespace) -> None:
+    """raises: what `read_fences` does"""
+    read_fences(args.fences)
+
+
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     by = args.by or ["client_id"]
     found = geofence(df, read_fences(args.fences), by, args.time, args.lon, args.lat)

@@ -41,10 +41,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Nothing of its own: --json and --bad are for every job."""
 
 
-def outputs(df: DataFrame, args: Namespace) -> list[Output]:
-    if not args.bad:
-        raise BadOption("bad", "", "a topic or folder for what does not parse")
+def check(args: Namespace) -> None:
+    """raises: BadOption"""
     if not args.json:
         raise BadOption("json", "", "columns and their types, 'time timestamp, celsius double'")
+
+
+def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     names = [n for n in ("client_id", "qos", "retain", "properties", "topic_offset") if n in df.columns]
     return [Output(df.drop("payload", *names), topic="parsed/{topic}")]

@@ -50,14 +50,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(df: DataFrame, args: Namespace) -> str:
-    """Returns what was done."""
+def check(args: Namespace) -> None:
+    """raises: BadOption"""
+    if args.target is None:
+        raise BadOption("to", args.to or "", "mqtt://host:1883")
     if args.checkpoint or args.once or args.every:
         raise BadOption(
             "checkpoint", args.checkpoint or "", "none: a replay has an end, --until, and begins anew"
         )
     if not (args.speed >= 0):
         raise BadOption("speed", str(args.speed), "how many times faster, or 0 for all at once")
+
+
+def run(df: DataFrame, args: Namespace) -> str:
+    """Returns what was done."""
     template = args.topic or "{topic}"
     frame = df if template == "{topic}" else as_messages(df, template, "ts", "lsn")
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from rumq.spark.jobs.output import Output
+from rumq.spark.options import length
 from rumq.spark.with_columns import need
 
 
@@ -40,6 +41,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--late", default="10 minutes", metavar="LENGTH", help="how late rows may come [10 minutes]"
     )
+
+
+def check(args: Namespace) -> None:
+    """raises: BadOption"""
+    for name in ("gap", "late"):
+        length(name, getattr(args, name))
 
 
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:

@@ -24,6 +24,10 @@ PAYLOADS: list[tuple[bytes | None, float | None, str | None, str | None]] = [
     (b'{"a": 1} tail', None, None, NOT_JSON),
     (b'{"a": 1}{"a": 2}', None, None, NOT_JSON),
     (b'{"a": 1}, {"a": 2}', None, None, NOT_JSON),
+    (b'{"a": 1}, "x": 3', None, None, NOT_JSON),
+    (b'{"a": 1}], "x": [{}', None, None, NOT_JSON),
+    (b'{"a": 1}]}', None, None, NOT_JSON),
+    (b'{"a": 1, "b": "]"}', 1.0, "]", None),
     (b'{"a": NaN}', None, None, NOT_JSON),
     (b'[{"a": 1}]', None, None, NO_OBJECT),
     (b"3", None, None, NO_OBJECT),
@@ -42,6 +46,12 @@ def test_what_is_json_of_the_schema_has_columns_and_what_is_not_says_why(spark: 
     found = with_json(spark.createDataFrame(rows, "n int, payload binary").coalesce(1), SCHEMA, bad="why")
     said = {row.n: (row.a, row.b, row.why) for row in found.collect()}
     assert said == {n: tuple(expected) for n, (_, *expected) in enumerate(PAYLOADS)}
+
+
+def test_good_payloads_are_parsed_once(spark: Any) -> None:
+    frame = with_json(spark.createDataFrame([(b"{}",)], "payload binary"), SCHEMA)
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("from_json(") == 1
 
 
 def test_a_field_takes_the_place_of_a_column_of_its_name(spark: Any) -> None:

@@ -104,6 +104,13 @@ def test_every_job_has_help_with_an_example(job: str, capsys: pytest.CaptureFixt
         (("parse", "--bad", "dead"), "--json beside it"),
         (("parse", "--json", SCHEMA, "--bad", "dead"), "--to beside it"),
         (("replay", "--from", "yesterday"), "startingTimestamp"),
+        (("replay",), 'option to = "": expected mqtt://host:1883'),
+        (("parse",), 'option json = "": expected columns and their types'),
+        (("export",), 'option to = "": expected a folder'),
+        (("downsample", "--value", "x", "--window", "often"), 'option window = "often": expected a length of time'),
+        (("sessions", "--gap", "5"), 'option gap = "5": expected'),
+        (("dedupe", "--within", "soon"), 'option within = "soon": expected'),
+        (("geofence", "--fences", "nowhere.json"), "nowhere.json"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_sentence_before_spark_starts(
@@ -147,6 +154,11 @@ def test_rows_are_printed_as_json(spark: Any, log: str, capfd: pytest.CaptureFix
 
 
 @pytest.mark.spark
+def test_what_does_not_parse_may_be_left_out(spark: Any, log: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("parse", "--data", log, "--json", SCHEMA) == 0
+    assert capfd.readouterr().out.count("\n") > 0
+
+
 def test_what_does_not_parse_is_a_dead_letter_and_stops_nothing(
     spark: Any, log: str, broker: Rumqd, tmp_path: Path
 ) -> None:
