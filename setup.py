@@ -57,6 +57,7 @@ HOT = [
     "router/matching.py",
     "router/mirror.py",
     "router/ordered.py",
+    "router/reader_turns.py",
     "router/readers.py",
     "router/retained.py",
     "router/routes.py",

@@ -13,6 +13,7 @@ from router.effects import Deliver, Effect, Gone, More, ReadCold, ShareBack, Sha
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.mirror import Hole
+from router.reader_turns import ReaderTurns
 from router.readers import DENIED, Group, Reader
 from router.share import Member, Share
 
@@ -148,8 +149,47 @@ class Delivery:
             if reader.share is not None:
                 self.run_share(reader.share)
             else:
-                self.catch_up(reader)
+                self.wake(reader)
         self._held_readers = {**dict.fromkeys(waiting), **self._held_readers}
+
+    def wake(self, reader: Reader) -> None:
+        """Go on with a reader that is behind, if it is its turn."""
+        turns = reader.turns
+        if turns is None:
+            self.catch_up(reader)
+            return
+        if reader in turns.holding:
+            self._take_turn(turns, reader)
+        else:
+            turns.ask(reader)
+        self.fill(turns)
+
+    def fill(self, turns: ReaderTurns) -> None:
+        """Give turns to those that wait, as far as there are any."""
+        while (reader := turns.next()) is not None:
+            self._take_turn(turns, reader)
+
+    def go_on_with(self, turns: ReaderTurns) -> None:
+        """The client can take more: those that have a turn go on, whoever had enough makes room."""
+        turns.pass_on()
+        for reader in list(turns.holding):
+            if reader in turns.holding:
+                self._take_turn(turns, reader)
+        self.fill(turns)
+
+    def _take_turn(self, turns: ReaderTurns, reader: Reader) -> None:
+        """Bring a reader forward. It keeps its turn while it waits for a disk, and, if others wait for theirs, when it
+        has been given something: that may come back, so it is asked once more."""
+        before = len(self.effects)
+        self.catch_up(reader)
+        given = [type(effect) for effect in self.effects[before:]]
+        if Deliver in given and turns.is_crowded:
+            if More not in given:
+                self.effects.append(More(reader, if_taken=True))
+        elif reader.start is not None or all(
+            reader in reader.group.live[feed.index] or reader in feed.ahead for feed in self.feeds
+        ):
+            turns.end(reader)
 
     def catch_up(self, reader: Reader) -> None:
         """Bring a reader that is behind forward by a bounded piece, or make it live."""
@@ -244,7 +284,7 @@ class Delivery:
         readers, feed.ahead = feed.ahead, []
         for reader in readers:
             reader.waiting &= ~(1 << feed.index)
-            self.catch_up(reader)
+            self.wake(reader)
 
     def cold_read(self, feed: Feed, lsn: int, chunks: list[Any]) -> None:
         """Go on with everyone who waited for a read from disk."""
@@ -256,7 +296,7 @@ class Delivery:
             if reader.share is not None:
                 self.run_share(reader.share)
             else:
-                self.catch_up(reader)
+                self.wake(reader)
 
     def _give_wanted(
         self,

@@ -8,6 +8,7 @@ Knows no subscriber; waiting for a disk is an effect of the caller's."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from typing import Any
 
@@ -16,7 +17,8 @@ from router.readers import Groups, Reader
 from router.routes import RouteTable
 
 CHUNK_QOS = 1
-COLD_CHUNKS_MAX = 8
+COLD_CHUNKS_MAX = 8  # of one read
+RUNS_MAX = 8  # of chunks, one for each read: readers at different places do not take them from each other
 
 
 class Feed:
@@ -29,7 +31,7 @@ class Feed:
         self.live_mark: int = partition.next_lsn
         self.commit_mark: int = partition.next_lsn
         self.pending: deque[Any] = deque()
-        self._cold: deque[Any] = deque(maxlen=COLD_CHUNKS_MAX)
+        self._runs: deque[tuple[list[int], list[Any]]] = deque(maxlen=RUNS_MAX)
         self.ahead: list[Reader] = []  # whose next record is not committed yet
         self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> who waits for it
         # Visible, and not given to (the live, those that learn offsets) yet: topics of it are still being matched.
@@ -96,14 +98,22 @@ class Feed:
 
     def maybe_chunk(self, lsn: int) -> Any | None:
         """The chunk (or gap) that holds `lsn`, or None when it has to be read from disk."""
-        for chunk in self._cold:
-            if chunk.base_lsn <= lsn < chunk.next_lsn:
-                return chunk
+        found = self._in_runs(lsn)
+        if found is not None:
+            return found
         try:
-            found = self.partition.read(lsn, 1)
+            there = self.partition.read(lsn, 1)
         except NotInMemory:
             return None
-        return found[0] if found else None
+        return there[0] if there else None
+
+    def _in_runs(self, lsn: int) -> Any | None:
+        """The chunk (or gap) that holds `lsn`, of what was read lately."""
+        for lsns, chunks in self._runs:
+            at = bisect_right(lsns, lsn) - 1
+            if at >= 0 and lsn < chunks[at].next_lsn:
+                return chunks[at]
+        return None
 
     def read_chunk(self, lsn: int) -> Any | None:
         """As `maybe_chunk`, with all records of the chunk."""
@@ -111,4 +121,8 @@ class Feed:
 
     def keep_cold(self, chunks: list[Any]) -> None:
         """Keep what was read from disk for a moment: readers at one place share one read."""
-        self._cold.extend(chunks[:COLD_CHUNKS_MAX])
+        self._keep_run(chunks[:COLD_CHUNKS_MAX])
+
+    def _keep_run(self, chunks: list[Any]) -> None:
+        if chunks:
+            self._runs.append(([chunk.base_lsn for chunk in chunks], chunks))

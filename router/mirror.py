@@ -8,7 +8,6 @@ Knows no socket and no message: chunks and marks are passed in."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
 from typing import Any, NamedTuple
 
 from router.feed import Feed
@@ -17,9 +16,6 @@ from router.readers import Groups
 KEPT_BYTES_MAX = 16 << 20
 CHUNK_BYTES = 1024  # what a chunk costs beside its rows and frames
 TRIM = 64
-RUNS_MAX = (
-    8  # of whole chunks, one for each answer: readers at different places do not take them from each other
-)
 
 
 class Hole(NamedTuple):
@@ -34,7 +30,6 @@ class MirrorFeed(Feed):
 
     def __init__(self, index: int, partition: Any, groups: Groups) -> None:
         super().__init__(index, partition, groups)
-        self._runs: deque[tuple[list[int], list[Any]]] = deque(maxlen=RUNS_MAX)
         self._kept: list[Any] = []
         self._since: list[int] = []  # of each chunk in `_kept`: where the hole before it begins
         self._kept_bytes = 0
@@ -104,12 +99,7 @@ class MirrorFeed(Feed):
 
     def read_chunk(self, lsn: int) -> Any | None:
         """The chunk (or gap) that holds `lsn`, with all its records, or None when its owner must be asked."""
-        for lsns, chunks in self._runs:
-            at = bisect_right(lsns, lsn) - 1
-            if at >= 0 and lsn < chunks[at].next_lsn:
-                return chunks[at]
-        return None
+        return self._in_runs(lsn)
 
     def keep_cold(self, chunks: list[Any]) -> None:
-        if chunks:
-            self._runs.append(([chunk.base_lsn for chunk in chunks], chunks))
+        self._keep_run(chunks)

@@ -19,6 +19,7 @@ from router.subscription import Form, Permit, Subscription, merge
 from router.trie import FilterTrie
 
 if TYPE_CHECKING:
+    from router.reader_turns import ReaderTurns
     from router.share import Share
 
 
@@ -131,8 +132,8 @@ class Reader:
     """
 
     __slots__ = (
-        "counted", "cursors", "denied_below", "group", "key", "number", "refused", "share", "sink", "skipped", "start",
-        "unsure", "waiting",
+        "closed", "counted", "cursors", "denied_below", "group", "key", "number", "refused", "share", "sink", "skipped",
+        "start", "turns", "unsure", "waiting",
     )  # fmt: skip
 
     def __init__(self, number: int, group: Group, cursors: list[int], key: str) -> None:
@@ -142,6 +143,8 @@ class Reader:
         self.key = key
         self.sink: object = None
         self.share: Share | None = None
+        self.turns: ReaderTurns | None = None  # of its session, if it waits for its turn when it is behind
+        self.closed = False  # nobody wants anything of it any more
         self.start: tuple[str, int] | None = None
         self.unsure: list[int] | None = None
         self.waiting = 0  # bit p: a cold read of partition p is under way

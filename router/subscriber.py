@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from router.reader_turns import ReaderTurns
 from router.readers import Reader
 from router.subscription import Permit, Subscription
 
@@ -36,6 +37,7 @@ class Subscriber:
         "shape",
         "shares",
         "sink",
+        "turns",
     )
 
     def __init__(self, key: str, shape: Hashable, *, personal: bool = False, is_shard: bool = False) -> None:
@@ -54,6 +56,7 @@ class Subscriber:
         self.late: dict[str, Reader] = {}
         self.replays: dict[str, Reader] = {}
         self.shares: dict[str, Share] = {}
+        self.turns = ReaderTurns()  # of `late` and `replays`
         # Retained messages that were asked for before delivery began: subscription, and below which lsns.
         self.owed: dict[str, tuple[Subscription, list[int] | None]] = {}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 
 from router.delivery import Delivery
 from router.effects import DeliverRetained, FindRetained, FindStart, Merged, More, Placed
@@ -18,6 +19,7 @@ from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription, merge
 
 LSN_MAX = 1 << 62
+LATE_A_STEP = 64  # readers of one session that may join its main reader now
 
 
 def permit_of(reader: Reader, topic_filter: str) -> Permit | None:
@@ -54,6 +56,9 @@ class Subscribing:
         return reader
 
     def _close(self, reader: Reader) -> None:
+        reader.closed = True
+        if reader.turns is not None:
+            reader.turns.end(reader)
         for live in reader.group.live:
             live.pop(reader, None)
         for feed in self.feeds:
@@ -83,7 +88,8 @@ class Subscribing:
             self.grouping.main_has(subscriber, asked, subscription)
         else:
             reader = subscriber.late[asked] = self._new_reader(subscriber, [subscription], False)
-            self.delivery.catch_up(reader)
+            reader.turns = subscriber.turns
+            self.delivery.wake(reader)
         if retained:
             self._send_retained(subscriber, reader, subscription)
 
@@ -159,6 +165,7 @@ class Subscribing:
         """Add a subscription that begins in the past."""
         self.unsubscribe(subscriber, asked)
         reader = subscriber.replays[asked] = self._new_reader(subscriber, [subscription], True)
+        reader.turns = subscriber.turns
         if isinstance(start, str) and any(feed.partition.is_mirrored for feed in self.feeds):
             # Others' partitions cannot be read from there before their owners know what is wanted.
             reader.cursors = [feed.mark(True) for feed in self.feeds]
@@ -169,7 +176,7 @@ class Subscribing:
             for feed in self.feeds:
                 first = feed.partition.first_lsn if start == "earliest" else feed.mark(True)
                 reader.cursors[feed.index] = first
-            self.delivery.catch_up(reader)
+            self.delivery.wake(reader)
 
     def look_for(self, reader: Reader, start: tuple[str, int]) -> None:
         """Have the place found where a replay begins; until then its reader waits."""
@@ -199,7 +206,7 @@ class Subscribing:
             (subscription,) = reader.group.subscriptions
             given = Given(retained, lambda: permit_of(reader, subscription.topic_filter))
             self.delivery.effects.append(DeliverRetained(reader, given, merge([subscription])))
-        self.delivery.catch_up(reader)
+        self.delivery.wake(reader)
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
         """Take a subscription away; unknown ones are no fault here."""
@@ -214,6 +221,7 @@ class Subscribing:
         for readers in (subscriber.late, subscriber.replays):
             if asked in readers:
                 self._close(readers.pop(asked))
+        self.delivery.fill(subscriber.turns)
         if asked in subscriber.shares:
             self.sharing.leave(subscriber, subscriber.shares.pop(asked), [])
 
@@ -252,6 +260,7 @@ class Subscribing:
             member.parked = False
         for reader in subscriber.readers():
             reader.sink = sink
+        subscriber.turns.begin_anew([*subscriber.late.values(), *subscriber.replays.values()])
         owed, subscriber.owed = subscriber.owed, {}
         for asked, (subscription, below) in owed.items():
             if (reader_of := subscriber.late.get(asked, subscriber.main)) is not None:
@@ -261,6 +270,7 @@ class Subscribing:
     def detach(self, subscriber: Subscriber) -> None:
         """The client left, its session stays: cursors stay where they are."""
         subscriber.sink = None
+        subscriber.turns.begin_anew(())
         subscriber.owed = {}
         for reader in subscriber.readers():
             reader.sink = None
@@ -275,6 +285,7 @@ class Subscribing:
     def end(self, subscriber: Subscriber, unacknowledged: list[tuple[int, int, int]]) -> None:
         """The session is over: nothing of it stays."""
         subscriber.sink = None
+        subscriber.turns.begin_anew(())
         subscriber.owed = {}
         for share in subscriber.shares.values():
             self.sharing.leave(subscriber, share, unacknowledged)
@@ -286,12 +297,15 @@ class Subscribing:
 
     def ready(self, subscriber: Subscriber) -> None:
         """The client can take more."""
-        for reader in subscriber.readers():
-            self.delivery.catch_up(reader)
         main = subscriber.main
+        if main is not None:
+            self.delivery.catch_up(main)
+        self.delivery.go_on_with(subscriber.turns)
         if subscriber.late and main is not None and main.caught_up():
             busy = self.delivery.busy()
-            for asked, reader in list(subscriber.late.items()):
+            for asked in list(islice(subscriber.late, LATE_A_STEP)):
+                # Those that are looked at now are the last to be looked at again.
+                reader = subscriber.late[asked] = subscriber.late.pop(asked)
                 if reader in busy or main in busy:
                     # What it cannot take comes back to this reader: it must still be there.
                     if reader.caught_up():
@@ -320,6 +334,8 @@ class Subscribing:
         """A reader took nothing from `lsn` on."""
         share = reader.share
         reader.refused &= ~(1 << index)
+        if reader.turns is not None and not reader.closed and reader.sink is not None:
+            reader.turns.ask(reader)
         if share is None:
             if reader.waiting >> index & 1:
                 self._wait_no_more(reader, index)

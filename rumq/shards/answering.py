@@ -16,7 +16,7 @@ from commitlog.kernels.rows import first_seen, lay_out
 from router.retained import Retained
 from rumq.shards import messages as m
 from rumq.shards.bus import BusLink
-from rumq.shards.finding import lookups_for
+from rumq.shards.finding import SEARCHES, lookups_for
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver
@@ -93,7 +93,7 @@ class Answering:
             lsns, retained = found or ({}, [])
             self._send_found(link, question.request, lsns, retained, str(fault) if fault else "")
 
-        driver.reader.submit(find, done)
+        driver.reader.submit(find, done, SEARCHES)
 
     def _find_retained(self, peer: Peer, link: BusLink, question: m.FindRetained) -> None:
         """Some in each turn: a filter may match a million."""
