@@ -176,7 +176,9 @@ def one(
         return c.JoinShare(subscriber, written, subscription)
     if start is not None:
         place = parse_start(start, plain, house.now_us)
-        house.event("replay.started", link, filter=plain, start=start)
+        if link.permit is None or link.permit.reach("replay", plain) != "none":
+            # One that rules forbid whole may be granted all the same, and brings nothing.
+            house.event("replay.started", link, filter=plain, start=start)
         return c.Replay(subscriber, written, subscription, place)
     handling = asked.retain_handling
     retained = limits.retain_available and (handling == 0 or (handling == 1 and written not in known))

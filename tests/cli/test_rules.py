@@ -217,3 +217,18 @@ def test_a_decision_can_be_asked_for(tmp_path: Path, arguments: list[str], statu
     )  # fmt: skip
     assert ended.returncode == status
     assert words in ended.stdout + ended.stderr
+
+
+def test_a_replay_that_rules_forbid_is_not_told_as_started(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        'forbidden_subscriptions = "grant"\n[[rule]]\nallow = ["subscribe", "replay"]\ntopics = ["open/#"]\n'
+    )
+    started = Rumqd(tmp_path / "data", "--set", f"auth.rules_file={rules}")
+    started.start()
+    peer = join(started, "curious")
+    assert peer.subscribe("$log/earliest/closed/#") == [0]
+    assert peer.subscribe("$log/earliest/open/#") == [0]
+    assert started.event("replay.started")["filter"] == "open/#"
+    assert started.stop() == 0
+    assert len(started.named("replay.started")) == 1
