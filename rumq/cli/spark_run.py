@@ -151,6 +151,10 @@ def check_before(args: argparse.Namespace) -> None:
         raise BadOption("until", args.until, "no --checkpoint: a stream has no end")
     if args.bad and not args.json:
         raise BadOption("bad", args.bad, "--json beside it, which says what is good")
+    if args.topics:
+        from rumq.spark.with_columns import topic_parts
+
+        topic_parts(args.topics)
     args.every_s = seconds("every", args.every) if args.every else 0.0
     args.source = source_options(args)
     views(parse(args.source, now_us=time.time_ns() // 1000, streaming=bool(args.checkpoint)))

@@ -52,14 +52,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def check(args: Namespace) -> None:
     """raises: BadOption"""
-    if args.target is None:
-        raise BadOption("to", args.to or "", "mqtt://host:1883")
     if args.checkpoint or args.once or args.every:
         raise BadOption(
             "checkpoint", args.checkpoint or "", "none: a replay has an end, --until, and begins anew"
         )
     if not (args.speed >= 0):
         raise BadOption("speed", str(args.speed), "how many times faster, or 0 for all at once")
+    if args.target is None:
+        raise BadOption("to", args.to or "", "mqtt://host:1883")
 
 
 def run(df: DataFrame, args: Namespace) -> str:

@@ -130,7 +130,6 @@ def test_what_cannot_be_is_one_sentence_before_spark_starts(
         (("downsample", "--value", "x", "--json", SCHEMA, "--window", "1 parsec"), "1 parsec"),
         (("last", "--json", "x dubble"), "columns and their types"),
         (("last", "--topics", "a/{b"), "each name once"),
-        (("parse", "--json", SCHEMA), "a topic or folder for what does not parse"),
         (("export",), "a folder for Parquet files"),
         (("geofence", "--fences", "nowhere"), "a file of GeoJSON"),
         (("replay", "--speed", "-1"), "how many times faster"),
