@@ -19,7 +19,9 @@ AT_ONCE = (
     "log.free_percent_min", "log.wanted_free_percent_min",
 )  # fmt: skip
 # ... but for these, which listeners and the router are made with.
-AT_A_START = frozenset({"mqtt.outbox_bytes_max", "mqtt.backlog_records_max"})
+AT_A_START = frozenset(
+    {"mqtt.outbox_bytes_max", "mqtt.backlog_records_max", "events.lag_records_max", "events.lag_seconds_max"}
+)
 OF_A_LISTENER = frozenset(
     (
         "anonymous", "methods", "password_file", "rules_file", "certificate_as_user", "user_as_client_id",
