@@ -20,10 +20,11 @@ class Restoring:
         self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], cursors: list[int],
         unsure: list[int] | None, *, located: bool,
     ) -> Reader:  # fmt: skip
-        """A reader at `cursors`, of which the client may have had everything below `unsure`."""
+        """A reader at `cursors`, of which the client may have had everything below `unsure`; it waits for its turns."""
         reader = self._subscribing.new_reader(subscriber, number, subscriptions, located)
         reader.cursors = list(cursors)
         reader.unsure = unsure
+        reader.turns = subscriber.turns
         subscriber.numbers = max(subscriber.numbers, number)
         return reader
 
@@ -35,6 +36,7 @@ class Restoring:
         subscriber.main = self.reader(
             subscriber, number, list(subscriptions.values()), cursors, unsure, located=False
         )
+        subscriber.main.turns = None
         subscriber.main_subscriptions = subscriptions
 
     def look_for(self, reader: Reader, start: tuple[str, int]) -> None:
