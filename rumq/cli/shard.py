@@ -65,6 +65,7 @@ from rumq.shards.telling import tell
 from rumq.shards.worker import Worker
 
 STOP_SECONDS_MAX = 30.0
+LINGER_SECONDS_MAX = 0.25  # at a stop, for clients that do not close their side
 EARLY_SECONDS = 0.005
 SWITCH_SECONDS = 0.0001
 YOUNG_OBJECTS_MAX, NEVER = 20_000, 2**31 - 1
@@ -407,6 +408,10 @@ async def stop(driver: Driver, pump: Pump, listeners: list[Listener]) -> None:
             connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
     driver.drain = True
     await phase("clients told", lambda: not clients(pump), pump)
+    with trio.move_on_after(LINGER_SECONDS_MAX):
+        # Who is still writing is to read why it ends: a process that exits resets its sockets.
+        while pump.lingering:
+            await trio.sleep(0.005)
     await phase("log written", driver.writing.idle, pump)
     driver.peers.drain()
     await phase("shards drained", lambda: driver.peers.are_drained and driver.writing.idle(), pump)

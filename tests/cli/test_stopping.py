@@ -1,5 +1,6 @@
 """CAS-11: a stop in five phases, each told and limited, while clients publish or do not read."""
 
+import contextlib
 import socket
 import threading
 from collections import Counter
@@ -47,7 +48,8 @@ class Publisher(threading.Thread):
                 if packet.code in (0, 0x10):
                     self.acknowledged.append(f"{self._name}/{packet.packet_id}")
                 self._counted.release()
-                self._send()
+                with contextlib.suppress(OSError):  # it ends, and has said why
+                    self._send()
         except (Ended, OSError):
             return
 

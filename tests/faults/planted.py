@@ -111,8 +111,8 @@ PLANTED = [
     Planted(
         "a failed sync is tried again on the same file",
         "commitlog/group.py",
-        "                failure = fault\n                self._give_up(fault)\n",
-        "                failure = fault\n"
+        "                failure = told(fault)\n                self._give_up(failure)\n",
+        "                failure = told(fault)\n"
         "                self._writer.sync()\n"
         "                self.safe_lsn = self.end_lsn\n"
         "                return\n",

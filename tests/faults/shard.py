@@ -8,6 +8,7 @@ from commitlog import StreamSpec, open_store
 from commitlog.simulated import SimulatedFiles
 from commitlog.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
+from rumq.net.newcomers import Newcomers
 from rumq.session.limits import Limits
 from rumq.session.totals import Totals
 from rumq.shards.announcing import Announcing
@@ -70,6 +71,17 @@ class Client:
         self.closed = True
 
 
+class Counted(Totals):
+    """Of the pump, what it has counted, and newcomers of whom nobody has to go."""
+
+    __slots__ = ("connections", "newcomers")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connections: dict[int, object] = {}
+        self.newcomers = Newcomers(lambda connection, why: None, lambda: 0)
+
+
 class Shard:
     def __init__(
         self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW,
@@ -103,7 +115,7 @@ class Shard:
         adapt_to_log(self.driver, images)
         restore(self.driver, images)
         if status_seconds:
-            self.driver.pump = Totals()  # of the pump, only what it has counted is asked for
+            self.driver.pump = Counted()
             announcing = Announcing(
                 self.driver, self.store.partitions[-1], interval_seconds=status_seconds, version="rumq version 1",
                 started=self.monotonic,

@@ -16,7 +16,7 @@ def test_a_broker_is_read_as_its_options_say() -> None:
     options = parse(
         {
             **BROKER, "username": "anna", "passwordFile": "/run/secret", "tlsCa": "ca.pem", "tlsCertificate": "c.pem",
-            "tlsKey": "c.key", "readTimeoutMs": "500", "fetchOffset.numRetries": "0",
+            "tlsKey": "c.key", "readTimeoutMs": "500", "awayTimeoutMs": "250", "fetchOffset.numRetries": "0",
             "fetchOffset.retryIntervalMs": "10",
         }, now_us=0,
     )  # fmt: skip
@@ -31,6 +31,7 @@ def test_a_broker_is_read_as_its_options_say() -> None:
         0.5,
         0,
         0.01,
+        0.25,
     )
     assert pickle.loads(pickle.dumps(options)) == options  # it travels to the workers
     assert parse({"path": "d"}, now_us=0).where is None
