@@ -18,7 +18,8 @@ class Permit(Protocol):
 class Subscription:
     """One topic filter with its options; hashable, so that equal sets of them can be one group.
 
-    permit: which of the topics that the filter matches may be received; None: all"""
+    permit: which of the topics that the filter matches may be received; None: all
+    tells_publisher: each message comes with who published it"""
 
     topic_filter: str
     qos: int = 0
@@ -26,6 +27,7 @@ class Subscription:
     retain_as_published: bool = False
     identifier: int = 0
     permit: Permit | None = None
+    tells_publisher: bool = False
 
     def covers(self, topic: str) -> bool:
         """Whether a topic that the filter matches may be received."""
@@ -38,12 +40,14 @@ class Form:
 
     qos: the highest granted (MQTT 5.0, 3.3.4: one copy respects the maximum of all that match)
     identifiers: of every subscription that matched
+    tells_publisher: one of them asked for it
     """
 
     qos: int
     retain_as_published: bool
     no_local: bool
     identifiers: tuple[int, ...]
+    tells_publisher: bool = False
 
 
 def merge(matching: list[Subscription]) -> Form:
@@ -51,11 +55,16 @@ def merge(matching: list[Subscription]) -> Form:
     if len(matching) == 1:
         one = matching[0]
         return Form(
-            one.qos, one.retain_as_published, one.no_local, (one.identifier,) if one.identifier else ()
+            one.qos,
+            one.retain_as_published,
+            one.no_local,
+            (one.identifier,) if one.identifier else (),
+            one.tells_publisher,
         )
     return Form(
         max(s.qos for s in matching),
         any(s.retain_as_published for s in matching),
         all(s.no_local for s in matching),
         tuple(s.identifier for s in matching if s.identifier),
+        any(s.tells_publisher for s in matching),
     )

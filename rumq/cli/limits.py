@@ -26,6 +26,7 @@ def limits(settings: Settings) -> Limits:
         wildcard_available=m.wildcard_available,
         shared_available=m.shared_available,
         subscription_identifiers_available=m.subscription_identifiers_available,
+        publisher_available=m.publisher_available,
         maximum_qos=m.maximum_qos,
         client_id_bytes_max=m.client_id_bytes_max,
         connect_seconds_max=settings.listener.connect_seconds_max,

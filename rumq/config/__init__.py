@@ -253,6 +253,10 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     subscription_identifiers_available: Annotated[bool, choice("whether subscriptions may be numbered")] = (
         True
     )
+    publisher_available: Annotated[
+        bool,
+        choice("whether subscribers are told the client id that published, if they ask (rumq-publisher)"),
+    ] = True
     maximum_qos: Annotated[int, number("highest QoS a client may publish with", "", 0, 2)] = 2
     client_id_bytes_max: Annotated[
         int, number("longest client identifier, as UTF-8", "bytes", 23, 65_535)

@@ -60,7 +60,11 @@ def serve(link: Link, packet: p.Packet) -> None:
     elif isinstance(packet, p.Subscribe):
         requests.check(link, packet.filters)
         subscribe = partial(requests.subscribe, link, packet)
-        if link.house.confirm(requests.wanted(link, packet.filters), partial(link.go_on, subscribe)):
+        if link.house.confirm(
+            requests.wanted(link, packet.filters),
+            partial(link.go_on, subscribe),
+            publishers=requests.asks_publisher(link, packet.properties),
+        ):
             subscribe()
         else:
             link.pause()

@@ -87,6 +87,7 @@ class Subscribed(Fact, frozen=True, tag="subscribed"):
     reader: int
     cursors: list[int]
     start: tuple[str, int] | None = None
+    tells_publisher: bool = False
 
 
 class Unsubscribed(Fact, frozen=True, tag="unsubscribed"):

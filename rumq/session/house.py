@@ -53,9 +53,11 @@ class House(Protocol):
     def hand_over(self, link: Any, client_id: str, data: bytes) -> bool:
         """Whether the client lives elsewhere; then its connection is on its way there."""
 
-    def confirm(self, asked: list[tuple[str, str]], then: Callable[[], None]) -> bool:
+    def confirm(
+        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
+    ) -> bool:
         """Whether what these filters, (as written, plain), match will come from everywhere; else `then` is called
-        when it does."""
+        when it does. publishers: and it is known who publishes"""
 
     def slow(self, link: Any, much: bool) -> None:
         """Read nothing from the link's client until the partitions it publishes to have caught up."""

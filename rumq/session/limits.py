@@ -27,6 +27,7 @@ class Limits:
     wildcard_available: bool = True
     shared_available: bool = True
     subscription_identifiers_available: bool = True
+    publisher_available: bool = True
     maximum_qos: int = 2
     client_id_bytes_max: int = 1024
     connect_seconds_max: float = 10.0

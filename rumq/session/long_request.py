@@ -57,7 +57,8 @@ class LongRequest:
             return
         filters = self._asked.subscriptions(requests.FILTERS_A_TURN)
         grant = partial(link.alone, partial(self._grant, granting, filters))
-        if link.house.confirm(requests.wanted(link, filters), grant):
+        publishers = requests.asks_publisher(link, self._asked.properties)
+        if link.house.confirm(requests.wanted(link, filters), grant, publishers=publishers):
             grant()
 
     def _grant(self, granting: requests.Granting, filters: tuple[p.Subscription, ...]) -> None:

@@ -56,5 +56,5 @@ def subscribed(session: Session, asked: str, marks: Marks) -> f.Subscribed | Non
         reader, cursors = found, cursors_of(found, marks)
     return f.Subscribed(
         session.number, asked, wanted.topic_filter, wanted.qos, wanted.no_local, wanted.retain_as_published,
-        wanted.identifier, kind, reader.number, cursors, start,
+        wanted.identifier, kind, reader.number, cursors, start, wanted.tells_publisher,
     )  # fmt: skip

@@ -15,8 +15,9 @@ from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_filter, is_reserved, parse_share
 from rumq.session import permission, unwelcome
 from rumq.session.journal import REFUSED
+from rumq.session.limits import Limits
 from rumq.session.permission import Forbidden
-from rumq.session.replay import BadStart, parse_start, split_replay
+from rumq.session.replay import BadStart, parse_start, shown, split_replay
 from rumq.session.subscribed_filters import SubscribedFilters
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 
 
+PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
 FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
@@ -40,13 +42,21 @@ def wanted(link: Link, filters: Iterable[p.Subscription]) -> list[tuple[str, str
     return plain
 
 
+def asks_publisher(link: Link, properties: Properties) -> bool:
+    """Whether a SUBSCRIBE asks who publishes, and may."""
+    value = dict(properties.get("user_properties", [])).get(PUBLISHER)
+    return value == "yes" and link.limits.publisher_available
+
+
 class Granting:
     """The filters of one SUBSCRIBE, granted or refused one after the other. commands: of those since `tell`"""
 
     def __init__(self, link: Link, properties: Properties) -> None:
         identifiers = properties.get("subscription_identifiers", [])
         self._identifier = identifiers[0] if identifiers else 0
-        self._start = dict(properties.get("user_properties", [])).get("rumq-from")
+        asked = dict(properties.get("user_properties", []))
+        self._start = asked.get("rumq-from")
+        self._publisher = asked.get(PUBLISHER)
         if self._identifier and not link.limits.subscription_identifiers_available:
             raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
         self._link = link
@@ -61,7 +71,7 @@ class Granting:
         known = link.session.asked
         for asked in filters:
             try:
-                command = one(link, asked, self._identifier, self._start, known)
+                command = one(link, asked, self._identifier, self._start, known, self._publisher)
             except BadStart as fault:
                 self.reasons.append(
                     Reason.TOPIC_FILTER_INVALID if link.version == 5 else Reason.UNSPECIFIED_ERROR
@@ -124,6 +134,19 @@ class Denied(Exception):
         self.reason, self.why = reason, why
 
 
+def check_publisher(value: str, limits: Limits) -> None:
+    """raises: Denied"""
+    if value != "yes":
+        raise Denied(
+            Reason.TOPIC_FILTER_INVALID, f"{PUBLISHER} is {shown(value)}; allowed: yes, or leave it out"
+        )
+    if not limits.publisher_available:
+        raise Denied(
+            Reason.IMPLEMENTATION_SPECIFIC_ERROR,
+            "this broker does not tell who published (mqtt.publisher_available)",
+        )
+
+
 def parsed(link: Link, asked: p.Subscription) -> tuple[str | None, bool, str]:
     """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
     plain, start = asked.topic_filter, None
@@ -142,9 +165,16 @@ def parsed(link: Link, asked: p.Subscription) -> tuple[str | None, bool, str]:
 
 
 def one(
-    link: Link, asked: p.Subscription, identifier: int, start: str | None, known: SubscribedFilters
+    link: Link,
+    asked: p.Subscription,
+    identifier: int,
+    start: str | None,
+    known: SubscribedFilters,
+    publisher: str | None = None,
 ) -> c.Command:
-    """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed."""
+    """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed.
+
+    start, publisher: values of `rumq-from` and `rumq-publisher`, where they are given"""
     house, limits = link.house, link.limits
     session = link.session
     assert session is not None
@@ -159,6 +189,8 @@ def one(
             raise Denied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
     if start is not None and is_reserved(plain):
         raise BadStart(start, "what the broker says of itself is not kept")
+    if publisher is not None:
+        check_publisher(publisher, limits)
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.why_not(written, limits):
@@ -171,6 +203,7 @@ def one(
         asked.retain_as_published,
         identifier,
         allowed,
+        publisher is not None,
     )
     if is_shared:
         return c.JoinShare(subscriber, written, subscription)

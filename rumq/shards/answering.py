@@ -48,17 +48,22 @@ class Answering:
         try:
             found = [chunk for chunk in partition.read(question.lsn, READ_BYTES) if chunk.next_lsn <= limit]
             if found:
-                self._send_chunks(link, question, found, None)
+                self._send_chunks(peer, link, question, found, None)
                 return
         except (NotInMemory, OffsetTrimmed):
             pass
         read = partition.cold_read(question.lsn, READ_BYTES)
         self._driver.reader.submit(
-            read.run, lambda chunks, fault: self._send_chunks(link, question, chunks or [], fault)
+            read.run, lambda chunks, fault: self._send_chunks(peer, link, question, chunks or [], fault)
         )
 
     def _send_chunks(
-        self, link: BusLink, question: m.ReadFrom, chunks: list[Any], fault: BaseException | None
+        self,
+        peer: Peer,
+        link: BusLink,
+        question: m.ReadFrom,
+        chunks: list[Any],
+        fault: BaseException | None,
     ) -> None:
         partition = self._driver.store.partitions[question.partition]
         pieces: list[m.Piece] = []
@@ -79,6 +84,7 @@ class Answering:
         answer = m.Chunks(
             question.request, question.partition, partition.first_lsn, names, pieces, str(fault) if fault else ""
         )  # fmt: skip
+        peer.introduce(question.partition)
         link.say(answer, *raw)
 
     # Beginnings
@@ -91,7 +97,7 @@ class Answering:
 
         def done(found: Any, fault: BaseException | None) -> None:
             lsns, retained = found or ({}, [])
-            self._send_found(link, question.request, lsns, retained, str(fault) if fault else "")
+            self._send_found(peer, link, question.request, lsns, retained, str(fault) if fault else "")
 
         driver.reader.submit(find, done, SEARCHES)
 
@@ -107,6 +113,7 @@ class Answering:
             if link.transport.room > 0:
                 messages = search.take()
                 if messages or search.over:
+                    peer.introduce_all()
                     link.say(m.Found(question.request, {}, items_of(messages), more=not search.over))
             if not search.over:
                 driver.later(0.0 if link.transport.room > 0 else BUSY_SECONDS, go_on)
@@ -114,8 +121,15 @@ class Answering:
         go_on()
 
     def _send_found(
-        self, link: BusLink, request: int, lsns: dict[int, int], retained: list[Retained], fault: str
+        self,
+        peer: Peer,
+        link: BusLink,
+        request: int,
+        lsns: dict[int, int],
+        retained: list[Retained],
+        fault: str,
     ) -> None:
+        peer.introduce_all()
         for at in range(0, len(retained), RETAINED_A_PIECE):
             link.say(m.Found(request, {}, items_of(retained[at : at + RETAINED_A_PIECE]), more=True))
         link.say(m.Found(request, lsns, [], fault=fault))

@@ -31,8 +31,10 @@ def encoded_identifiers(identifiers: tuple[int, ...]) -> bytes:
     return bytes(out)
 
 
-def wire_form(form: Form, v5: bool, located: bytes, *, always_retain: bool = False) -> fanout.Form:
-    """The kernel's idea of a form."""
+def wire_form(
+    form: Form, v5: bool, located: bytes, publishers: list[bytes], *, always_retain: bool = False
+) -> fanout.Form:
+    """The kernel's idea of a form. publishers: the partition's, by number"""
     retain = 2 if always_retain else int(form.retain_as_published)
     return fanout.Form(
         form.qos,
@@ -40,6 +42,7 @@ def wire_form(form: Form, v5: bool, located: bytes, *, always_retain: bool = Fal
         form.no_local,
         encoded_identifiers(form.identifiers) if v5 else b"",
         located if v5 else b"",
+        publishers if v5 and form.tells_publisher else None,
     )
 
 
@@ -47,6 +50,7 @@ class Blobs:
     """Builds and keeps blobs."""
 
     def __init__(self, feeds: list[Feed]) -> None:
+        self._feeds = feeds
         self._located = [
             f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode()
             for feed in feeds
@@ -63,7 +67,8 @@ class Blobs:
         forms = cache[partition]
         while len(forms) < len(group.forms):
             located = self._located[partition] if group.wants.located else b""
-            forms.append(wire_form(group.forms[len(forms)], v5, located))
+            publishers = self._feeds[partition].partition.publisher_names
+            forms.append(wire_form(group.forms[len(forms)], v5, located, publishers))
         return forms
 
     def of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:

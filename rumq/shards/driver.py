@@ -10,7 +10,7 @@ import heapq
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -105,7 +105,7 @@ class Driver:
         self.ledger = Ledger()
         self.totals = Totals()
         self.announcing: Any = None  # `rumq.shards.announcing`, if the broker tells of itself
-        self.handing = Handing(self.shard.retained, self.ledger)
+        self.handing = Handing(self.shard.retained, self.ledger, self.store.partitions)
         self.journal = Journal()
         self.journal_bit = 1 << len(store.partitions)
         publish_will = OnBehalf(self).publish_will
@@ -266,10 +266,22 @@ class Driver:
         """The shard that a client lives in."""
         return self.homes.of(client_id)
 
-    def confirm(self, asked: Iterable[tuple[str, str]], then: Callable[[], None]) -> bool:
-        """Whether what (filter as written, plain filter) match will come from every shard; if not, `then` is called."""
+    def confirm(
+        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
+    ) -> bool:
+        """Whether what (filter as written, plain filter) match will come from every shard; if not, `then` is called.
+
+        publishers: and the names of those who publish"""
         if self.doors is None:
             return True
+        if publishers and not self.peers.has_publishers:
+
+            def named() -> None:
+                if self.peers.confirm_all(asked, then):
+                    then()
+
+            self.peers.ask_publishers(named)
+            return False
         return self.peers.confirm_all(asked, then)
 
     def slow(self, link: Link, much: bool) -> None:

@@ -5,6 +5,7 @@ there is room: nothing is queued for it. Knows no client."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from commitlog.kernels import rows as row_kernel
@@ -21,8 +22,11 @@ CHUNK_UNIFORM = 32
 class Forwarding:
     """The sink of another shard's reader."""
 
-    def __init__(self, link: BusLink, feeds: list[Any], commands: list[Any]) -> None:
-        self._link, self._feeds, self._commands = link, feeds, commands
+    def __init__(
+        self, link: BusLink, feeds: list[Any], commands: list[Any], introduce: Callable[[int], None]
+    ) -> None:
+        """introduce: tells the other shard who publishes to a partition, if it asks for that"""
+        self._link, self._feeds, self._commands, self._introduce = link, feeds, commands, introduce
         self._told = [bytearray() for _ in feeds]  # of each partition: which topic ids have been named
         self.outbox = link.transport
 
@@ -53,6 +57,7 @@ class Forwarding:
             index, chunk.base_lsn + effect.first, effect.stop - effect.first, chunk.base_ts, flags,
             self.names(index, rows), len(rows),
         )  # fmt: skip
+        self._introduce(index)
         self._link.say(message, rows, frames)
 
     def names(self, index: int, rows: Any) -> Names:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from router.effects import DeliverRetained
 from router.kernels import routes as kernel
 from router.retained import Retained, RetainedView
+from router.subscription import Form
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.session.ledger import Ledger
@@ -28,8 +30,9 @@ LSNS_A_BLOB = 1 << 32
 class Handing:
     """What all the searches of a shard may do in one turn."""
 
-    def __init__(self, view: RetainedView, ledger: Ledger) -> None:
-        self._view, self._ledger = view, ledger
+    def __init__(self, view: RetainedView, ledger: Ledger, partitions: Sequence[Any] = ()) -> None:
+        """partitions: by index, for the names of their publishers"""
+        self._view, self._ledger, self._partitions = view, ledger, partitions
         self.now_us = 0
         self.looks_left = self.builds_left = 0
 
@@ -39,8 +42,11 @@ class Handing:
 
     def pieces(self, effect: DeliverRetained) -> Pieces:
         shape: Shape = effect.reader.group.wants.shape[0]  # type: ignore[index]
-        form = wire_form(effect.form, shape.version == 5, b"", always_retain=True)
-        return Pieces(self, effect, form, shape)
+        return Pieces(self, effect, shape)
+
+    def form(self, asked: Form, shape: Shape, partition: int) -> fanout.Form:
+        publishers = self._partitions[partition].publisher_names if asked.tells_publisher else []
+        return wire_form(asked, shape.version == 5, b"", publishers, always_retain=True)
 
     def build(self, messages: list[Retained], form: fanout.Form, shape: Shape, key: str) -> Blob:
         """The packets of messages of one partition. Those that have expired leave the view."""
@@ -65,8 +71,9 @@ class Handing:
 class Pieces:
     """The retained messages that one subscription brings one client. over: there are no more"""
 
-    def __init__(self, handing: Handing, effect: DeliverRetained, form: fanout.Form, shape: Shape) -> None:
-        self._handing, self._form, self._shape = handing, form, shape
+    def __init__(self, handing: Handing, effect: DeliverRetained, shape: Shape) -> None:
+        self._handing, self._asked, self._shape = handing, effect.form, shape
+        self._forms: dict[int, fanout.Form] = {}  # by partition
         self._search = effect.search
         self._key, self._number = effect.reader.key, effect.reader.number
         self._ready: deque[tuple[int, Blob]] = deque()
@@ -89,9 +96,13 @@ class Pieces:
             found.sort(key=what_goes_together)
             for _, some in groupby(found, key=what_goes_together):
                 messages = list(some)
-                blob = handing.build(messages, self._form, self._shape, self._key)
+                partition = messages[0].partition
+                form = self._forms.get(partition)
+                if form is None:
+                    form = self._forms[partition] = handing.form(self._asked, self._shape, partition)
+                blob = handing.build(messages, form, self._shape, self._key)
                 if blob.count:
-                    self._ready.append((messages[0].partition, blob))
+                    self._ready.append((partition, blob))
         partition, blob = self._ready[0]
         return blob, self._first, self._number << 6 | partition
 

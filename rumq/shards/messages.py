@@ -127,6 +127,20 @@ class Unwant(Message, frozen=True, tag="unwant"):
     filters: list[str]
 
 
+class WantPublishers(Message, frozen=True, tag="publishers?"):
+    """Tell who has published to your partitions, and from now on who does; answered with `Wanted`, once it is told."""
+
+    request: int
+
+
+class Publishers(Message, frozen=True, tag="publishers"):
+    """Client ids of a partition's publishers, from number `first` on."""
+
+    partition: int
+    first: int
+    names: list[bytes]
+
+
 class Rows(Message, frozen=True, tag="rows"):
     """A chunk, frames that nobody wants left out. topics: names of ids that were not used before. Raw: rows, frames."""
 
@@ -356,7 +370,7 @@ AnyMessage = (
     | Rows | ReadFrom
     | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Trimmable | Drained | ShareJoin
     | ShareWeight
-    | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally | Leaving
+    | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally | Leaving | WantPublishers | Publishers
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

@@ -17,6 +17,7 @@ from rumq.shards.answering import Answering
 from rumq.shards.bus import BusLink
 from rumq.shards.forwarding import Forwarding
 from rumq.shards.incoming import Incoming
+from rumq.shards.introducing import Introducing
 from rumq.shards.sharing import ShareSink
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Peer:
         self.said_early: list[Callable[[], Any]] = []  # what it said of shares before they were restored here
         self._early_wants: list[m.Want] = []
         self._incoming: dict[int, Incoming] = {}
+        self._introducing: Introducing | None = None  # it has subscribers who ask who published
         self._told: dict[int, tuple[int, int, int]] = {}
         self._told_needs: dict[int, int] = {}
         self._wants_marks = False
@@ -59,6 +61,7 @@ class Peer:
             m.Hello: self._hello, m.Begin: self._begin, m.Resume: self._resume, m.Resumed: self._resumed,
             m.Published: self._published, m.Numbered: self._numbered, m.Mark: self._mark, m.Refusing: self._refusing,
             m.RetainedFull: self._retained_full,
+            m.WantPublishers: self._want_publishers, m.Publishers: self._publishers,
             m.Want: self._want, m.Wanted: self._answered, m.Unwant: self._unwant, m.Rows: self._rows,
             m.ReadFrom: self._question, m.FindStart: self._question, m.FindRetained: self._question,
             m.FindTags: self._question, m.Leaving: self._question, m.Chunks: self._answered, m.Found: self._answered,
@@ -94,6 +97,7 @@ class Peer:
         if self._subscriber is not None:
             self._driver.commands.append(c.End(self._subscriber, []))
             self._subscriber = None
+        self._introducing = None
         self.has_begun = False
         if self.said_early:
             self.was_begun = False  # what it said was not listened to yet
@@ -133,6 +137,7 @@ class Peer:
             else:
                 outgoing.attach(link.say, outgoing.committed_lsn)
         self.is_known = True
+        self._ask_publishers()  # before anything that they have published comes
         for question, _done in list(self._asked.values()):
             link.say(question)
         if driver.peers.has_begun:
@@ -150,6 +155,7 @@ class Peer:
             # Also what a client is about to have: its SUBSCRIBE waits for nothing more.
             filters = [*here, *sorted(self._driver.peers.relied_on.difference(here))]
             shares = self._driver.shares
+            self._ask_publishers()
             self.link.say(m.Begin(filters, cursors, shares.weights(self.index), shares.handed(self.index)))
             self.has_begun = True
 
@@ -158,7 +164,7 @@ class Peer:
         driver = self._driver
         self._subscriber = Subscriber(f"shard {self.index}", None, is_shard=True)
         own = [p.index for p in driver.store.partitions if not p.is_mirrored]
-        sink = Forwarding(self.link, driver.shard.feeds, driver.commands)
+        sink = Forwarding(self.link, driver.shard.feeds, driver.commands, self.introduce)
         driver.commands.append(c.Attach(self._subscriber, sink))
         driver.commands.append(c.Interest(self._subscriber, message.filters, own, message.cursors))
         early, self._early_wants = self._early_wants, []
@@ -258,6 +264,32 @@ class Peer:
     def _unwant(self, message: m.Unwant, _: memoryview) -> None:
         if self._subscriber is not None:
             self._driver.commands.append(c.NoInterest(self._subscriber, message.filters))
+
+    # Who publishes
+
+    def _ask_publishers(self) -> None:
+        if self._driver.peers.wants_publishers and self.link is not None:
+            self.link.say(m.WantPublishers(0))  # nobody waits for the answer
+
+    def _want_publishers(self, message: m.WantPublishers, _: memoryview) -> None:
+        assert self.link is not None
+        if self._introducing is None:
+            own = [p for p in self._driver.store.partitions if not p.is_mirrored]
+            self._introducing = Introducing(self.link, own)
+        self.introduce_all()
+        self.link.say(m.Wanted(message.request))
+
+    def _publishers(self, message: m.Publishers, _: memoryview) -> None:
+        self._driver.store.partitions[message.partition].name_publishers(message.first, message.names)
+
+    def introduce(self, index: int) -> None:
+        """Tell it who publishes to a partition of ours, if it asks for that: before what they publish."""
+        if self._introducing is not None:
+            self._introducing.introduce(index)
+
+    def introduce_all(self) -> None:
+        if self._introducing is not None:
+            self._introducing.introduce_all()
 
     def _rows(self, message: m.Rows, raw: memoryview) -> None:
         partition = self._driver.store.partitions[message.partition]

@@ -34,6 +34,8 @@ class Peers:
         self._doors = doors
         self.others: dict[int, Peer] = {}
         self.has_begun = False  # what is wanted here is known: sessions have been restored
+        self.wants_publishers = False  # somebody here asks who published
+        self.has_publishers = count < 2  # every other shard tells that
         self.confirmed: set[str] = set()  # filters whose records every other shard sends
         self._asking: Counter[str] = (
             Counter()
@@ -216,6 +218,20 @@ class Peers:
         for index, peer in self.others.items():
             peer.ask(lambda n: m.Want(n, needed, marks), lambda *_, index=index: wanted(index))
         return False
+
+    def ask_publishers(self, then: Callable[[], None]) -> None:
+        """Have every other shard tell who publishes, now and from now on; `then` is called when all do."""
+        self.wants_publishers = True
+        left = set(self.others)
+
+        def told(index: int) -> None:
+            left.discard(index)
+            if not left:
+                self.has_publishers = True
+                then()
+
+        for index, peer in self.others.items():
+            peer.ask(m.WantPublishers, lambda *_, index=index: told(index))
 
     def confirm_all(self, asked: Iterable[tuple[str, str]], then: Callable[[], None]) -> bool:
         """As `confirm`, of (filter as written, plain filter); shares of other homes are joined there first."""

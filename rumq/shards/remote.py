@@ -27,6 +27,9 @@ class RemotePartition:
         self.is_met = False
         self.topic_names: list[bytes] = []  # by the owner's ids; empty while not known
         self.topic_ids: dict[bytes, int] = {}
+        self.publisher_names: list[bytes] = [
+            b""
+        ]  # by the owner's numbers; only if somebody here asks for them
         self.outgoing = Outgoing(index)
 
     @property
@@ -45,6 +48,13 @@ class RemotePartition:
                 del self.topic_ids[before]
             self.topic_names[topic_id] = name
             self.topic_ids[name] = topic_id
+
+    def name_publishers(self, first: int, names: list[bytes]) -> None:
+        """Take in names of publisher numbers, from `first` on."""
+        missing = first - len(self.publisher_names)
+        if missing > 0:
+            self.publisher_names.extend([b""] * missing)
+        self.publisher_names[first : first + len(names)] = names
 
     def add_topic(self, name: bytes) -> int:
         return self.outgoing.add_topic(name)

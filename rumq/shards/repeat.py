@@ -90,9 +90,10 @@ class Repeat:
         v5 = link.version == 5
         state = link.flow.window.state_of(packet_id)
         form = self._form(link, code, chunk, row, state)
+        publishers = driver.shard.feeds[code & 63].partition.publisher_names
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
-            [wire_form(form, v5, b"", always_retain=bool(code & RETAINED_CODE))], None, None,
+            [wire_form(form, v5, b"", publishers, always_retain=bool(code & RETAINED_CODE))], None, None,
             v5, link.client_max_packet, 0, driver.now_us, None, 0, 1 << 40,
         )  # fmt: skip
         if blob.count == 0:
@@ -115,7 +116,7 @@ class Repeat:
             if not wanted[0]:
                 return Form(qos, False, False, ())
             form = reader.group.forms[wanted[0] - 1]
-        return Form(qos, form.retain_as_published, False, form.identifiers)
+        return Form(qos, form.retain_as_published, False, form.identifiers, form.tells_publisher)
 
     @staticmethod
     def _reader(link: Link, number: int) -> Reader | None:

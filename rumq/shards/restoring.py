@@ -229,7 +229,7 @@ def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -
         for packet_id in image.open:
             session.qos2_open[packet_id >> 3] |= 1 << (packet_id & 7)
     unsure = list(next_lsns) if image.attached else (image.unsure or None)
-    restore_subscriptions(restoring, session, image, next_lsns, unsure)
+    restore_subscriptions(driver, restoring, session, image, next_lsns, unsure)
     away = 0.0 if image.attached else max(0.0, (driver.now_us - image.left_us) / 1e6)
     expires_in = float(session.expiry_seconds)
     if session.expiry_seconds != EXPIRES_NEVER:
@@ -249,6 +249,7 @@ def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -
 
 
 def restore_subscriptions(
+    driver: Driver,
     restoring: Restoring,
     session: Session,
     image: SessionImage,
@@ -261,8 +262,14 @@ def restore_subscriptions(
     for asked, each in image.subscriptions.items():
         fact = each.fact
         wanted = Subscription(
-            fact.topic_filter, fact.qos, fact.no_local, fact.retain_as_published, fact.identifier
+            fact.topic_filter,
+            fact.qos,
+            fact.no_local,
+            fact.retain_as_published,
+            fact.identifier,
+            tells_publisher=fact.tells_publisher and driver.limits.publisher_available,
         )
+        driver.peers.wants_publishers |= wanted.tells_publisher
         cursors = image.cursors.get(each.reader, next_lsns)
         if each.kind == "main":
             mains[asked] = wanted

@@ -28,19 +28,31 @@ class Form:
     no_local = cython.declare(cython.bint, visibility="readonly")
     identifiers = cython.declare(object, visibility="readonly")
     located = cython.declare(bytes, visibility="readonly")
+    publishers = cython.declare(object, visibility="readonly")
 
-    def __init__(self, qos: int, retain: int, no_local: bool, identifiers: bytes, located: bytes) -> None:
+    def __init__(
+        self,
+        qos: int,
+        retain: int,
+        no_local: bool,
+        identifiers: bytes,
+        located: bytes,
+        publishers: object = None,
+    ) -> None:
         """retain: 0 never, 1 as published, 2 always; identifiers: encoded properties; located: the partition's
-        name where offsets are to be told as user properties, else empty."""
+        name where offsets are to be told as user properties, else empty; publishers: the partition's list of client
+        ids by publisher number, where who published is to be told, else None."""
         self.qos = qos
         self.retain = retain
         self.no_local = no_local
         self.identifiers = identifiers
         self.located = located
+        self.publishers = publishers
 
     def plain(self) -> bool:
         """Whether a stored frame of QoS up to `qos` can go out as it is."""
-        return not (self.identifiers or self.located or self.no_local or self.retain == 2)
+        told = self.located or self.publishers is not None
+        return not (self.identifiers or told or self.no_local or self.retain == 2)
 
 
 @cython.cclass
@@ -252,6 +264,13 @@ def location(located: bytes, topic_offset: int, lsn: int, ts_us: int) -> bytes:
     )
 
 
+def published_by(publishers: list, number: int) -> bytes:
+    """The user property that tells a subscriber who published; empty where the log does not name a publisher."""
+    if number >= len(publishers) or not publishers[number]:
+        return b""
+    return pair(b"rumq-publisher", publishers[number])
+
+
 def whole(data: object, rows: object, count: int, qos: bool, base_lsn: int) -> Blob:
     """The blob of a chunk whose frames go out as they are."""
     blob = Blob(data, count, count if qos else 0, None, None, base_lsn, False)
@@ -425,6 +444,8 @@ def build(
                 base_lsn + i,
                 base_ts + words[w + 4],
             )
+        if v5 and form.publishers is not None:
+            told = told + published_by(form.publishers, words[w + 6])
         if aliases is not None:
             known = aliases.get(partition << 32 | words[w])
             if known is not None:
