@@ -43,6 +43,7 @@ from rumq.shards.homes import Homes
 from rumq.shards.keeping import Keeping
 from rumq.shards.listings import TopicRates
 from rumq.shards.losses import Losses
+from rumq.shards.messages import Refusing as RefusingMessage
 from rumq.shards.messages import RetainedFull
 from rumq.shards.on_behalf import OnBehalf
 from rumq.shards.peers import Peers
@@ -118,7 +119,9 @@ class Driver:
         self.batches = [Batch() for _ in store.partitions]
         self.numbering = Topics(store, event)
         self.topics = self.numbering.known
-        self.refusing = Refusing([*store.partitions, store.internal], self.batches, event, free_bytes_min)
+        self.refusing = Refusing(
+            [*store.partitions, store.internal], self.batches, event, free_bytes_min, self._say_refusing
+        )
         self.retaining = Retaining(store, self.shard.retained, self.batches, event, self._say_retained)
         self.disk = Disk(
             self, exports, percent=free_percent_min, wanted_percent=wanted_free_percent_min,
@@ -194,6 +197,11 @@ class Driver:
             self.refusing.refuse(link, packet, partition)
         else:
             self.retaining.refuse(link, packet)
+
+    def _say_refusing(self, partition: int, full: bool, why: str) -> None:
+        for peer in self.peers.others.values():
+            if peer.link is not None:
+                peer.link.say(RefusingMessage(partition, full, why))
 
     def _say_retained(self, partition: int, full: bool) -> None:
         for peer in self.peers.others.values():

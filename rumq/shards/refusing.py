@@ -23,15 +23,20 @@ class Refusing:
     """The partitions of a shard, and those of their publishers who were not answered."""
 
     def __init__(
-        self, partitions: list[Any], batches: list[Any], event: Callable[..., None], free_bytes_min: int
-    ) -> None:
+        self, partitions: list[Any], batches: list[Any], event: Callable[..., None], free_bytes_min: int,
+        say: Callable[[int, bool, str], None] = lambda index, full, why: None,
+    ) -> None:  # fmt: skip
         """partitions: all that are written; batches: as `cut` fills them, of the first partitions
+
+        say: tells other shards of a partition that is ours, as they take it in with `elsewhere`
 
         free_bytes_min: 0 takes records to the last byte
         """
         self._partitions = partitions
         self._batches = batches
         self._event = event
+        self._say = say
+        self._said: dict[int, tuple[bool, str]] = {}
         self.free_bytes_min = free_bytes_min
         self._offline: dict[int, int] = {}  # partition -> errno
         self.is_full = False
@@ -133,6 +138,11 @@ class Refusing:
         for index, batch in enumerate(self._batches):
             here = self.is_full or self.is_unreachable or index in self._offline
             batch.refusing = here or index in self._elsewhere
+        reasons = self.reasons()
+        for index in sorted(reasons.keys() | self._said.keys()):
+            if reasons.get(index) != self._said.get(index):
+                self._say(index, *reasons.get(index, (False, "")))
+        self._said = reasons
         for link in [link for link, index in self._unanswered.items() if not self._batches[index].refusing]:
             del self._unanswered[link]
             # It sends again what was not acknowledged, when it is back; what came after it must not come before.

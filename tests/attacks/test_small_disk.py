@@ -2,6 +2,7 @@
 
 It needs the right to mount one; without it the simulated disk shows the same (tests/faults/test_disk_space.py)."""
 
+import contextlib
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer
+from tests.conformance.wire import publish
 
 MIB = 1 << 20
 
@@ -49,5 +51,23 @@ def test_an_unattended_broker_goes_on(small_disk: Path, shards: int) -> None:
         assert trimmed
         (said,) = broker.named("disk.bounds")
         assert said["total_bytes"] == 48 * MIB and "the oldest segments go" in said["why"]
+    finally:
+        broker.end()
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_stop_does_not_wait_for_a_disk_that_is_full(small_disk: Path, shards: int) -> None:
+    """What could not be written has waited already; a phase of the stop would wait 30 s for it, in vain."""
+    settings = {"shards.count": shards, "log.retention": "forever", "log.free_bytes_min": 0}
+    broker = Rumqd(small_disk / "data", *(f"--set={name}={value}" for name, value in settings.items()))
+    broker.start()
+    try:
+        with Peer(broker.address, deadline_s=3) as publisher, contextlib.suppress(TimeoutError):
+            publisher.connect("p")
+            for number in range(1, 1200):  # 120 MB; who is not read any more gives up
+                publisher.send(publish(f"t/{number % 7}", bytes(100_000), 1, number))
+        broker.event("log.offline")
+        assert broker.stop() == 0  # within 30 s
+        assert broker.named("log.unwritten")
     finally:
         broker.end()
