@@ -23,7 +23,7 @@ from commitlog.files import (
 from commitlog.inventory import NAME as INVENTORY
 from commitlog.manifest import NAME as MANIFEST
 from commitlog.reader import LogReader, PartitionView
-from commitlog.roster import NAME as ROSTER
+from commitlog.shard_count import NAME as ROSTER
 
 LABEL = "BACKUP"  # written last: what has none is not finished
 RESTORED = "RESTORED"  # the label of the backup that a data directory was made from, until its first start

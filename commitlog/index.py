@@ -17,7 +17,7 @@ from commitlog.errors import Damaged
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
-from commitlog.naming import name_from_frames
+from commitlog.name_recovery import name_from_frames
 from commitlog.segment import (
     HOLDS_RECORDS,
     SEGMENT_HEADER_BYTES,

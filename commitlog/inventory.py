@@ -8,7 +8,7 @@ from __future__ import annotations
 from commitlog.errors import StoreError
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.manifest import NAME as MANIFEST
-from commitlog.roster import read_roster
+from commitlog.shard_count import read_roster
 
 NAME = "PARTITIONS"
 

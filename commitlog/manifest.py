@@ -11,8 +11,8 @@ from typing import Any
 from zlib import crc32
 
 from commitlog.chunk import NUMBER_MAX
+from commitlog.clock_guard import Jump
 from commitlog.files import Files, replace_file, whole_file
-from commitlog.governor import Jump
 
 NAME = "MANIFEST"
 

@@ -12,14 +12,13 @@ from struct import iter_unpack
 from typing import Any
 
 from commitlog.chunk import Chunk, Gap
+from commitlog.clock_guard import Jump, remembered
+from commitlog.cold_reads import ColdRead, FindOffset, FindTime, Flagged
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
-from commitlog.faults import while_running
 from commitlog.files import Files
-from commitlog.governor import Jump, remembered
-from commitlog.group import WriteGroup
 from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
-from commitlog.lookup import ColdRead, FindOffset, FindTime, Flagged
+from commitlog.os_errors import while_running
 from commitlog.retention import (
     NoteJumps,
     Retention,
@@ -28,10 +27,11 @@ from commitlog.retention import (
     segments_to_drop,
     without_wanted,
 )
+from commitlog.segment_writer import Ended, Names, Opened, SegmentWriter
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.space import Sealed
 from commitlog.streams import StreamSpec
-from commitlog.writing import Ended, Names, Opened, SegmentWriter
+from commitlog.write_group import WriteGroup
 
 HOT_TRIM = 64
 # What a chunk costs in memory beside its rows and frames: objects, and what its readers note.
@@ -356,7 +356,7 @@ class Partition:
     ) -> Retention | None:
         """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run.
 
-        now_us: None while the clock cannot be believed (`commitlog.governor`)
+        now_us: None while the clock cannot be believed (`commitlog.clock_guard`)
         keep_lsn: the records from there on must not go; wanted_lsn: nor those from there on, but of them no more
         than the newest `wanted_bytes_max`; unexported_lsn: likewise"""
         files = self.segments.files

@@ -12,17 +12,17 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from commitlog.active import ActiveLook
 from commitlog.chunk import Chunk, Gap
+from commitlog.cold_reads import ColdRead, FindOffset, FindTime, clipped
+from commitlog.committed_scan import ActiveLook
 from commitlog.dictionary import maybe_snapshot
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files, whole_file
 from commitlog.index import Index, load_publishers, maybe_index, place_at, read_segment
-from commitlog.lookup import ColdRead, FindOffset, FindTime, clipped
 from commitlog.manifest import Manifest
 from commitlog.segment import SEGMENT_HEADER_BYTES, Place
 from commitlog.segments import PlaceCache, SegmentFile
-from commitlog.tail import Tail, examine
+from commitlog.tail_scan import Tail, examine
 
 READ_BYTES = 1 << 22
 INDEX_PART = 8  # of a segment's records, one in so many: for fewer its index is not worth reading

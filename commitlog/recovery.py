@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from commitlog.chunk import Gap
+from commitlog.clock_guard import Jump, caught_up
 from commitlog.dictionary import maybe_snapshot, take_offsets
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
-from commitlog.governor import Jump, caught_up
 from commitlog.index import Index, load_places, maybe_index, read_segment
 from commitlog.manifest import Manifest, clock_edit
 from commitlog.segments import SegmentFile
-from commitlog.tail import examine
+from commitlog.tail_scan import examine
 
 
 @dataclass

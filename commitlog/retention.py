@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from commitlog.clock_guard import Jump, age_us
 from commitlog.dictionary import Dictionary
-from commitlog.faults import FULL
 from commitlog.files import Files
-from commitlog.governor import Jump, age_us
 from commitlog.index import index_path, read_segment, write_index
+from commitlog.os_errors import FULL
 from commitlog.streams import StreamSpec
 
 if TYPE_CHECKING:
+    from commitlog.segment_writer import SegmentWriter
     from commitlog.segments import SegmentFile
-    from commitlog.writing import SegmentWriter
 
 
 class SealJob:

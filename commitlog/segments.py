@@ -8,9 +8,9 @@ from bisect import bisect_right
 from collections import OrderedDict
 from threading import Lock
 
+from commitlog.clock_guard import Jump
 from commitlog.dictionary import Dictionary
 from commitlog.files import Files
-from commitlog.governor import Jump
 from commitlog.index import Draft, load_places
 from commitlog.retention import Retention, SealJob
 from commitlog.segment import Place

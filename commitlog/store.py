@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from commitlog.chunk import Chunk, Gap
+from commitlog.cold_reads import ColdRead
 from commitlog.dictionary import Dictionary
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
-from commitlog.faults import at_start
 from commitlog.files import Files, make_durable_directory, replace_file, whole_file
-from commitlog.lookup import ColdRead
 from commitlog.manifest import Manifest
+from commitlog.os_errors import at_start
 from commitlog.partition import Partition
 from commitlog.recovery import Recovered, recover
 from commitlog.retention import remove_segments
+from commitlog.segment_writer import Names, SegmentWriter
 from commitlog.segments import SegmentList
 from commitlog.space import Space
 from commitlog.streams import Matches, StreamSpec, partition_of, stream_of
-from commitlog.writing import Names, SegmentWriter
 
 FORMAT = "rumq 1"
 GENERATION = 1

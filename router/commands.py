@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from router.readers import Reader
+from router.groups import Reader
 from router.retained import Retained
 from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription
@@ -71,7 +71,7 @@ class NoInterest:
 
 @dataclass(slots=True, eq=False)
 class ShareMembers:
-    """Another shard is there, with so many members of each share: `router.sharing.Sharing.back`."""
+    """Another shard is there, with so many members of each share: `router.shared_group_rules.Sharing.back`."""
 
     shard: Subscriber
     sink: Any

@@ -11,11 +11,11 @@ from typing import Any
 
 from router.effects import Deliver, Effect, Gone, More, ReadCold, ShareBack, ShareDone, ShareReady
 from router.feed import Feed
+from router.groups import DENIED, Group, Reader
 from router.kernels import routes as kernel
-from router.mirror import Hole
 from router.reader_turns import ReaderTurns
-from router.readers import DENIED, Group, Reader
-from router.share import Member, Share
+from router.remote_feed import Hole
+from router.shared_group import Member, Share
 
 NOTHING, EVERYTHING = array("I", [0]), array("I", [1])  # of one place: tables of `Deliver`
 CATCH_UP_BYTES = 1 << 18  # how much one reader behind gets before others have their turn

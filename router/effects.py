@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from router.readers import Group, Reader
+from router.groups import Group, Reader
 from router.retained import Given, Search
 from router.subscriber import Subscriber
 from router.subscription import Form, Subscription

@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any
 
 from commitlog import NotInMemory
-from router.readers import Groups, Reader
+from router.groups import Groups, Reader
 from router.routes import RouteTable
 
 CHUNK_QOS = 1

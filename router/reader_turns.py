@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from router.readers import Reader
+    from router.groups import Reader
 
 READERS_AT_ONCE = (
     4  # of one session: more than one, so that a partition that is slow to read does not stop the rest

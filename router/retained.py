@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from router.kernels import filters
 from router.kernels import routes as kernel
-from router.ordered import Ordered
+from router.sorted_topics import Ordered
 from router.subscription import Permit
 
 ROW_EMPTY = 64

@@ -9,8 +9,8 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
+from router.groups import DENIED, Group, Groups
 from router.kernels import routes as kernel
-from router.readers import DENIED, Group, Groups
 
 UNKNOWN = 0
 NUMBERS_END = 1 << 31

@@ -12,11 +12,11 @@ from router import commands as c
 from router.delivery import Delivery
 from router.effects import Effect
 from router.feed import Feed
-from router.matching import VISITS_A_TURN
-from router.mirror import MirrorFeed
-from router.readers import Groups
+from router.groups import Groups
+from router.remote_feed import MirrorFeed
 from router.retained import RetainedView
-from router.subscribing import Subscribing
+from router.subscription_changes import Subscribing
+from router.topic_matching import VISITS_A_TURN
 
 CHUNK_RETAIN = 8
 

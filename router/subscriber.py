@@ -4,19 +4,19 @@ Ordinary subscriptions share one reader, so that a message that several of them 
 reader of its own, and so has a subscription that is added while the main reader is behind: it starts at the end,
 and joins the main reader when that arrives there.
 
-Knows no protocol version, no socket: `shape` is opaque, see `router.readers.Wants`."""
+Knows no protocol version, no socket: `shape` is opaque, see `router.groups.Wants`."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from router.groups import Reader
 from router.reader_turns import ReaderTurns
-from router.readers import Reader
 from router.subscription import Permit, Subscription
 
 if TYPE_CHECKING:
-    from router.share import Share
+    from router.shared_group import Share
 
 
 READERS_MAX = (1 << 25) - 1  # what a slot of an in-flight window has room for

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
-from commitlog.roster import Roster, read_roster, write_roster
+from commitlog.shard_count import Roster, read_roster, write_roster
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
 from rumq.session.images import Images

@@ -13,8 +13,8 @@ from functools import partial
 
 from commitlog import DirectoryInUse, NotWritable, RealFiles, StoreError
 from commitlog.backup import take_restored
-from commitlog.faults import at_start
 from commitlog.inventory import missing_partitions
+from commitlog.os_errors import at_start
 from commitlog.store import check_format, hold
 from rumq.cli.beside import check_beside
 from rumq.cli.disk_bounds import bounds

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commitlog import Chunk, Gap
-from commitlog.exported import write_exported
+from commitlog.export_marker import write_exported
 from commitlog.files import Files
 from commitlog.reader import LogReader, PartitionView, SegmentView
 from rumq.lake.checking import Content, bounds_of

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from router.commands import Blocked
 from router.effects import Deliver
-from router.readers import Reader
+from router.groups import Reader
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.window import Window
 from rumq.session.meter import Meter

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rumq.session import facts as f
 
 if TYPE_CHECKING:
-    from router.readers import Reader
+    from router.groups import Reader
     from rumq.session.session import Session
 
 Marks = list[tuple[int, int]]  # (live, committed) of each partition

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from commitlog import Chunk, Gap, OffsetTrimmed
 from commitlog.chunk import HEADER_BYTES
 from commitlog.errors import NotInMemory
-from commitlog.group import pieced
 from commitlog.kernels.rows import first_seen, lay_out
+from commitlog.write_group import pieced
 from router.retained import Retained
 from rumq.shards import messages as m
 from rumq.shards.bus import BusLink

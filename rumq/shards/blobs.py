@@ -9,7 +9,7 @@ from typing import Any
 
 from router.effects import Deliver
 from router.feed import Feed
-from router.readers import Group
+from router.groups import Group
 from router.subscription import Form
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob

@@ -1,12 +1,12 @@
 """The clock that retention goes by, told to the operator when it cannot be believed. docs/log-format.md, "Retention and
-clocks"; the rules are `commitlog.governor`'s. Reads no clock itself."""
+clocks"; the rules are `commitlog.clock_guard`'s. Reads no clock itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from commitlog.governor import Governor
+from commitlog.clock_guard import Governor
 from rumq.shards.worker import Worker
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from router import commands as c
 from router.effects import Deliver, DeliverRetained, More
-from router.readers import Reader
+from router.groups import Reader
 from rumq.mqtt.kernels import fanout
 from rumq.session.outflow import Outflow
 from rumq.session.session import Session, Shape

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from commitlog.exported import exported_lsn
+from commitlog.export_marker import exported_lsn
 from commitlog.files import Files
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from commitlog.cold_reads import clipped
 from commitlog.kernels import rows as row_kernel
-from commitlog.lookup import clipped
 from router.commands import Blocked
 from router.effects import Deliver
 from router.kernels import routes as route_kernel

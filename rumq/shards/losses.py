@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from commitlog import NotInMemory, OffsetTrimmed
 from router.effects import Gone
+from router.groups import Group, Reader
 from router.kernels import routes as kernel
-from router.readers import Group, Reader
 from router.subscription import Subscription
 from router.trie import FilterTrie
 from rumq.session.ledger import OTHER_TOPICS, Ledger

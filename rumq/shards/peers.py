@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from commitlog import Chunk, Gap
 from router import commands as c
 from router.effects import FindRetained, FindStart
-from router.readers import Reader
+from router.groups import Reader
 from router.retained import Retained
 from rumq.net.connection import Connection
 from rumq.shards import messages as m

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from commitlog.faults import FULL, while_running
+from commitlog.os_errors import FULL, while_running
 from rumq.mqtt import packets as p
 from rumq.mqtt.reasons import Reason
 

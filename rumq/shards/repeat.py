@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from router.commands import Attach
-from router.readers import Reader
+from router.groups import Reader
 from router.subscription import Form
 from rumq.mqtt.kernels import fanout
 from rumq.session import permission

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from router.restoring import Restoring
+from router.recovery import Restoring
 from router.retained import Retained
 from router.subscription import Subscription
 from rumq.mqtt.decode import decode

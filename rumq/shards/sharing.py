@@ -1,6 +1,6 @@
 """Shared subscriptions across shards: a share's home is told what members here have, and hands out to them.
 
-The rules are the router's (`router.sharing`); this carries them. Knows no client's bytes."""
+The rules are the router's (`router.shared_group_rules`); this carries them. Knows no client's bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from router.effects import Deliver, ShareBack, ShareBegun, ShareDone, ShareLeft, ShareReady, ShareWeight
-from router.share import Range
+from router.shared_group import Range
 from rumq.session.outflow import RETAINED_CODE
 from rumq.shards import messages as m
 from rumq.shards.bus import BusLink

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 from commitlog import RealFiles, StoreError
-from commitlog.exported import exported_to
+from commitlog.export_marker import exported_to
 from commitlog.reader import LogReader, PartitionView
 from rumq.errors import RumqError
 from rumq.lake.manifest import Partition

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.session.limits import Limits
 from rumq.session.subscribed_filters import SubscribedFilters
 from tests.conformance import wire

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
-from router.matching import MATCH_VISITS, VISITS_A_TURN
-from router.readers import Groups, Wants
+from commitlog.testing.simulated_files import SimulatedFiles
+from router.groups import Groups, Wants
 from router.subscription import Subscription
+from router.topic_matching import MATCH_VISITS, VISITS_A_TURN
 from rumq.mqtt.topics import matches
 from rumq.session.limits import Limits
 from rumq.session.subscribed_filters import wildcard_levels

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.conformance import wire
 from tests.isolation.turns import Connection, Turned, payloads
 

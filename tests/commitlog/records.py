@@ -7,7 +7,7 @@ from commitlog import Chunk, Gap, NotInMemory, Partition, Store, StreamSpec, ope
 from commitlog.chunk import FLAG_QOS
 from commitlog.files import Files
 from commitlog.reader import LogReader, PartitionView
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 
 NOW = 1_700_000_000_000_000
 DIRECTORY = "data/main/g1/p0"

@@ -7,7 +7,7 @@ import pytest
 from commitlog import FormatTooNew, Gap
 from commitlog.chunk import HEADER, HEADER_BYTES, maybe_header
 from commitlog.segment import LAYOUT, SEGMENT_HEADER_BYTES, opening, walk
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,

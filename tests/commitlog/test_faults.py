@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from commitlog import NotWritable
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,

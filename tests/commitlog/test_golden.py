@@ -9,7 +9,7 @@ from pathlib import Path
 from commitlog import RealFiles
 from commitlog.files import Files
 from commitlog.reader import LogReader
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DEAD,

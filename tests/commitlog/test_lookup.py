@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import NOW, append, everything, index, opened, segments, view, write
 
 GROUPS = st.lists(

@@ -8,7 +8,7 @@ import pytest
 
 from commitlog import Chunk, Gap, RealFiles
 from commitlog.reader import LogReader
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     NOW,

@@ -5,11 +5,11 @@ import errno
 import pytest
 
 from commitlog import Partition, StreamSpec
-from commitlog.exported import NAME as EXPORTED
-from commitlog.exported import exported_lsn, exported_to, write_exported
+from commitlog.export_marker import NAME as EXPORTED
+from commitlog.export_marker import exported_lsn, exported_to, write_exported
 from commitlog.retention import segments_to_drop
 from commitlog.segments import SegmentFile
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,

@@ -1,12 +1,12 @@
-"""The simulated disk does what its fault model says: the tests of the log rest on it. commitlog/simulated.py"""
+"""The simulated disk does what its fault model says: the tests of the log rest on it."""
 
 import errno
 from random import Random
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
-from commitlog.simulated_device import SECTOR
+from commitlog.testing.simulated_device import SECTOR
+from commitlog.testing.simulated_files import SimulatedFiles
 
 
 def with_a_file(content: bytes = b"old" * 1000) -> tuple[SimulatedFiles, int]:

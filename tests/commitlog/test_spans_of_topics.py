@@ -4,7 +4,7 @@ be told."""
 from collections.abc import Callable
 
 from commitlog.reader import PartitionView
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import append, index, mark, opened, segments, view, viewed, write
 
 

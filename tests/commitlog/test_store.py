@@ -18,8 +18,8 @@ from commitlog import (
     open_store,
 )
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
-from commitlog.simulated import SimulatedFiles
 from commitlog.streams import partition_of
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,

@@ -25,14 +25,14 @@ PLANTED = [
     # What is on disk before something is said
     Planted(
         "a group is acknowledged without a sync",
-        "commitlog/group.py",
+        "commitlog/write_group.py",
         "        if writer.sync_groups:\n            writer.sync()\n",
         "",
         POWER,
     ),
     Planted(
         "a new segment's name is not synced",
-        "commitlog/writing.py",
+        "commitlog/segment_writer.py",
         "            self._files.sync_directory(self._directory)\n            self._pay()\n",
         "            self._pay()\n",
         POWER,
@@ -74,7 +74,7 @@ PLANTED = [
     ),
     Planted(
         "a segment is called sealed before it is synced",
-        "commitlog/writing.py",
+        "commitlog/segment_writer.py",
         "        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)\n        self.sync()\n",
         "        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)\n",
         POWER,
@@ -99,7 +99,7 @@ PLANTED = [
     ),
     Planted(
         "a discarded segment goes before the manifest says so",
-        "commitlog/writing.py",
+        "commitlog/segment_writer.py",
         '                self._owed.append({"edit": "drop", "segment": self._name})\n'
         "                self._pay()\n"
         "            self._files.remove(self.path)\n",
@@ -110,7 +110,7 @@ PLANTED = [
     # What a failure is answered with
     Planted(
         "a failed sync is tried again on the same file",
-        "commitlog/group.py",
+        "commitlog/write_group.py",
         "                failure = told(fault)\n                self._give_up(failure)\n",
         "                failure = told(fault)\n"
         "                self._writer.sync()\n"
@@ -157,14 +157,14 @@ PLANTED = [
     # What is found at a start
     Planted(
         "a tail is torn whatever the marks say",
-        "commitlog/tail.py",
+        "commitlog/tail_scan.py",
         "    promised = proved if limit_lsn is None else limit_lsn\n",
         "    promised = reached if limit_lsn is None else limit_lsn\n",
         TORN,
     ),
     Planted(
         "nothing behind damage counts",
-        "commitlog/tail.py",
+        "commitlog/tail_scan.py",
         "        for at, header in later:\n            if header.kind not in",
         "        for at, header in []:\n            if header.kind not in",
         TORN,
@@ -223,7 +223,7 @@ PLANTED = [
     # Clocks
     Planted(
         "the governor believes any clock",
-        "commitlog/governor.py",
+        "commitlog/clock_guard.py",
         "        if abs(now_us - expected) > JUMP_US:",
         "        if False:",
         CLOCKS,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from commitlog import Partition, Store
-from commitlog.simulated import SimulatedFiles
-from commitlog.simulated_device import Choose
+from commitlog.testing.simulated_device import Choose
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import (
     DIRECTORY,
     NOW,

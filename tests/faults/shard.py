@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from commitlog import StreamSpec, open_store
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
 from rumq.net.newcomers import Newcomers

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.governor import STABLE_SECONDS, Governor, Jump, age_us, behind, remembered
-from commitlog.simulated import SimulatedFiles
+from commitlog.clock_guard import STABLE_SECONDS, Governor, Jump, age_us, behind, remembered
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import NOW, Seen, everything
 from tests.conformance import wire
 from tests.faults.shard import Client, Shard

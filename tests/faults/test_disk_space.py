@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog import StreamSpec
-from commitlog.exported import write_exported
-from commitlog.simulated import SimulatedFiles
-from commitlog.simulated_device import taken
+from commitlog.export_marker import write_exported
+from commitlog.testing.simulated_device import taken
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.exports import Exports
 from tests.commitlog.records import everything
 from tests.conformance import wire

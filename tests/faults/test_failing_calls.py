@@ -7,8 +7,8 @@ import pytest
 
 from commitlog import NotWritable, Partition
 from commitlog.dictionary import SEALS_BETWEEN
-from commitlog.simulated import SimulatedFiles
-from commitlog.simulated_device import BLOCK, taken
+from commitlog.testing.simulated_device import BLOCK, taken
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,

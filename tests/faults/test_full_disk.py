@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.faults import at_start
-from commitlog.simulated import SimulatedFiles
-from commitlog.simulated_device import taken
+from commitlog.os_errors import at_start
+from commitlog.testing.simulated_device import taken
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop

@@ -16,7 +16,7 @@ from commitlog.errors import Damaged
 from commitlog.index import decode_index
 from commitlog.manifest import decode_edits
 from commitlog.segment import decode_segment_header
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,

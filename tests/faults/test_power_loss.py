@@ -1,6 +1,6 @@
 """The power goes at any call, and any part of what was not synced survives: nothing that was acknowledged in a stream
 of durability `disk` is lost, nothing is called damaged, and no data file is modified. The fault model is that of
-commitlog/simulated.py.
+commitlog/testing/simulated_files.py.
 
 Short histories are enumerated: every sequence of steps, every call of its last step, every subset of the sectors and
 names that are at stake there (a sample where these are more than the bound). Long ones are random, from a seed."""
@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
-from commitlog.simulated_device import one_loss
+from commitlog.testing.simulated_device import one_loss
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import append, everything, mark, opened, some_records, write
 from tests.faults.power import STEPS, Life, histories, judge, judge_twice
 

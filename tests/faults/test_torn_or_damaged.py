@@ -5,7 +5,7 @@ docs/log-format.md, "Recovery"."""
 import pytest
 
 from commitlog import Gap
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,

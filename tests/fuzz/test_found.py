@@ -6,7 +6,7 @@ from typing import Any
 import jwt
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.auth.errors import Denied
 from rumq.auth.gate import outcome
 from rumq.auth.identity import Credentials, Work

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from router.readers import FILTERS_AT_ONCE
+from router.groups import FILTERS_AT_ONCE
 from rumq.session.requests import CHECKS_A_TURN, FILTERS_A_TURN
 from tests.conformance import wire
 from tests.conformance.wire import Kind

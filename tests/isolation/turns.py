@@ -3,7 +3,7 @@
 import select
 from typing import Any
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Packet
 from tests.faults.shard import Client, Shard

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commitlog import RealFiles, StreamSpec, open_store
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
 from rumq.mqtt.encode import encode

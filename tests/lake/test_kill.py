@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow.parquet as pq
 
 from commitlog import RealFiles
-from commitlog.exported import exported_lsn
+from commitlog.export_marker import exported_lsn
 from rumq import lake as the_lake
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder

@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow.parquet as pq
 
 from commitlog import RealFiles
-from commitlog.exported import exported_lsn
+from commitlog.export_marker import exported_lsn
 from tests.cli.conftest import Broker, rumqd
 from tests.lake.lakes import lsns_in, parquet_files
 

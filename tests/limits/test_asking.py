@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.asking import answer
 from tests.conformance import wire
 from tests.conformance.wire import Prop

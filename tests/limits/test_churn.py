@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.net.connection import Connection
 from rumq.net.opening import Openings
 from rumq.net.pump import Pump

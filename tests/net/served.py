@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from commitlog import StreamSpec, open_store
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.net.lingering import Lingering
 from rumq.net.listener import Listener, open_sockets

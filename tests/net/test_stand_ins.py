@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.layered import Layered
 from rumq.net.opening import Openings

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from router import commands as c
-from router.grouping import SHARED_MAX
+from router.group_membership import SHARED_MAX
 from tests.router.world import UNLIMITED, Client, World
 
 TOPICS = ["a", "b/1", "b/2", "c"]

@@ -3,9 +3,9 @@
 from typing import Any, ClassVar
 
 from commitlog import Chunk, NotInMemory
-from router.mirror import Hole, MirrorFeed
-from router.readers import Groups, Reader, Wants
-from router.share import Share
+from router.groups import Groups, Reader, Wants
+from router.remote_feed import Hole, MirrorFeed
+from router.shared_group import Share
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router import commands as c
-from router.grouping import SHARED_MAX
-from router.readers import FORMS_MAX, Groups, Wants
+from router.group_membership import SHARED_MAX
+from router.groups import FORMS_MAX, Groups, Wants
 from router.subscription import Subscription
 from rumq.mqtt.topics import matches
 from tests.router.world import Client, World

@@ -3,7 +3,7 @@
 import pytest
 
 from router import commands as c
-from router.restoring import Restoring
+from router.recovery import Restoring
 from router.subscription import Subscription
 from tests.router.world import World
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.effects import DeliverRetained
-from router.ordered import BLOCK_NAMES_MAX, Ordered
 from router.retained import Retained, RetainedView, Search
+from router.sorted_topics import BLOCK_NAMES_MAX, Ordered
 from rumq.mqtt.topics import matches
 from tests.kernel_forms import forms
 from tests.router.world import World

@@ -9,10 +9,10 @@ from collections import defaultdict, deque
 from typing import Any
 
 from commitlog import LogError
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
 from router.effects import Deliver, FindStart, Gone, Merged, More, Placed, ReadCold
-from router.readers import Reader
+from router.groups import Reader
 from router.shard import Shard
 from router.subscriber import Subscriber
 from router.subscription import Form, Subscription

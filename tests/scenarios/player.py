@@ -24,9 +24,9 @@ from itertools import pairwise
 from typing import Any
 
 from commitlog import Chunk, NotInMemory
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.readers import Reader
+from router.groups import Reader
 from router.shard import Shard
 from router.subscriber import Subscriber
 from router.subscription import Subscription

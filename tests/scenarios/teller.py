@@ -3,10 +3,10 @@
 from typing import Any
 
 from router import effects as e
-from router.readers import Reader
+from router.groups import Reader
 from router.subscriber import Subscriber
-from router.subscribing import LSN_MAX
 from router.subscription import Form
+from router.subscription_changes import LSN_MAX
 
 ROW_QOS, ROW_RETAIN = 3, 4
 

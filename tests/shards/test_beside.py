@@ -7,8 +7,8 @@ from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
-from commitlog.exported import write_exported
-from commitlog.simulated import SimulatedFiles
+from commitlog.export_marker import write_exported
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards import beside
 from rumq.shards.beside import Beside, Companion
 from rumq.shards.exports import Exports

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.incoming import Incoming
 from rumq.shards.messages import Numbered, Published, decode, encode
 from rumq.shards.outgoing import Outgoing

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
-from commitlog.writing import SegmentWriter
+from commitlog.segment_writer import SegmentWriter
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog import Store
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.scrubbing import Scrubbing
 from tests.commitlog.records import append, opened, some_records, write
 

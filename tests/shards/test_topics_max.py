@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.session.cold_packets import PACKETS_A_TURN
 from tests.commitlog.records import everything
 from tests.conformance import wire

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from commitlog import Store
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.ingest import Batch
 from rumq.shards.refusing import Refusing
 from rumq.shards.writing import Writing

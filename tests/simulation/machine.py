@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from commitlog import StreamSpec
-from commitlog.simulated import SimulatedFiles
 from commitlog.store import check_format, hold
+from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import DEAD, NOW
 from tests.simulation.network import Door, Network, Poller, Stream
 from tests.simulation.shard import Killed, Shard, Worker, close_all

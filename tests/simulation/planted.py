@@ -115,7 +115,7 @@ PLANTED = [
     ),
     # Shared subscriptions
     Planted(
-        "what a shard was handed of a share dies with it", "router/sharing.py",
+        "what a shard was handed of a share dies with it", "router/shared_group_rules.py",
         "                share.returned.extend(member.outstanding)\n                member.outstanding.clear()\n",
         "                member.outstanding.clear()\n",
         f"{FOUND}::test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died",
@@ -127,7 +127,7 @@ PLANTED = [
         f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
     ),
     Planted(
-        "what came to a shard too early is handed out twice", "router/sharing.py",
+        "what came to a shard too early is handed out twice", "router/shared_group_rules.py",
         "self.given_back(shard, key, without(ranges, without(ranges, member.outstanding)))",
         "self.given_back(shard, key, ranges)",
         SEEDS,
@@ -139,13 +139,13 @@ PLANTED = [
         f"{FOUND}::test_a_share_survives_its_home_among_three_shards",
     ),
     Planted(
-        "a shard that gave back what came too early gets nothing more", "router/sharing.py",
+        "a shard that gave back what came too early gets nothing more", "router/shared_group_rules.py",
         "            member.parked = False  # what came to it before its client had joined, it gave back\n",
         "",
         f"{FOUND}::test_a_share_whose_messages_come_before_its_first_member_has_joined_goes_on",
     ),
     Planted(
-        "what comes back from a shard comes after it has left", "router/sharing.py",
+        "what comes back from a shard comes after it has left", "router/shared_group_rules.py",
         "        self._go_on_or_end(share)\n        self._weigh(share)  # behind what comes back\n",
         "        self._weigh(share)\n        self._go_on_or_end(share)\n",
         f"{FOUND}::test_what_the_last_member_of_a_shard_has_not_acknowledged_goes_to_another",
@@ -157,7 +157,7 @@ PLANTED = [
         f"{FOUND}::test_a_message_is_taken_once_though_its_owner_dies_again_before_it_has_said_what_it_has",
     ),
     Planted(
-        "what a member could not take of a share goes to nobody", "router/share.py",
+        "what a member could not take of a share goes to nobody", "router/shared_group.py",
         "                self.returned.append((where, lsn, stop))\n",
         "",
         SCHEDULES,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog import StreamSpec, open_store
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cli.shard import take_connections
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.simulated import SimulatedFiles
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.asking import answer
 from tests.commitlog.records import NOW
 from tests.conformance import wire

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from router.readers import Group, Reader, Wants
+from router.groups import Group, Reader, Wants
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 

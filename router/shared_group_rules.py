@@ -13,9 +13,9 @@ from collections.abc import Callable
 from router.delivery import Delivery
 from router.effects import ShareBack, ShareBegun, ShareLeft, ShareWeight
 from router.feed import Feed
-from router.grouping import Grouping
-from router.readers import Reader, Wants
-from router.share import Member, Range, Share, without
+from router.group_membership import Grouping
+from router.groups import Reader, Wants
+from router.shared_group import Member, Range, Share, without
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 

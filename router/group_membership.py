@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from router.feed import Feed
-from router.readers import Group, Groups, Reader, Wants
+from router.groups import Group, Groups, Reader, Wants
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 

@@ -24,8 +24,8 @@ from commitlog.chunk import (
     last_of_each,
     padded,
 )
+from commitlog.clock_guard import Jump
 from commitlog.files import Files
-from commitlog.governor import Jump
 from commitlog.index import Draft
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from commitlog.chunk import HEADER_BYTES, Chunk
 from commitlog.segment import SEGMENT_HEADER_BYTES, Place
-from commitlog.writing import Ended, Opened, SegmentWriter
+from commitlog.segment_writer import Ended, Opened, SegmentWriter
 
 MERGED_BYTES_MAX = 1 << 20
 APART_US_MAX = 3_000_000_000  # a ts_delta is a u32 of µs

@@ -1,4 +1,4 @@
-"""What `commitlog.simulated` keeps of a file: what is read, what a power loss leaves, and what stands between.
+"""What a simulated file system keeps of a file: what is read, what a power loss leaves, and what stands between.
 
 The fault model is told there."""
 

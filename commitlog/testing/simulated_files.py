@@ -31,7 +31,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from commitlog.simulated_device import (
+from commitlog.space import Space
+from commitlog.testing.simulated_device import (
     BLOCK,
     SECTOR,
     Choose,
@@ -43,7 +44,6 @@ from commitlog.simulated_device import (
     taken,
     torn_together,
 )
-from commitlog.space import Space
 
 
 class SimulatedFiles:

@@ -4,10 +4,10 @@ Knows no file and no journal: what is to be restored is passed in."""
 
 from __future__ import annotations
 
-from router.readers import Reader
+from router.groups import Reader
 from router.subscriber import Subscriber
-from router.subscribing import Subscribing
 from router.subscription import Subscription
+from router.subscription_changes import Subscribing
 
 
 class Restoring:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from typing import Any, NamedTuple
 
 from router.feed import Feed
-from router.readers import Groups
+from router.groups import Groups
 
 KEPT_BYTES_MAX = 16 << 20
 CHUNK_BYTES = 1024  # what a chunk costs beside its rows and frames

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from router.trie import FilterTrie, Walk
 
 if TYPE_CHECKING:
-    from router.readers import Group
+    from router.groups import Group
 
 VISITS_A_TURN = 1 << 14  # for all matches together: some ten milliseconds
 UNDER_WAY_MAX = 64  # matches that have begun and go on in other turns

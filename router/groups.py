@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from router.matching import MATCH_VISITS, UNDER_WAY_MAX, Matching
 from router.subscription import Form, Permit, Subscription, merge
+from router.topic_matching import MATCH_VISITS, UNDER_WAY_MAX, Matching
 from router.trie import FilterTrie
 
 if TYPE_CHECKING:
     from router.reader_turns import ReaderTurns
-    from router.share import Share
+    from router.shared_group import Share
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from itertools import islice
 from router.delivery import Delivery
 from router.effects import DeliverRetained, FindRetained, FindStart, Merged, More, Placed
 from router.feed import Feed
-from router.grouping import Grouping
-from router.readers import Groups, Reader, Wants
+from router.group_membership import Grouping
+from router.groups import Groups, Reader, Wants
 from router.retained import Given, Retained, RetainedView
-from router.sharing import Sharing
+from router.shared_group_rules import Sharing
 from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription, merge
 
