@@ -28,7 +28,7 @@ from rumq.config.access import Flight, Listener
 from rumq.errors import ConfigError, Fault
 from rumq.mosquitto.acl import parse_acl
 from rumq.mosquitto.errors import MosquittoFileError
-from rumq.net.posting import post
+from rumq.net.http_post import post
 from rumq.session.entrance import Entrance
 from rumq.session.quota import Quotas, Rate, Rates
 from rumq.shards.telling import tell

@@ -1,7 +1,7 @@
 """What the settings allow a client, as sessions take it."""
 
 from rumq.config import Settings
-from rumq.net.newcomers import Newcomers
+from rumq.net.pending_logins import Newcomers
 from rumq.session.limits import Limits
 
 

@@ -38,12 +38,12 @@ from rumq.errors import DataDirectoryError
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
-from rumq.net.descriptors import raise_limit, room_for_connections
-from rumq.net.handed import CLIENT, KNOWN, take_in
-from rumq.net.lingering import Lingering
+from rumq.net.connection_handover import CLIENT, KNOWN, take_in
+from rumq.net.fd_limit import raise_limit, room_for_connections
+from rumq.net.lingering_close import Lingering
 from rumq.net.listener import SPARE, Listener
-from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Transports
 from rumq.session.entrance import Entrance
 from rumq.session.link import Link

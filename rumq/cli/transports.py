@@ -10,11 +10,11 @@ from rumq.cli.entrances import key_of
 from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
-from rumq.net.proxy import ProxyOptions
+from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError, pem_kinds
 from rumq.net.transports import Mounting, Transports
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.settings.keys import as_toml
 
 # TlsOptions' names -> the keys of [listener]

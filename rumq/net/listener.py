@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rumq.net.connection import Connection
-from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.transport_handshake import Openings
 from rumq.net.transports import PLAIN, Entry, Transports
 
 ACCEPTS_A_TURN = 64

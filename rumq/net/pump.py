@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from rumq.net.connection import Connection
-from rumq.net.newcomers import Newcomers
+from rumq.net.pending_logins import Newcomers
 
 if TYPE_CHECKING:
-    from rumq.net.lingering import Lingering
+    from rumq.net.lingering_close import Lingering
 
 READ_BYTES = 1 << 18
 EVENTS_MAX = 512

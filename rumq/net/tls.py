@@ -12,12 +12,12 @@ import time
 from typing import Any
 
 from rumq.net.certificate import BadDer, PeerCertificate, peer_certificate
-from rumq.net.handed import Facts, packed
-from rumq.net.layered import Layered
-from rumq.net.opening import Openings
+from rumq.net.connection_handover import Facts, packed
+from rumq.net.protocol_mismatch import answer, said_without_tls
+from rumq.net.stream_connection import Layered
 from rumq.net.tls_faults import sentence
 from rumq.net.tls_options import TlsOptions, context_of
-from rumq.net.wrong_port import answer, said_without_tls
+from rumq.net.transport_handshake import Openings
 
 READ_BYTES = 1 << 16
 RECORD_BYTES = 1 << 14
@@ -43,7 +43,7 @@ class TlsServer:
 
 
 class TlsStream:
-    """The server's side of one connection. A `rumq.net.layered.Stream`."""
+    """The server's side of one connection. A `rumq.net.stream_connection.Stream`."""
 
     can_move = False
 

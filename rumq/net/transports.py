@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 from rumq.mqtt.mount import Mount
 from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection
-from rumq.net.handed import Known
-from rumq.net.layered import Layered, Stream
-from rumq.net.mounted import MountedStream
-from rumq.net.opening import Opening, Openings
-from rumq.net.proxy import HEADER_BYTES_MAX, BadHeader, ProxyOptions, Told, header_of
+from rumq.net.connection_handover import Known
+from rumq.net.mount_stream import MountedStream
+from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, ProxyOptions, Told, header_of
 from rumq.net.pump import Pump
-from rumq.net.raw import RawStream
+from rumq.net.socket_stream import RawStream
+from rumq.net.stream_connection import Layered, Stream
 from rumq.net.tls import TlsServer, TlsStream
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.transport_handshake import Opening, Openings
 from rumq.net.websocket import WebSocketStream
+from rumq.net.websocket_handshake import WebSocketOptions
 
 
 class Transports(NamedTuple):

@@ -8,14 +8,14 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
-from rumq.net.handed import Facts, packed
+from rumq.net.connection_handover import Facts, packed
 from rumq.net.kernels.frames import Incoming, control, header
-from rumq.net.layered import Layered, Stream
-from rumq.net.opening import Opening
-from rumq.net.raw import RawStream
-from rumq.net.upgrade import WebSocketOptions, answer, refusal
-from rumq.net.wrong_port import WEBSOCKET_TEXT, said_to_websocket
-from rumq.net.wrong_port import answer as answer_other
+from rumq.net.protocol_mismatch import WEBSOCKET_TEXT, said_to_websocket
+from rumq.net.protocol_mismatch import answer as answer_other
+from rumq.net.socket_stream import RawStream
+from rumq.net.stream_connection import Layered, Stream
+from rumq.net.transport_handshake import Opening
+from rumq.net.websocket_handshake import WebSocketOptions, answer, refusal
 
 if TYPE_CHECKING:
     from rumq.net.certificate import PeerCertificate

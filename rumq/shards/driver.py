@@ -19,7 +19,7 @@ from router.shard import Shard
 from rumq.auth.identity import Work
 from rumq.mqtt.kernels.ingest import Batch
 from rumq.mqtt.packets import Publish
-from rumq.net.newcomers import State
+from rumq.net.pending_logins import State
 from rumq.session import permission
 from rumq.session.entrance import OPEN, Entrance
 from rumq.session.journal import Journal

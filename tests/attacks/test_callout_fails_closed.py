@@ -18,7 +18,7 @@ from rumq.auth.errors import Denied
 from rumq.auth.gate import outcome
 from rumq.auth.identity import Credentials, Identity, Work
 from rumq.auth.remembered import Remembered
-from rumq.net.posting import post
+from rumq.net.http_post import post
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer
 

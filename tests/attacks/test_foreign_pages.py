@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.net.upgrade import WebSocketOptions, answer
+from rumq.net.websocket_handshake import WebSocketOptions, answer
 from tests.broker_process import Rumqd
 
 KEY = base64.b64encode(bytes(16)).decode()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rumq.auth.holder import holder_of, holder_of_peer
-from rumq.net.newcomers import TURNS, Newcomers, State
+from rumq.net.pending_logins import TURNS, Newcomers, State
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer

@@ -8,7 +8,7 @@ from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
-from rumq.net.newcomers import Newcomers
+from rumq.net.pending_logins import Newcomers
 from rumq.session.limits import Limits
 from rumq.session.totals import Totals
 from rumq.shards.announcing import Announcing

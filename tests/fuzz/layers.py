@@ -9,12 +9,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from rumq.net.lingering import Lingering
-from rumq.net.opening import Openings
-from rumq.net.proxy import ProxyOptions
+from rumq.net.lingering_close import Lingering
+from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
+from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Entry, Mounting, Transports
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.session.entrance import Entrance
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Will

@@ -3,7 +3,7 @@
 from collections import Counter
 from random import Random
 
-from rumq.net.proxy import HEADER_BYTES_MAX, BadHeader, header_of
+from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, header_of
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
 from tests.net.test_proxy import BAD, GOOD

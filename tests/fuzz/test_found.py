@@ -15,7 +15,7 @@ from rumq.auth.tokens import Tokens, parse_keys
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.net.certificate import BadDer, oid_text
-from rumq.net.upgrade import WebSocketOptions, answer
+from rumq.net.websocket_handshake import WebSocketOptions, answer
 from rumq.session.replay import BadStart, parse_start
 from tests.conformance.wire import Kind
 from tests.faults.shard import Client, Shard

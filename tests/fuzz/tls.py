@@ -10,8 +10,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from rumq.net.opening import Opening
 from rumq.net.tls import TlsServer, TlsStream
+from rumq.net.transport_handshake import Opening
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
 from tests.net.authorities import Authorities
@@ -164,7 +164,7 @@ class Client:
 
 
 class Owner:
-    """In the place of `rumq.net.layered.Layered`."""
+    """In the place of `rumq.net.stream_connection.Layered`."""
 
     ended = blocked = False
 

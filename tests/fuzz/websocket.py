@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from rumq.net.kernels.frames import Incoming
-from rumq.net.opening import Opening
-from rumq.net.upgrade import WebSocketOptions, answer
+from rumq.net.transport_handshake import Opening
 from rumq.net.websocket import WebSocketStream
+from rumq.net.websocket_handshake import WebSocketOptions, answer
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
 from tests.net.test_frames import frame
@@ -176,7 +176,7 @@ class Below:
 
 
 class Owner:
-    """In the place of `rumq.net.layered.Layered`."""
+    """In the place of `rumq.net.stream_connection.Layered`."""
 
     ended = blocked = False
 

@@ -12,10 +12,10 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.net.connection import Connection
-from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.transport_handshake import Openings
 from rumq.net.transports import PLAIN, Entry, Mounting, Transports
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.session.deadlines import SWEEP_MIN
 from tests.conformance import wire
 from tests.conformance.wire import Prop

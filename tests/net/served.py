@@ -6,10 +6,10 @@ from typing import Any
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
-from rumq.net.lingering import Lingering
+from rumq.net.lingering_close import Lingering
 from rumq.net.listener import Listener, open_sockets
-from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Transports
 from rumq.session.limits import Limits
 from rumq.shards.driver import Driver

@@ -8,8 +8,8 @@ from typing import Any
 
 from rumq.net.connection import Connection
 from rumq.net.listener import Listener, open_sockets
-from rumq.net.opening import Openings
 from rumq.net.pump import Pump
+from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Transports
 
 TURNS_MAX = 2000

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from rumq.net.connection import Connection
-from rumq.net.handed import take_in
-from rumq.net.proxy import ProxyOptions
+from rumq.net.connection_handover import take_in
+from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.shards.doors import Doors, make_doors
 from rumq.shards.homes import Homes
 from tests.net.authorities import Authorities

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from rumq.net.connection import Connection
-from rumq.net.lingering import BYTES_MAX, REST_BYTES_MAX, Lingering
+from rumq.net.lingering_close import BYTES_MAX, REST_BYTES_MAX, Lingering
 from rumq.net.pump import Pump
 from rumq.net.tls import TlsServer
 from rumq.net.transports import PLAIN, Mounting, Transports
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from tests.conformance import wire
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rumq.net.proxy import SIGNATURE, BadHeader, ProxyOptions, Told, crc32c, header_of
+from rumq.net.proxy_protocol import SIGNATURE, BadHeader, ProxyOptions, Told, crc32c, header_of
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
 from rumq.net.unix import open_unix_socket
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
 from tests.net.site import Site, TlsClient

@@ -16,7 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from tests.interop.conftest import installed
 from tests.interop.test_mqttjs import NUMBERS
 from tests.net.authorities import Authorities

@@ -7,11 +7,11 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
-from rumq.net.layered import Layered
-from rumq.net.opening import Openings
 from rumq.net.pump import Pump
-from rumq.net.raw import RawStream
-from rumq.net.relay import relay
+from rumq.net.socket_stream import RawStream
+from rumq.net.stream_connection import Layered
+from rumq.net.tls_relay import relay
+from rumq.net.transport_handshake import Openings
 from tests.faults.shard import Shard
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
-from rumq.net.upgrade import WebSocketOptions
+from rumq.net.websocket_handshake import WebSocketOptions
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
 from tests.net.site import Site, TlsClient, cut_back_to_whole_messages

@@ -9,7 +9,7 @@ from rumq.net.connection import IOV_MAX
 
 
 class RawStream:
-    """A `rumq.net.layered.Stream` that changes nothing. It never is the uppermost one."""
+    """A `rumq.net.stream_connection.Stream` that changes nothing. It never is the uppermost one."""
 
     can_move = True
 

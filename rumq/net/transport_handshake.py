@@ -3,7 +3,7 @@
 Each has its time, a short one while it says nothing. TLS handshakes are few at once: each address has its turn, and one
 that has stopped in the middle gives way to those that wait. All of them together have a bounded part of a turn: a
 handshake costs a millisecond of arithmetic. Whoever fails here is told of in one event, and no session, no link,
-nothing of the broker was made for it. How many may be here at all is `rumq.net.newcomers`'. Knows no TLS and no
+nothing of the broker was made for it. How many may be here at all is `rumq.net.pending_logins`'. Knows no TLS and no
 packet."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from rumq.auth.holder import holder_of_peer
 from rumq.auth.lanes import UNBOUNDED, Lanes
 from rumq.net.connection import Connection
-from rumq.net.newcomers import State
+from rumq.net.pending_logins import State
 from rumq.net.pump import Pump
 
 WORK_SECONDS_A_TURN = 0.002

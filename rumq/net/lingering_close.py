@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rumq.net.raw import RawStream
+from rumq.net.socket_stream import RawStream
 
 if TYPE_CHECKING:
     from rumq.net.pump import Pump

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rumq.net.connection import Connection
-from rumq.net.relay import Outside, relay
+from rumq.net.tls_relay import Outside, relay
 
 if TYPE_CHECKING:
     from rumq.net.certificate import PeerCertificate
@@ -55,7 +55,7 @@ class Stream(Protocol):
     def certificate(self) -> PeerCertificate | None: ...
 
     def facts(self, certificate: PeerCertificate | None) -> bytes:
-        """As of `rumq.net.handed`."""
+        """As of `rumq.net.connection_handover`."""
 
 
 PARTED: Any = (

@@ -17,7 +17,7 @@ from rumq.net.connection import Connection
 from rumq.session.explaining import told_in
 
 if TYPE_CHECKING:
-    from rumq.net.layered import Layered
+    from rumq.net.stream_connection import Layered
 
 RELAY_BYTES = 1 << 18
 CONNACK = PacketType.CONNACK << 4

@@ -1,7 +1,7 @@
 """What goes from shard to shard with a connection that is more than a socket, and the connection that comes of it.
 
 A plain connection needs nothing of this. Of the others, a WebSocket over TCP goes with its state, one over TLS is a
-pair of sockets by now (`rumq.net.relay`), and who the client is by its certificate goes with either."""
+pair of sockets by now (`rumq.net.tls_relay`), and who the client is by its certificate goes with either."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def taken_up(
     facts: Facts,
 ) -> Connection:  # fmt: skip
     """A WebSocket that is open already."""
-    from rumq.net.layered import Layered
-    from rumq.net.raw import RawStream
+    from rumq.net.socket_stream import RawStream
+    from rumq.net.stream_connection import Layered
     from rumq.net.websocket import WebSocketStream
 
     assert facts.websocket is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.mount import OutsideTheMount
-from rumq.net.layered import Layered, Stream
+from rumq.net.stream_connection import Layered, Stream
 
 if TYPE_CHECKING:
     from rumq.net.certificate import PeerCertificate
