@@ -33,8 +33,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rumq/net": (
         {
-            "msgspec", "wsproto", "cython", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.auth.holder",
-            "rumq.auth.lanes",
+            "msgspec", "wsproto", "cython", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.auth.quota_holder",
+            "rumq.auth.fair_queue",
         },
         set(),
     ),

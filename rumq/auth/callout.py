@@ -19,7 +19,7 @@ from typing import Any
 
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, SERVER_UNAVAILABLE, Denied
 from rumq.auth.identity import Credentials, Identity, Steps, Work
-from rumq.auth.remembered import Remembered
+from rumq.auth.verification_cache import Remembered
 
 Call = Callable[[bytes], tuple[int, bytes]]
 KNOWS = "the server that knows who may come in"

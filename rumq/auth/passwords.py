@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from rumq.auth import hashes
+from rumq.auth.decoy_hashes import StandIns
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, Denied, SecretsError
 from rumq.auth.identity import Credentials, Identity, Steps, Work
-from rumq.auth.remembered import Remembered
-from rumq.auth.stand_ins import StandIns
+from rumq.auth.verification_cache import Remembered
 
 USER_BYTES_MAX = 1024
 PASSWORD_BYTES_MAX = 65_535  # of MQTT

@@ -11,10 +11,10 @@ import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from rumq.auth.decoy_hashes import StandIns
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, Denied
 from rumq.auth.hashes import SCRAM, ScramKeys, parse_scram, scram_keys
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
-from rumq.auth.stand_ins import StandIns
 
 NONCE_BYTES = 18
 MESSAGE_BYTES_MAX = 4096

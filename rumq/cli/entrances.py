@@ -9,18 +9,18 @@ import ipaddress
 import secrets
 from functools import partial
 
+from rumq.auth.authenticator import Gate
 from rumq.auth.callout import CallOut
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import SecretsError
 from rumq.auth.files import exposed, read_rules, read_secrets
-from rumq.auth.gate import Gate
 from rumq.auth.identity import Identity, Method
 from rumq.auth.passwords import Passwords, parse
-from rumq.auth.remembered import Remembered
 from rumq.auth.rules import Rules
 from rumq.auth.rules import parse as parse_rules
 from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys
+from rumq.auth.verification_cache import Remembered
 from rumq.cli.kept_secret import maybe_secret
 from rumq.cli.limits import limits
 from rumq.config import Settings

@@ -17,10 +17,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rumq.auth.authenticator import Gate, outcome
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, SERVER_BUSY, Denied
-from rumq.auth.gate import Gate, outcome
-from rumq.auth.guessing import Guesses
 from rumq.auth.identity import Credentials, Identity, Steps, Work
+from rumq.auth.login_backoff import Guesses
 from rumq.auth.permit import Permit
 from rumq.auth.rules import Rules
 from rumq.auth.seal import Seal

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from rumq.auth.lanes import Lanes
+from rumq.auth.fair_queue import Lanes
 
 HELD_MAX = 16  # refusals of one user at one place that wait at once
 HELD_OF_A_PLACE_MAX = 48  # refusals of all users at it

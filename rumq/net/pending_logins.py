@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from rumq.auth.holder import holder_of_peer
+from rumq.auth.quota_holder import holder_of_peer
 
 ANY = 1 << 60
 TURNS = 3  # until then, what it has sent may not have been read

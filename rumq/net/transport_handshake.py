@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from rumq.auth.holder import holder_of_peer
-from rumq.auth.lanes import UNBOUNDED, Lanes
+from rumq.auth.fair_queue import UNBOUNDED, Lanes
+from rumq.auth.quota_holder import holder_of_peer
 from rumq.net.connection import Connection
 from rumq.net.pending_logins import State
 from rumq.net.pump import Pump

@@ -5,8 +5,8 @@ Knows no address and no file."""
 
 from __future__ import annotations
 
-from rumq.auth.gate import OPEN as EVERYBODY
-from rumq.auth.gate import Gate
+from rumq.auth.authenticator import OPEN as EVERYBODY
+from rumq.auth.authenticator import Gate
 from rumq.auth.identity import Certificate
 from rumq.auth.rules import Rules
 from rumq.mqtt.packets import Connect

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rumq.auth import holder
+from rumq.auth import quota_holder
 
 UNKNOWN = ""  # of sessions that an earlier run left, until their clients come back
 
@@ -17,7 +17,7 @@ def holder_of(user: str | None, address: str) -> str:
     """Who a session counts for."""
     if user is not None:
         return f"user {user}"
-    return f"address {holder.holder_of(address)}"
+    return f"address {quota_holder.holder_of(address)}"
 
 
 class LastingSessions:
@@ -29,13 +29,13 @@ class LastingSessions:
 
     def why_not(self, holder: str, sessions_max: int, holder_max: int = 0) -> str:
         """Why the holder may not have one more; empty: it may. holder_max: of it alone; 0: as many as are free"""
-        free, held = sessions_max - self.count, self._of_holder.get(holder, 0)
+        free, held = sessions_max - self.count, self._of_holder.get(quota_holder, 0)
         if free <= 0:
             return f"there are {sessions_max} lasting sessions and may be no more"
         if holder_max and held >= holder_max:
-            return f"{holder} has {held} lasting sessions and may have no more"
+            return f"{quota_holder} has {held} lasting sessions and may have no more"
         if not holder_max and held >= free:
-            return f"{holder} has {held} of {sessions_max} lasting sessions, and what is free is for others"
+            return f"{quota_holder} has {held} of {sessions_max} lasting sessions, and what is free is for others"
         return ""
 
     def take(self, before: str | None, holder: str) -> None:
@@ -43,10 +43,10 @@ class LastingSessions:
         if before is not None:
             self.give_back(before)
         self.count += 1
-        self._of_holder[holder] += 1
+        self._of_holder[quota_holder] += 1
 
     def give_back(self, holder: str) -> None:
         self.count -= 1
-        self._of_holder[holder] -= 1
-        if not self._of_holder[holder]:
-            del self._of_holder[holder]
+        self._of_holder[quota_holder] -= 1
+        if not self._of_holder[quota_holder]:
+            del self._of_holder[quota_holder]

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rumq.auth.authenticator import outcome
 from rumq.auth.errors import SERVER_BUSY, Busy, Denied
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault, ProtocolViolation

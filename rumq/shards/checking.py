@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from rumq.auth.errors import Busy
-from rumq.auth.guessing import Guesses
-from rumq.auth.holder import holder_of
+from rumq.auth.fair_queue import HELD_TURN_SECONDS, Lanes
 from rumq.auth.identity import Work
-from rumq.auth.lanes import HELD_TURN_SECONDS, Lanes
+from rumq.auth.login_backoff import Guesses
+from rumq.auth.quota_holder import holder_of
 from rumq.shards.worker import Worker
 
 Done = Callable[[Any, BaseException | None], None]

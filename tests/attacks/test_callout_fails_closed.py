@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from rumq.auth.authenticator import outcome
 from rumq.auth.callout import CallOut
 from rumq.auth.errors import Denied
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Credentials, Identity, Work
-from rumq.auth.remembered import Remembered
+from rumq.auth.verification_cache import Remembered
 from rumq.net.http_post import post
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer

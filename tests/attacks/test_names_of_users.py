@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rumq.auth import hashes
+from rumq.auth.authenticator import outcome
 from rumq.auth.errors import Denied
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Challenge, Credentials, Work
 from rumq.auth.passwords import Passwords
-from rumq.auth.remembered import Remembered
 from rumq.auth.scram import Scram
+from rumq.auth.verification_cache import Remembered
 from rumq.cli.kept_secret import make_secret, maybe_secret
 from tests.broker_process import Rumqd
 from tests.conformance import wire

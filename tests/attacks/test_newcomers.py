@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.auth.holder import holder_of, holder_of_peer
+from rumq.auth.quota_holder import holder_of, holder_of_peer
 from rumq.net.pending_logins import TURNS, Newcomers, State
 from tests.broker_process import Rumqd
 from tests.conformance import wire

@@ -7,8 +7,8 @@ from pathlib import Path
 import jwt
 import pytest
 
+from rumq.auth.authenticator import outcome
 from rumq.auth.errors import Denied
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Credentials, Identity, Work
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from tests.broker_process import Rumqd

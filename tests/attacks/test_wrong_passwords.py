@@ -9,8 +9,16 @@ from typing import Any
 import pytest
 
 from rumq.auth.errors import Busy
+from rumq.auth.fair_queue import (
+    HELD_MAX,
+    HELD_TURN_SECONDS,
+    LANE_MAX,
+    USER_HELD_MAX,
+    WAITING_MAX,
+    Bounds,
+    Lanes,
+)
 from rumq.auth.identity import Work
-from rumq.auth.lanes import HELD_MAX, HELD_TURN_SECONDS, LANE_MAX, USER_HELD_MAX, WAITING_MAX, Bounds, Lanes
 from rumq.shards import checking
 from rumq.shards.checking import Checking
 from tests.broker_process import Rumqd

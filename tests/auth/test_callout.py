@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from rumq.auth.authenticator import outcome
 from rumq.auth.callout import CallOut
 from rumq.auth.errors import Denied
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Credentials, Identity, Work
-from rumq.auth.remembered import Remembered
+from rumq.auth.verification_cache import Remembered
 
 
 class Server:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from rumq.auth import hashes
+from rumq.auth.authenticator import Gate, outcome
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import Denied, SecretsError
+from rumq.auth.fair_queue import HELD_MAX, Lanes
 from rumq.auth.files import read_secrets, replace
-from rumq.auth.gate import Gate, outcome
-from rumq.auth.guessing import Guesses
 from rumq.auth.identity import Certificate, Credentials, Identity, Work
-from rumq.auth.lanes import HELD_MAX, Lanes
+from rumq.auth.login_backoff import Guesses
 from rumq.auth.passwords import Passwords, parse, written
-from rumq.auth.remembered import Remembered
+from rumq.auth.verification_cache import Remembered
 
 SALT = b"sixteen bytes..."
 KINDS = [hashes.argon2id, hashes.scram, hashes.pbkdf2_sha512]

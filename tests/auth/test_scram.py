@@ -7,8 +7,8 @@ import hmac
 import pytest
 
 from rumq.auth import hashes
+from rumq.auth.authenticator import outcome
 from rumq.auth.errors import Denied
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
 from rumq.auth.scram import Scram
 

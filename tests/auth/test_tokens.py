@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from rumq.auth.authenticator import outcome
 from rumq.auth.errors import Denied, SecretsError
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Credentials, Identity, Work
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rumq.auth.gate import OPEN, Gate
+from rumq.auth.authenticator import OPEN, Gate
 from rumq.auth.passwords import Passwords
-from rumq.auth.remembered import Remembered
 from rumq.auth.rules import Rules, parse
+from rumq.auth.verification_cache import Remembered
 from rumq.flight.client import LogClient
 from rumq.flight.door import Door
 from rumq.flight.log import Log

@@ -6,8 +6,8 @@ import time
 import jwt
 import pytest
 
+from rumq.auth.authenticator import Gate
 from rumq.auth.errors import Denied
-from rumq.auth.gate import Gate
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.flight.door import SESSION_SECONDS, Door
 from rumq.flight.errors import NotAllowed

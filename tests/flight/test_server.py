@@ -12,7 +12,7 @@ import pytest
 
 from commitlog import RealFiles
 from commitlog.manifest import Manifest
-from rumq.auth.gate import Gate
+from rumq.auth.authenticator import Gate
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.errors import RumqError
 from rumq.flight.errors import Busy, Failed, NotAllowed

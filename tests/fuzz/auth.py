@@ -15,8 +15,8 @@ from typing import Any
 import jwt
 
 from rumq.auth import hashes, passwords, rules
+from rumq.auth.authenticator import outcome
 from rumq.auth.errors import Denied, SecretsError
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Challenge, Credentials, Identity, Work
 from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys

@@ -8,7 +8,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from rumq.auth.gate import Gate
+from rumq.auth.authenticator import Gate
 from rumq.auth.hashes import scram
 from rumq.auth.rules import File, Rule, Rules
 from rumq.auth.scram import Scram

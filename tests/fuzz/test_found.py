@@ -7,8 +7,8 @@ import jwt
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
+from rumq.auth.authenticator import outcome
 from rumq.auth.errors import Denied
-from rumq.auth.gate import outcome
 from rumq.auth.identity import Credentials, Work
 from rumq.auth.scram import Scram
 from rumq.auth.tokens import Tokens, parse_keys
