@@ -18,7 +18,7 @@ from bench.readings import write
 from commitlog import RealFiles
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
-from rumq.lake.reading import lake_at
+from rumq.lake.lake_reader import lake_at
 
 EIGHT = ["topic", "topic_offset", "lsn", "partition", "ts", "payload", "qos", "retain"]
 RECORDS, TOPICS = 2_000_000, 1000

@@ -12,7 +12,7 @@ CHECKPOINT_VERSIONS = 100  # so many files of a table's log does its reader open
 def register_table(place: str) -> int:
     """raises: RumqError"""
     try:
-        from rumq.lake.reading import lake_at
+        from rumq.lake.lake_reader import lake_at
         from rumq.lake.table import register
     except ImportError:
         raise RumqError("Parquet needs pyarrow and numpy: pip install pyarrow numpy") from None

@@ -16,15 +16,15 @@ from commitlog import Chunk, Gap
 from commitlog.export_marker import write_exported
 from commitlog.files import Files
 from commitlog.reader import LogReader, PartitionView, SegmentView
-from rumq.lake.checking import Content, bounds_of
 from rumq.lake.columns import batches
 from rumq.lake.errors import LakeError
+from rumq.lake.file_check import Content, bounds_of
+from rumq.lake.file_names import GAPS, file_path, gap_path, is_hidden, maybe_named
+from rumq.lake.file_publish import publish
 from rumq.lake.folder import NEW, Folder, Step, absolute
 from rumq.lake.manifest import File, Lost, Manifest, Partition, as_fields
-from rumq.lake.merging import MERGED_BYTES_MAX, Merging
-from rumq.lake.naming import GAPS, file_path, gap_path, is_hidden, maybe_named
+from rumq.lake.merge import MERGED_BYTES_MAX, Merging
 from rumq.lake.piece import Piece, joined
-from rumq.lake.publishing import publish
 from rumq.lake.schema import GAPS as GAPS_SCHEMA
 from rumq.lake.schema import writer
 

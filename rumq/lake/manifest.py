@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from rumq.lake.errors import LakeError
+from rumq.lake.file_names import is_hidden
 from rumq.lake.folder import Folder
-from rumq.lake.naming import is_hidden
 
 NAME = "_rumq/manifest.jsonl"
 HEAD = len(b'{"crc":"00000000",')

@@ -12,9 +12,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pyarrow as pa
 
+from rumq.lake.file_names import file_path
 from rumq.lake.folder import Folder, absolute
 from rumq.lake.manifest import File, Manifest
-from rumq.lake.naming import file_path
 from rumq.lake.schema import SCHEMA
 
 LOG = "_delta_log"

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from commitlog import Gap
 from commitlog.reader import LogReader, PartitionView
-from rumq.lake.checking import Content, examined
 from rumq.lake.export import pieces
+from rumq.lake.file_check import Content, examined
+from rumq.lake.file_names import GAPS, gap_path, maybe_named
 from rumq.lake.folder import Folder
 from rumq.lake.manifest import NAME, File, Lost, Manifest, Partition
-from rumq.lake.naming import GAPS, gap_path, maybe_named
 
 Severity = Literal["error", "warning"]
 

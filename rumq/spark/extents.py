@@ -12,8 +12,8 @@ from commitlog import RealFiles, StoreError
 from commitlog.export_marker import exported_to
 from commitlog.reader import LogReader, PartitionView
 from rumq.errors import RumqError
+from rumq.lake.lake_reader import Lake, files_within, find_time, lake_at
 from rumq.lake.manifest import Partition
-from rumq.lake.reading import Lake, files_within, find_time, lake_at
 from rumq.spark.errors import BadOption
 from rumq.spark.options import Options
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from commitlog import Gap
-from rumq.lake.reading import MISSING, TopicRange, cut, lake_at, lost_within, read
+from rumq.lake.lake_reader import MISSING, TopicRange, cut, lake_at, lost_within, read
 from rumq.spark.lake_columns import array_of, needed
 
 BATCH_ROWS_MAX = 65_536

@@ -18,8 +18,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from rumq.lake.folder import Folder, absolute
+from rumq.lake.lake_reader import files_within, lost_within, may_have
 from rumq.lake.manifest import File
-from rumq.lake.reading import files_within, lost_within, may_have
 from rumq.spark.errors import BadOption, DataLoss
 from rumq.spark.extents import NO_LAKE, Extent, extents
 from rumq.spark.options import Options, parse

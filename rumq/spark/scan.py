@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from commitlog import Chunk, Gap
 from commitlog.reader import PartitionView
-from rumq.lake.reading import cut as bounds
+from rumq.lake.lake_reader import cut as bounds
 from rumq.mqtt.topics import matches
 from rumq.spark.columns import Block, Columns, TopicNames
 from rumq.spark.errors import DataLoss

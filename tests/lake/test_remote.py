@@ -12,8 +12,8 @@ from pyarrow import fs
 from rumq.lake.errors import LakeError
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder, RemoteFolder, folder_at
+from rumq.lake.lake_reader import Lake, find_time, read
 from rumq.lake.manifest import Manifest
-from rumq.lake.reading import Lake, find_time, read
 from rumq.lake.table import next_version, register
 from rumq.lake.verify import verify
 from tests.lake.lakes import HOUR, MADE_NOW, Crash, Log, crash_at, lsns_in

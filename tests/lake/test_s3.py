@@ -16,8 +16,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import rumq.lake
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder, folder_at
+from rumq.lake.lake_reader import Lake, read
 from rumq.lake.manifest import Manifest
-from rumq.lake.reading import Lake, read
 from rumq.lake.verify import verify
 from rumq.mqtt.packets import Publish
 from tests.cli.conftest import ENVIRONMENT

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from rumq.lake.reading import lake_at, read
+from rumq.lake.lake_reader import lake_at, read
 from rumq.spark.errors import BadOption, DataLoss
 from rumq.spark.options import parse
 from rumq.spark.schema import schema_of
@@ -184,7 +184,7 @@ def test_a_file_that_is_merged_while_it_is_read_is_found_under_its_new_name(hist
     history.export(merge_at=10**9)
     for path in [file.path for file in known.manifest.files()]:
         assert not (Path(history.lake) / path).exists()
-    import rumq.lake.reading as module
+    import rumq.lake.lake_reader as module
 
     module._known[history.lake] = Path(history.lake, "_rumq/manifest.jsonl").stat().st_size, *known
     assert lsns(table(reading, tasks)) == {P0: list(range(200)), P1: list(range(200))}

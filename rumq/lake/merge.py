@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rumq.lake.checking import Content, bounds_of, content_of
 from rumq.lake.errors import LakeError
+from rumq.lake.file_check import Content, bounds_of, content_of
+from rumq.lake.file_names import MERGED, file_path, hidden_path, is_hidden
+from rumq.lake.file_publish import publish
 from rumq.lake.folder import Folder, Step
 from rumq.lake.manifest import File, Manifest, as_fields
-from rumq.lake.naming import MERGED, file_path, hidden_path, is_hidden
-from rumq.lake.publishing import publish
 from rumq.lake.schema import MERGED_GROUP_ROWS, writer
 
 MERGED_BYTES_MAX = 128 << 20  # of the frames in one file; about four times as much is in memory meanwhile

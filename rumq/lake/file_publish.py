@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rumq.lake.checking import Content, examined
 from rumq.lake.errors import LakeError
+from rumq.lake.file_check import Content, examined
 from rumq.lake.folder import Folder, Step
 from rumq.lake.manifest import File
 
