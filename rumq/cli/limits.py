@@ -2,7 +2,7 @@
 
 from rumq.config import Settings
 from rumq.net.pending_logins import Newcomers
-from rumq.session.limits import Limits
+from rumq.session.flow_control.limits import Limits
 
 
 def limits(settings: Settings) -> Limits:

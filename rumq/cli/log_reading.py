@@ -18,7 +18,7 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.topics import matches
-from rumq.session.replay import BadStart, parse_start
+from rumq.session.protocol.replay_syntax import BadStart, parse_start
 
 ROW_RETAIN, ROW_V5 = 4, 16
 

@@ -14,8 +14,8 @@ from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
 from commitlog.shard_count import Roster, read_roster, write_roster
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
-from rumq.session.images import Images
-from rumq.session.limits import Limits
+from rumq.session.flow_control.limits import Limits
+from rumq.session.journal.replayed_state import Images
 from rumq.shards.answering import tags_in
 from rumq.shards.driver import Driver
 from rumq.shards.homes import home_of

@@ -17,7 +17,7 @@ from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import setup_events
 from rumq.net.transports import Transports
-from rumq.session.entrance import Entrance
+from rumq.session.handshake.listener_policy import Entrance
 from rumq.shards.driver import Driver
 from rumq.shards.telling import tell
 

@@ -45,8 +45,8 @@ from rumq.net.listener import SPARE, Listener
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Transports
-from rumq.session.entrance import Entrance
-from rumq.session.link import Link
+from rumq.session.handshake.listener_policy import Entrance
+from rumq.session.protocol.link import Link
 from rumq.shards.announcing import Announcing
 from rumq.shards.asking import answer
 from rumq.shards.beside import Beside

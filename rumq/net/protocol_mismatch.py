@@ -10,7 +10,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.reasons import Reason
-from rumq.session.greeting import METHODS, NO_TLS
+from rumq.session.handshake.foreign_protocol import METHODS, NO_TLS
 
 CONNECT, HELLO = 0x10, 0x16
 TEXT = "this port speaks TLS"

@@ -14,7 +14,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packet_types import PacketType
 from rumq.net.connection import Connection
-from rumq.session.explaining import told_in
+from rumq.session.protocol.reason_strings import told_in
 
 if TYPE_CHECKING:
     from rumq.net.stream_connection import Layered

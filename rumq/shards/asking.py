@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from rumq.mqtt.reasons import Reason
-from rumq.session.owner import client_id_of
+from rumq.session.state.session_owner import client_id_of
 from rumq.shards.driver import Driver
 from rumq.shards.listings import clients, topics
 

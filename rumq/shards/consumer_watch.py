@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from rumq.session.session import Session
+    from rumq.session.state.session import Session
     from rumq.shards.driver import Driver
 
 INTERVAL_SECONDS = 10.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rumq.shards import messages as m
 
 if TYPE_CHECKING:
-    from rumq.session.session import Session
+    from rumq.session.state.session import Session
     from rumq.shards.driver import Driver
 
 SESSIONS_A_TURN = 128

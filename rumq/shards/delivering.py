@@ -10,8 +10,8 @@ from router import commands as c
 from router.effects import Deliver, DeliverRetained, More
 from router.groups import Reader
 from rumq.mqtt.kernels import fanout
-from rumq.session.outflow import Outflow
-from rumq.session.session import Session, Shape
+from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.state.session import Session, Shape
 from rumq.shards.blobs import Blobs
 from rumq.shards.left_out import LeftOut
 

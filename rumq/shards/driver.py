@@ -20,15 +20,15 @@ from rumq.auth.identity import Work
 from rumq.mqtt.kernels.ingest import Batch
 from rumq.mqtt.packets import Publish
 from rumq.net.pending_logins import State
-from rumq.session import permission
-from rumq.session.entrance import OPEN, Entrance
-from rumq.session.journal import Journal
-from rumq.session.ledger import Ledger
-from rumq.session.limits import Limits
-from rumq.session.link import Link
-from rumq.session.registry import Registry
-from rumq.session.totals import Totals
-from rumq.session.watch import Watch
+from rumq.session.flow_control.limits import Limits
+from rumq.session.handshake.listener_policy import OPEN, Entrance
+from rumq.session.journal.recorder import Journal
+from rumq.session.protocol import authorization
+from rumq.session.protocol.link import Link
+from rumq.session.state.drop_counters import Ledger
+from rumq.session.state.keep_alive import Watch
+from rumq.session.state.registry import Registry
+from rumq.session.state.shard_totals import Totals
 from rumq.shards.carrying import Carrying
 from rumq.shards.checking import Checking
 from rumq.shards.clock import RetentionClock
@@ -341,8 +341,8 @@ class Driver:
         for session in list(self.registry.sessions.values()):
             link = session.link
             if link is not None and link.who is not None:
-                permission.find(link, session.client_id)
-                permission.hold(link)
+                authorization.find(link, session.client_id)
+                authorization.hold(link)
 
     def begin_turn(self) -> None:
         self.now_us, self.monotonic = self._clock()

@@ -17,8 +17,8 @@ from router.retained import Retained, RetainedView
 from router.subscription import Form
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
-from rumq.session.ledger import Ledger
-from rumq.session.session import Shape
+from rumq.session.state.drop_counters import Ledger
+from rumq.session.state.session import Shape
 from rumq.shards.blobs import wire_form
 
 ROW_EXPIRY = 8

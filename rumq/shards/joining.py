@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rumq.session.images import Images
+from rumq.session.journal.replayed_state import Images
 from rumq.shards.restoring import adapt_to_log, restore, take_tags
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 It is a partition like any other: group commit, faults and recovery are the log's. Now and then everything is written
 down once more (a snapshot, in pieces, while the broker goes on), so that what is older can go.
 
-Knows no packet and no client's bytes; what a fact means is `rumq.session.images`'."""
+Knows no packet and no client's bytes; what a fact means is `rumq.session.journal.replayed_state`'."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 
 from router.retained import Retained
 from router.shard import Shard
-from rumq.session import facts as f
-from rumq.session.journal import Journal, left, opened, will_fact
-from rumq.session.places import Marks, cursors_of, subscribed
-from rumq.session.session import Session
+from rumq.session.journal import entries as f
+from rumq.session.journal.reader_positions import Marks, cursors_of, subscribed
+from rumq.session.journal.recorder import Journal, left, opened, will_fact
+from rumq.session.state.session import Session
 
 TOPIC = b"_state"
 TIDE_SECONDS = 1.0

@@ -11,7 +11,7 @@ from router.effects import Deliver
 from router.feed import Feed
 from router.groups import Reader
 from router.kernels import routes as kernel
-from rumq.session.ledger import OTHER_TOPICS, Ledger, Why
+from rumq.session.state.drop_counters import OTHER_TOPICS, Ledger, Why
 
 NAMES_A_CHUNK = 256  # topics of denied records that are named, for all readers of a chunk together
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rumq.shards.consumer_watch import counts_of, lag_of
 
 if TYPE_CHECKING:
-    from rumq.session.session import Session
+    from rumq.session.state.session import Session
     from rumq.shards.driver import Driver
 
 Answer = dict[str, Any]

@@ -16,9 +16,9 @@ from router.groups import Group, Reader
 from router.kernels import routes as kernel
 from router.subscription import Subscription
 from router.trie import FilterTrie
-from rumq.session.ledger import OTHER_TOPICS, Ledger
-from rumq.session.owner import client_id_of
-from rumq.session.places import cursors_of
+from rumq.session.journal.reader_positions import cursors_of
+from rumq.session.state.drop_counters import OTHER_TOPICS, Ledger
+from rumq.session.state.session_owner import client_id_of
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver

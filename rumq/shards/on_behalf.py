@@ -10,9 +10,9 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Wire
 from rumq.mqtt.packets import Publish, Will
-from rumq.session.journal import as_publish
-from rumq.session.session import Session
-from rumq.session.wills import may_still_leave
+from rumq.session.journal.recorder import as_publish
+from rumq.session.state.session import Session
+from rumq.session.state.wills import may_still_leave
 
 if TYPE_CHECKING:
     from rumq.shards.driver import Driver

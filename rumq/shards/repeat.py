@@ -11,10 +11,10 @@ from router.commands import Attach
 from router.groups import Reader
 from router.subscription import Form
 from rumq.mqtt.kernels import fanout
-from rumq.session import permission
-from rumq.session.ledger import OTHER_TOPICS, Why
-from rumq.session.link import Link
-from rumq.session.outflow import RETAINED_CODE
+from rumq.session.flow_control.delivery_window import RETAINED_CODE
+from rumq.session.protocol import authorization
+from rumq.session.protocol.link import Link
+from rumq.session.state.drop_counters import OTHER_TOPICS, Why
 from rumq.shards.blobs import wire_form
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Repeat:
         driver = self._driver
         names = driver.shard.feeds[code & 63].partition.topic_names
         topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * 8]].decode()
-        if not permission.may_receive_again(link, topic, (code & ~RETAINED_CODE) >> 6):
+        if not authorization.may_receive_again(link, topic, (code & ~RETAINED_CODE) >> 6):
             self._give_up(link, packet_id, "no_permission", topic)
             return
         v5 = link.version == 5

@@ -18,10 +18,10 @@ from rumq.mqtt.packets import Publish
 from rumq.mqtt.packets import Will as WillMessage
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.topics import parse_share
-from rumq.session import facts as f
-from rumq.session.images import Images, SessionImage, ShareImage
-from rumq.session.limits import EXPIRES_NEVER
-from rumq.session.session import Session, Shape
+from rumq.session.flow_control.limits import EXPIRES_NEVER
+from rumq.session.journal import entries as f
+from rumq.session.journal.replayed_state import Images, SessionImage, ShareImage
+from rumq.session.state.session import Session, Shape
 from rumq.shards.answering import tags_in
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from router.effects import Deliver, ShareBack, ShareBegun, ShareDone, ShareLeft, ShareReady, ShareWeight
 from router.shared_group import Range
-from rumq.session.outflow import RETAINED_CODE
+from rumq.session.flow_control.delivery_window import RETAINED_CODE
 from rumq.shards import messages as m
 from rumq.shards.bus import BusLink
 

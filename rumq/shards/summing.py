@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from rumq.session.lasting_sessions import holder_of
+from rumq.session.state.persistent_sessions import holder_of
 
 SUMMED = frozenset(
     {

@@ -14,7 +14,7 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.reasons import Reason
-from rumq.session.new_topics import user_topics_max as most_of_user
+from rumq.session.protocol.topic_creation import user_topics_max as most_of_user
 
 
 class Topics:

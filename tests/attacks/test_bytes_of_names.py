@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.session.limits import Limits
-from rumq.session.subscribed_filters import SubscribedFilters
+from rumq.session.flow_control.limits import Limits
+from rumq.session.state.subscribed_filters import SubscribedFilters
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client

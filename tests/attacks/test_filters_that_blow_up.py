@@ -15,8 +15,8 @@ from router.groups import Groups, Wants
 from router.subscription import Subscription
 from router.topic_matching import MATCH_VISITS, VISITS_A_TURN
 from rumq.mqtt.topics import matches
-from rumq.session.limits import Limits
-from rumq.session.subscribed_filters import wildcard_levels
+from rumq.session.flow_control.limits import Limits
+from rumq.session.state.subscribed_filters import wildcard_levels
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.isolation.turns import Connection, Turned, payloads

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.session.meter import Meter
-from rumq.session.quota import BURST_SECONDS, Bucket, Quotas, Rate, Rates
+from rumq.session.flow_control.rate_limits import BURST_SECONDS, Bucket, Quotas, Rate, Rates
+from rumq.session.flow_control.replay_throttle import Meter
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer

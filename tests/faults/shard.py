@@ -9,8 +9,8 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
 from rumq.net.pending_logins import Newcomers
-from rumq.session.limits import Limits
-from rumq.session.totals import Totals
+from rumq.session.flow_control.limits import Limits
+from rumq.session.state.shard_totals import Totals
 from rumq.shards.announcing import Announcing
 from rumq.shards.driver import Driver
 from rumq.shards.exports import Exports

@@ -16,7 +16,7 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.net.certificate import BadDer, oid_text
 from rumq.net.websocket_handshake import WebSocketOptions, answer
-from rumq.session.replay import BadStart, parse_start
+from rumq.session.protocol.replay_syntax import BadStart, parse_start
 from tests.conformance.wire import Kind
 from tests.faults.shard import Client, Shard
 from tests.fuzz.auth import FIRST, SECRET, USERS

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rumq.session.link import MUCH_BYTES
+from rumq.session.protocol.link import MUCH_BYTES
 from rumq.shards.slowing import CROWDED_BYTES
 from tests.conformance import wire
 from tests.conformance.wire import Kind

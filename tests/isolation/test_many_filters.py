@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from router.groups import FILTERS_AT_ONCE
-from rumq.session.requests import CHECKS_A_TURN, FILTERS_A_TURN
+from rumq.session.protocol.subscribe import CHECKS_A_TURN, FILTERS_A_TURN
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.isolation.turns import Connection, Others, Turned, payloads, turned

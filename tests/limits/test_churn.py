@@ -16,7 +16,7 @@ from rumq.net.pump import Pump
 from rumq.net.transport_handshake import Openings
 from rumq.net.transports import PLAIN, Entry, Mounting, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
-from rumq.session.deadlines import SWEEP_MIN
+from rumq.session.state.deadlines import SWEEP_MIN
 from tests.conformance import wire
 from tests.conformance.wire import Prop
 from tests.faults.shard import Shard

@@ -2,7 +2,7 @@
 
 import time
 
-from rumq.session.quota import BURST_SECONDS
+from rumq.session.flow_control.rate_limits import BURST_SECONDS
 from tests.conformance import wire
 from tests.limits.conftest import Dial, Run
 

@@ -11,7 +11,7 @@ from rumq.net.listener import Listener, open_sockets
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Transports
-from rumq.session.limits import Limits
+from rumq.session.flow_control.limits import Limits
 from rumq.shards.driver import Driver
 from rumq.shards.restoring import adapt_to_log, read_journal, restore
 from tests.commitlog.records import DEAD, NOW, numbers

@@ -1,6 +1,6 @@
 """A router with a real log under it and clients that only count: what the driver does, with nothing of MQTT.
 
-A client takes a message for each credit it has; what it does not take is `Blocked`, as `rumq.session.outflow` says it.
+A client takes a message for each credit it has; what it does not take is `Blocked`, as `delivery_window` says it.
 Reads from disk and searches wait until the test answers them."""
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from router.groups import Group, Reader, Wants
 from router.subscription import Subscription
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.mqtt.kernels.window import Window
-from rumq.session.outflow import Outflow
-from rumq.session.session import Shape
+from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.state.session import Shape
 
 BASE_LSN = 1_000
 

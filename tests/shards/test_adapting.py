@@ -1,7 +1,7 @@
 """What the journal says, made to fit a log that has lost its end."""
 
-from rumq.session import facts as f
-from rumq.session.images import Images, ShareImage
+from rumq.session.journal import entries as f
+from rumq.session.journal.replayed_state import Images, ShareImage
 from rumq.shards.restoring import adapt
 
 LAYOUT = ("main/g1/p0", "main/g1/p1")

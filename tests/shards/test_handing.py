@@ -9,9 +9,9 @@ from router.groups import Group, Reader, Wants
 from router.retained import Given, Retained, RetainedView
 from router.subscription import Subscription, merge
 from rumq.mqtt.kernels.window import Window
-from rumq.session.ledger import Ledger
-from rumq.session.outflow import Outflow
-from rumq.session.session import Shape
+from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.state.drop_counters import Ledger
+from rumq.session.state.session import Shape
 from rumq.shards.handing import BUILDS_A_TURN, LOOKS_A_TURN, Handing
 
 NOW_US = 1_800_000_000_000_000

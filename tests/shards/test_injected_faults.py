@@ -11,9 +11,9 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.session import requests
-from rumq.session.link import Link
-from rumq.session.outflow import Outflow
+from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.protocol import subscribe
+from rumq.session.protocol.link import Link
 from rumq.shards.bus import BusLink
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size
@@ -119,7 +119,7 @@ def of_a_client(
 CLIENTS: dict[str, Callable[[Client, pytest.MonkeyPatch], None]] = {
     "receive": lambda c, m: of_a_client("receive", Link, lambda link: link is c.connection.link, m),
     "flush": lambda c, m: of_a_client("flush", Connection, lambda conn: conn is c.connection, m),
-    "request": lambda c, m: of_a_client("subscribe", requests, lambda link: link is c.connection.link, m),
+    "request": lambda c, m: of_a_client("subscribe", subscribe, lambda link: link is c.connection.link, m),
     "offer": lambda c, m: of_a_client("offer", Outflow, lambda flow: flow.outbox is c.connection, m),
 }  # fmt: skip
 

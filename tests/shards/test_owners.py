@@ -7,12 +7,12 @@ from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.auth.identity import Identity
 from rumq.mqtt.errors import MqttFault
-from rumq.session import facts as f
-from rumq.session.images import Images
-from rumq.session.journal import Journal, opened
-from rumq.session.owner import ANYBODY, Owner, client_id_of, key_of, owner_of
-from rumq.session.registry import Registry
-from rumq.session.session import Session
+from rumq.session.journal import entries as f
+from rumq.session.journal.recorder import Journal, opened
+from rumq.session.journal.replayed_state import Images
+from rumq.session.state.registry import Registry
+from rumq.session.state.session import Session
+from rumq.session.state.session_owner import ANYBODY, Owner, client_id_of, key_of, owner_of
 
 ALICE, TENANT = Owner("alice", ""), Owner(None, "site-7/")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.session.cold_packets import PACKETS_A_TURN
+from rumq.session.protocol.control_packets import PACKETS_A_TURN
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop, Will

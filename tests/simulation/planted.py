@@ -108,7 +108,7 @@ PLANTED = [
         f"{FOUND}::test_what_one_client_does_not_want_any_more_another_is_still_granted",
     ),
     Planted(
-        "QoS 0 passes a message that waits for a window", "rumq/session/outflow.py",
+        "QoS 0 passes a message that waits for a window", "rumq/session/flow_control/delivery_window.py",
         "        reader.refused |= 1 << partition\n",
         "",
         SCHEDULES,

@@ -11,8 +11,8 @@ from rumq.cli.shard import take_connections
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.session.entrance import OPEN
-from rumq.session.limits import Limits
+from rumq.session.flow_control.limits import Limits
+from rumq.session.handshake.listener_policy import OPEN
 from rumq.shards.driver import Driver
 from rumq.shards.joining import Joining
 from rumq.shards.remote import RemotePartition

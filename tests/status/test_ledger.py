@@ -1,6 +1,6 @@
 """The ledger itself: its sums are exact, and its memory has a bound."""
 
-from rumq.session.ledger import Ledger, Undelivered
+from rumq.session.state.drop_counters import Ledger, Undelivered
 
 
 def test_lines_are_by_reason_client_and_topic() -> None:

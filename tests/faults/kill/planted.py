@@ -19,19 +19,19 @@ PLANTED = [
         f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
     ),
     Planted(
-        "CONNACK waits for nothing", "rumq/session/connecting.py",
+        "CONNACK waits for nothing", "rumq/session/handshake/connect.py",
         "link.promise(encode(connack, link.version), barrier=True)",
         "link.send(connack)",
         f"{SESSIONS}::test_a_session_is_there_as_soon_as_connack_said_so",
     ),
     Planted(
-        "SUBACK waits for nothing", "rumq/session/requests.py",
+        "SUBACK waits for nothing", "rumq/session/protocol/subscribe.py",
         "link.promise(link.explained(p.Suback(packet_id, tuple(reasons)), why), barrier=True)",
         "link.send_explained(p.Suback(packet_id, tuple(reasons)), why)",
         f"{SESSIONS}::test_a_session_and_what_came_for_it_survive",
     ),
     Planted(
-        "UNSUBSCRIBE is not written down", "rumq/session/requests.py",
+        "UNSUBSCRIBE is not written down", "rumq/session/protocol/subscribe.py",
         "link.house.journal.unsubscribed(link.session, asked)",
         "pass",
         f"{SESSIONS}::test_an_unsubscription_is_remembered",
@@ -49,13 +49,13 @@ PLANTED = [
         f"{SESSIONS}::test_tags_are_right_however_often_a_packet_id_is_used",
     ),
     Planted(
-        "QoS 0 is sent again", "rumq/session/outflow.py",
+        "QoS 0 is sent again", "rumq/session/flow_control/delivery_window.py",
         "max(first, blob.first_at_or_after(unsure))",
         "max(first, 0)",
         f"{SESSIONS}::test_qos_0_comes_at_most_once",
     ),
     Planted(
-        "what may have been sent before carries no DUP", "rumq/session/outflow.py",
+        "what may have been sent before carries no DUP", "rumq/session/flow_control/delivery_window.py",
         "self.number(blob, first, stop, code, unsure)",
         "self.number(blob, first, stop, code)",
         f"{SESSIONS}::test_qos_1_that_may_have_come_before_says_so",
@@ -67,7 +67,7 @@ PLANTED = [
         f"{SESSIONS}::test_what_was_sent_and_not_acknowledged_comes_again_with_its_packet_id",
     ),
     Planted(
-        "a will is forgotten", "rumq/session/journal.py",
+        "a will is forgotten", "rumq/session/journal/recorder.py",
         "            self.facts.append(will_fact(session))",
         "            pass",
         f"{SESSIONS}::test_a_will_is_sent_after_the_restart",
@@ -85,7 +85,7 @@ PLANTED = [
         f"{SESSIONS}::test_a_shared_subscription_hands_everything_to_somebody",
     ),
     Planted(
-        "a replay begins anew", "rumq/session/images.py",
+        "a replay begins anew", "rumq/session/journal/replayed_state.py",
         "            cursors[partition] = max(cursors[partition], lsns[-1] + 1)",
         "            pass",
         f"{SESSIONS}::test_a_replay_goes_on_where_it_was",

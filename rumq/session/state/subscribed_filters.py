@@ -1,0 +1,77 @@
+"""The filters that one session is subscribed to, as its client wrote them, and what they cost the broker.
+
+A filter costs memory by its levels and its length, and a new topic is held against each level that stands at or behind
+a wildcard: both are counted, so that a session has a bound in bytes and in work, not in filters alone. MQTT 5.0, 3.8.
+Knows no router: the sums are estimates, the same for a filter whenever it comes and goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rumq.session.flow_control.limits import Limits
+
+FILTER_BYTES, LEVEL_BYTES, COPIES = 1024, 256, 3
+
+
+def filter_bytes(topic_filter: str) -> int:
+    """What a filter takes in memory, about."""
+    return FILTER_BYTES + LEVEL_BYTES * (topic_filter.count("/") + 1) + COPIES * len(topic_filter.encode())
+
+
+def wildcard_levels(topic_filter: str) -> int:
+    """The levels of a filter from its first wildcard on: those before it are one path for any topic."""
+    at = min((where for sign in "+#" if (where := topic_filter.find(sign)) >= 0), default=-1)
+    return 0 if at < 0 else topic_filter.count("/", at) + 1
+
+
+class SubscribedFilters:
+    """A set of filters, of which some are replays. bytes, wildcard_levels: the sums over all of them.
+
+    Cost of a change: the length of a filter"""
+
+    __slots__ = ("_filters", "bytes", "wildcard_levels")
+
+    def __init__(self, filters: Iterable[str] = ()) -> None:
+        self._filters: dict[str, bool] = {}  # whether it is a replay, which its text need not say
+        self.bytes = self.wildcard_levels = 0
+        for each in filters:
+            self.add(each)
+
+    def __len__(self) -> int:
+        return len(self._filters)
+
+    def __contains__(self, topic_filter: object) -> bool:
+        return topic_filter in self._filters
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._filters)
+
+    def replays(self) -> list[tuple[str, bool]]:
+        """Every filter, and whether it is a replay."""
+        return list(self._filters.items())
+
+    def add(self, topic_filter: str, *, is_replay: bool = False) -> None:
+        """Have it, or know anew whether it is a replay."""
+        known = topic_filter in self._filters
+        self._filters[topic_filter] = is_replay
+        if not known:
+            self.bytes += filter_bytes(topic_filter)
+            self.wildcard_levels += wildcard_levels(topic_filter)
+
+    def discard(self, topic_filter: str) -> None:
+        if topic_filter in self._filters:
+            del self._filters[topic_filter]
+            self.bytes -= filter_bytes(topic_filter)
+            self.wildcard_levels -= wildcard_levels(topic_filter)
+
+    def why_not(self, topic_filter: str, limits: Limits) -> str:
+        """Why the session may not have this filter as well; empty: it may."""
+        if topic_filter in self._filters:
+            return ""
+        if len(self._filters) >= limits.subscriptions_max:
+            return f"a session may have {limits.subscriptions_max} subscriptions"
+        if self.bytes + filter_bytes(topic_filter) > limits.subscriptions_bytes_max:
+            return f"the subscriptions of a session may take {limits.subscriptions_bytes_max} bytes"
+        if self.wildcard_levels + wildcard_levels(topic_filter) > limits.wildcard_levels_max:
+            return f"the filters of a session may have {limits.wildcard_levels_max} levels from a wildcard on"
+        return ""
