@@ -67,11 +67,11 @@ HOT = [
     "rumq/net/pump.py",
     "rumq/session/protocol/link.py",
     "rumq/session/flow_control/delivery_window.py",
-    "rumq/shards/blobs.py",
-    "rumq/shards/carrying.py",
-    "rumq/shards/delivering.py",
-    "rumq/shards/driver.py",
-    "rumq/shards/writing.py",
+    "rumq/shards/delivery/fan_out_cache.py",
+    "rumq/shards/turn/effect_dispatch.py",
+    "rumq/shards/delivery/fan_out.py",
+    "rumq/shards/turn/turn.py",
+    "rumq/shards/write_path/group_commit.py",
 ]
 
 

@@ -31,7 +31,7 @@ class Shard:
             for index, partition in enumerate(partitions)
         ]
         self.retained = RetainedView()
-        self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.announcing`
+        self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.stats.sys_publisher`
         self.delivery = Delivery(self.feeds, backlog_records_max)
         self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.view_of)
         self.sharing = self.subscribing.sharing

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from rumq.events import get_logger, setup_events
-from rumq.shards.telling import LEVELS as TOLD_LEVELS
+from rumq.shards.stats.event_log import LEVELS as TOLD_LEVELS
 
 ROOT = Path(__file__).parents[1]
 LOGGER_LEVELS = {

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0, or 1 when no broker answers."""
-    from rumq.shards.counter import ask
+    from rumq.shards.stats.admin_socket import ask
 
     if args.question in ("disconnect", "drop") and not args.client:
         print(f"rumqd ask {args.question}: say which client with --client ID", file=sys.stderr)
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 def together(reply: dict[str, Any], name: str, sort: str | None, limit: int) -> None:
     """Put the rows that several shards gave in one order, no more than asked for."""
-    from rumq.shards.listings import CLIENT_SORTS, TOPIC_SORTS, first_rows
+    from rumq.shards.stats.admin_listings import CLIENT_SORTS, TOPIC_SORTS, first_rows
 
     sorts = {"clients": CLIENT_SORTS, "topics": TOPIC_SORTS}.get(name)
     if sorts is None:

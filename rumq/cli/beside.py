@@ -12,8 +12,8 @@ from rumq.cli.exporting import export_commands, exported_streams
 from rumq.cli.transports import one
 from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
-from rumq.shards.beside import Companion
-from rumq.shards.telling import tell
+from rumq.shards.processes.sidecars import Companion
+from rumq.shards.stats.event_log import tell
 
 
 def check_beside(settings: Settings) -> None:

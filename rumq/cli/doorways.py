@@ -11,7 +11,7 @@ from rumq.config.access import Listener
 from rumq.errors import RumqError
 from rumq.net.listener import open_sockets
 from rumq.net.unix import open_unix_socket
-from rumq.shards.telling import tell
+from rumq.shards.stats.event_log import tell
 
 
 class Doorway(NamedTuple):

@@ -31,7 +31,7 @@ from rumq.mosquitto.errors import MosquittoFileError
 from rumq.net.http_post import post
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 from rumq.session.handshake.listener_policy import Entrance
-from rumq.shards.telling import tell
+from rumq.shards.stats.event_log import tell
 
 KNOWN = ("certificate", "token", "password", "http")
 FLIGHT = -1  # where a listener has its number

@@ -22,7 +22,7 @@ from rumq.config.access import Flight
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 from rumq.events import setup_events
 from rumq.flight.where import PORT
-from rumq.shards.telling import tell
+from rumq.shards.stats.event_log import tell
 
 if TYPE_CHECKING:
     from rumq.flight.door import Door

@@ -22,7 +22,7 @@ from rumq.mosquitto.acl import file_of
 from rumq.mosquitto.conf import read_conf
 from rumq.mosquitto.convert import Converted, converted
 from rumq.settings.keys import as_toml
-from rumq.shards.telling import tell
+from rumq.shards.stats.event_log import tell
 
 
 def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from commitlog import RealFiles
 from commitlog.reader import numbered
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
-from rumq.shards.telling import tell
+from rumq.shards.stats.event_log import tell
 
 NICE = 10
 POLL_SECONDS = 1.0

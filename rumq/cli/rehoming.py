@@ -16,11 +16,11 @@ from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
 from rumq.session.journal.replayed_state import Images
-from rumq.shards.answering import tags_in
-from rumq.shards.driver import Driver
-from rumq.shards.homes import home_of
-from rumq.shards.restoring import adapt, images_of, restore, take_tags
-from rumq.shards.telling import tell
+from rumq.shards.bus.query_server import tags_in
+from rumq.shards.processes.client_placement import home_of
+from rumq.shards.recovery.restore import adapt, images_of, restore, take_tags
+from rumq.shards.stats.event_log import tell
+from rumq.shards.turn.turn import Driver
 
 CHUNK_QOS = 1
 

@@ -18,8 +18,8 @@ from rumq.errors import RumqError
 from rumq.events import setup_events
 from rumq.net.transports import Transports
 from rumq.session.handshake.listener_policy import Entrance
-from rumq.shards.driver import Driver
-from rumq.shards.telling import tell
+from rumq.shards.stats.event_log import tell
+from rumq.shards.turn.turn import Driver
 
 
 class Reloading:

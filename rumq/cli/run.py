@@ -31,9 +31,9 @@ from rumq.cli.version import COMPILED, VERSION, kernels
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
-from rumq.shards.doors import make_doors
-from rumq.shards.supervisor import Supervisor
-from rumq.shards.telling import tell
+from rumq.shards.processes.fd_passing import make_doors
+from rumq.shards.processes.supervisor import Supervisor
+from rumq.shards.stats.event_log import tell
 
 FAILED, DATA_IN_USE = 1, 3  # exit statuses, as of `rumq.cli.main`
 UNCOMPILED = (

@@ -47,22 +47,22 @@ from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Transports
 from rumq.session.handshake.listener_policy import Entrance
 from rumq.session.protocol.link import Link
-from rumq.shards.announcing import Announcing
-from rumq.shards.asking import answer
-from rumq.shards.beside import Beside
-from rumq.shards.counter import serve
-from rumq.shards.doors import Door, Doors
-from rumq.shards.driver import Driver
-from rumq.shards.exports import Exports
-from rumq.shards.joining import Joining
-from rumq.shards.loop import Loop
-from rumq.shards.remote import RemotePartition
-from rumq.shards.restoring import adapt_to_log, read_journal, restore
-from rumq.shards.scrubbing import Scrubbing
-from rumq.shards.service_notification import READY, STOPPING, notify, reloading
-from rumq.shards.supervisor import HAS_RELOADED, IS_READY
-from rumq.shards.telling import tell
-from rumq.shards.worker import Worker
+from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.processes.fd_passing import Door, Doors
+from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
+from rumq.shards.processes.sidecars import Beside
+from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
+from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
+from rumq.shards.recovery.startup import Joining
+from rumq.shards.retention.export_positions import Exports
+from rumq.shards.retention.scrubber import Scrubbing
+from rumq.shards.stats.admin_queries import answer
+from rumq.shards.stats.admin_socket import serve
+from rumq.shards.stats.event_log import tell
+from rumq.shards.stats.sys_publisher import Announcing
+from rumq.shards.turn.loop import Loop
+from rumq.shards.turn.turn import Driver
+from rumq.shards.write_path.worker_threads import Worker
 
 STOP_SECONDS_MAX = 30.0
 LINGER_SECONDS_MAX = 0.25  # at a stop, for clients that do not close their side

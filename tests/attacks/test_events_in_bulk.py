@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from rumq.events import get_logger, setup_events
-from rumq.shards.summing import ADDRESSES_MAX, TOLD_MAX, WINDOW_SECONDS, Summing
+from rumq.shards.stats.refusal_summary import ADDRESSES_MAX, TOLD_MAX, WINDOW_SECONDS, Summing
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer

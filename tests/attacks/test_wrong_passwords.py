@@ -19,8 +19,8 @@ from rumq.auth.fair_queue import (
     Lanes,
 )
 from rumq.auth.identity import Work
-from rumq.shards import checking
-from rumq.shards.checking import Checking
+from rumq.shards.turn import auth_pool
+from rumq.shards.turn.auth_pool import Checking
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -37,7 +37,7 @@ class Hand:
     def finish(self) -> None: ...
 
     def submit(self, job: Callable[[], Any], done: Callable[[Any, Any], None], lane: int = 0) -> None:
-        if job is not checking.yield_to_others:
+        if job is not auth_pool.yield_to_others:
             self.jobs.append((job, done))
 
 
@@ -73,8 +73,8 @@ class Place:
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setattr(checking, "Worker", Hand)
-    monkeypatch.setitem(checking.THREADS, "hash", 1)
+    monkeypatch.setattr(auth_pool, "Worker", Hand)
+    monkeypatch.setitem(auth_pool.THREADS, "hash", 1)
     Hand.jobs = []
     return Place()
 

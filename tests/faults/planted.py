@@ -141,14 +141,14 @@ PLANTED = [
     ),
     Planted(
         "publishers are not refused",
-        "rumq/shards/refusing.py",
+        "rumq/shards/write_path/write_admission.py",
         "            batch.refusing = here or index in self._elsewhere\n",
         "            batch.refusing = False\n",
         FULL,
     ),
     Planted(
         "an older client is acknowledged although nothing was stored",
-        "rumq/shards/refusing.py",
+        "rumq/shards/write_path/write_admission.py",
         "            self._unanswered[link] = index\n            return\n",
         '            link.wire.acks += b"\\x40\\x02" + packet.packet_id.to_bytes(2, "big")\n'
         "            return\n",
@@ -215,7 +215,7 @@ PLANTED = [
     # Sessions
     Planted(
         "a packet id is written down before its message",
-        "rumq/shards/keeping.py",
+        "rumq/shards/recovery/journal_writer.py",
         "            without = unsafe_of(session, unsafe)\n",
         "            without = set()\n",
         "tests/shards/test_keeping.py",

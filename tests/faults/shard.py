@@ -11,11 +11,11 @@ from rumq.mqtt.topics import matches
 from rumq.net.pending_logins import Newcomers
 from rumq.session.flow_control.limits import Limits
 from rumq.session.state.shard_totals import Totals
-from rumq.shards.announcing import Announcing
-from rumq.shards.driver import Driver
-from rumq.shards.exports import Exports
-from rumq.shards.restoring import adapt_to_log, read_journal, restore
-from rumq.shards.worker import Worker
+from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
+from rumq.shards.retention.export_positions import Exports
+from rumq.shards.stats.sys_publisher import Announcing
+from rumq.shards.turn.turn import Driver
+from rumq.shards.write_path.worker_threads import Worker
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size

@@ -10,7 +10,7 @@ from commitlog import StreamSpec
 from commitlog.export_marker import write_exported
 from commitlog.testing.simulated_device import taken
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.exports import Exports
+from rumq.shards.retention.export_positions import Exports
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from rumq.session.protocol.link import MUCH_BYTES
-from rumq.shards.slowing import CROWDED_BYTES
+from rumq.shards.write_path.backpressure import CROWDED_BYTES
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.isolation.turns import Connection, Turned, turned

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.worker import Worker
+from rumq.shards.write_path.worker_threads import Worker
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.isolation.turns import Connection, Turned

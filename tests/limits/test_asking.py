@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.asking import answer
+from rumq.shards.stats.admin_queries import answer
 from tests.conformance import wire
 from tests.conformance.wire import Prop
 from tests.faults.shard import Client, Shard

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from router.effects import Deliver
-from rumq.shards.blobs import Blobs
+from rumq.shards.delivery.fan_out_cache import Blobs
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.wire import Kind

@@ -12,8 +12,8 @@ from rumq.net.pump import Pump
 from rumq.net.transport_handshake import Openings
 from rumq.net.transports import Transports
 from rumq.session.flow_control.limits import Limits
-from rumq.shards.driver import Driver
-from rumq.shards.restoring import adapt_to_log, read_journal, restore
+from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
+from rumq.shards.turn.turn import Driver
 from tests.commitlog.records import DEAD, NOW, numbers
 
 SECONDS_MAX = 20.0

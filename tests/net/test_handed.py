@@ -12,8 +12,8 @@ from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
 from rumq.net.websocket_handshake import WebSocketOptions
-from rumq.shards.doors import Doors, make_doors
-from rumq.shards.homes import Homes
+from rumq.shards.processes.client_placement import Homes
+from rumq.shards.processes.fd_passing import Doors, make_doors
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
 from tests.net.site import Echo, Site, TlsClient

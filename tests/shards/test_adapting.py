@@ -2,7 +2,7 @@
 
 from rumq.session.journal import entries as f
 from rumq.session.journal.replayed_state import Images, ShareImage
-from rumq.shards.restoring import adapt
+from rumq.shards.recovery.restore import adapt
 
 LAYOUT = ("main/g1/p0", "main/g1/p1")
 

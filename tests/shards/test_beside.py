@@ -9,9 +9,9 @@ from typing import Any
 
 from commitlog.export_marker import write_exported
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards import beside
-from rumq.shards.beside import Beside, Companion
-from rumq.shards.exports import Exports
+from rumq.shards.processes import sidecars
+from rumq.shards.processes.sidecars import Beside, Companion
+from rumq.shards.retention.export_positions import Exports
 from tests.commitlog.records import DIRECTORY, opened
 
 
@@ -44,7 +44,7 @@ class Process:
 
 
 def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> None:
-    monkeypatch.setattr(beside, "BACKOFF_SECONDS", (0.0,))
+    monkeypatch.setattr(sidecars, "BACKOFF_SECONDS", (0.0,))
     started: Queue[Process] = Queue()
     told: list[dict[str, Any]] = []
 
@@ -64,7 +64,7 @@ def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> 
 
 
 def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monkeypatch: Any) -> None:
-    monkeypatch.setattr(beside, "BACKOFF_SECONDS", (0.0, 0.001, 0.002))
+    monkeypatch.setattr(sidecars, "BACKOFF_SECONDS", (0.0, 0.001, 0.002))
     now = 1000.0
     started: Queue[Process] = Queue()
     told: Queue[float] = Queue()
@@ -81,7 +81,7 @@ def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monke
     )
     kept.start()
     waits = []
-    for ran in (1, 1, 1, beside.STEADY_SECONDS, 1):
+    for ran in (1, 1, 1, sidecars.STEADY_SECONDS, 1):
         process = started.get(timeout=10)
         now += ran
         process.end(1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from rumq.shards.counter import ask, reachable, serve
+from rumq.shards.stats.admin_socket import ask, reachable, serve
 
 
 def descriptors() -> int:

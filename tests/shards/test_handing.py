@@ -12,7 +12,7 @@ from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.delivery_window import Outflow
 from rumq.session.state.drop_counters import Ledger
 from rumq.session.state.session import Shape
-from rumq.shards.handing import BUILDS_A_TURN, LOOKS_A_TURN, Handing
+from rumq.shards.delivery.retained_delivery import BUILDS_A_TURN, LOOKS_A_TURN, Handing
 
 NOW_US = 1_800_000_000_000_000
 ROW_V5_EXPIRY = 16 | 8

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.incoming import Incoming
-from rumq.shards.messages import Numbered, Published, decode, encode
-from rumq.shards.outgoing import Outgoing
+from rumq.shards.bus.messages import Numbered, Published, decode, encode
+from rumq.shards.bus.publish_receiver import Incoming
+from rumq.shards.bus.publish_sender import Outgoing
 from tests.commitlog.records import everything, frame, opened, write
 
 SOURCE = 77

@@ -14,7 +14,7 @@ from rumq.net.pump import Pump
 from rumq.session.flow_control.delivery_window import Outflow
 from rumq.session.protocol import subscribe
 from rumq.session.protocol.link import Link
-from rumq.shards.bus import BusLink
+from rumq.shards.bus.bus_link import BusLink
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size
 from tests.conformance.wire import Kind, Packet

@@ -5,7 +5,7 @@ from typing import Any
 
 from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.scrubbing import Scrubbing
+from rumq.shards.retention.scrubber import Scrubbing
 from tests.commitlog.records import append, opened, some_records, write
 
 

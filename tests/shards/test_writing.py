@@ -11,8 +11,8 @@ import pytest
 from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.ingest import Batch
-from rumq.shards.refusing import Refusing
-from rumq.shards.writing import Writing
+from rumq.shards.write_path.group_commit import Writing
+from rumq.shards.write_path.write_admission import Refusing
 from tests.commitlog.records import NOW, append, opened
 
 

@@ -10,56 +10,56 @@ FOUND = "tests/simulation/test_found.py"
 PLANTED = [
     # The bus
     Planted(
-        "a message on the bus is lost", "rumq/shards/forwarding.py",
+        "a message on the bus is lost", "rumq/shards/bus/record_forwarder.py",
         "        self._link.say(message, rows, frames)\n",
         "        if message.base_lsn % 5 != 3:\n            self._link.say(message, rows, frames)\n",
         SCHEDULES,
     ),
     Planted(
-        "two messages on a link change places", "rumq/shards/peer.py",
+        "two messages on a link change places", "rumq/shards/bus/peer.py",
         "self._driver.commands.append(c.Arrived(message.partition, chunk))",
         "self._driver.commands.insert(0, c.Arrived(message.partition, chunk))",
         SCHEDULES,
     ),
     Planted(
-        "a publisher in another shard is acknowledged before its message is durable", "rumq/shards/incoming.py",
+        "a publisher in another shard is acknowledged before its message is durable", "rumq/shards/bus/publish_receiver.py",
         "placed, lsn = self._placed, self._partition.committed_lsn",
         "placed, lsn = self._placed, self._partition.next_lsn",
         SCHEDULES,
     ),
     Planted(
-        "what a shard's log has already is handed over again", "rumq/shards/peer.py",
+        "what a shard's log has already is handed over again", "rumq/shards/bus/peer.py",
         "max(message.sequence, outgoing.committed_lsn)",
         "outgoing.committed_lsn",
         SCHEDULES,
     ),
     Planted(
-        "messages of QoS 0 are handed over again", "rumq/shards/outgoing.py",
+        "messages of QoS 0 are handed over again", "rumq/shards/bus/publish_sender.py",
         "        self._leave_out_shown()\n",
         "",
         f"{FOUND}::test_a_message_of_qos_0_that_was_shown_and_not_written_does_not_come_again",
     ),
     Planted(
-        "what is not committed is not kept for the owner's successor", "rumq/shards/outgoing.py",
+        "what is not committed is not kept for the owner's successor", "rumq/shards/bus/publish_sender.py",
         "            self._hand_over(batch)\n\n    def _leave",
         "            pass\n\n    def _leave",
         SCHEDULES,
     ),
     # Clients and sessions
     Planted(
-        "a client stays where it was accepted, and nobody tells its home", "rumq/shards/homes.py",
+        "a client stays where it was accepted, and nobody tells its home", "rumq/shards/processes/client_placement.py",
         "        return self._count == 1 or self.of(client_id) == self._index\n",
         "        return True\n",
         SCHEDULES,
     ),
     Planted(
-        "the ids of inbound messages are not asked for after a crash", "rumq/shards/joining.py",
+        "the ids of inbound messages are not asked for after a crash", "rumq/shards/recovery/startup.py",
         "        take_tags(self._images, tags)\n",
         "",
         SCHEDULES,
     ),
     Planted(
-        "a message is lost when its client leaves in the same turn", "rumq/shards/delivering.py",
+        "a message is lost when its client leaves in the same turn", "rumq/shards/delivery/fan_out.py",
         "        self._commands.append(c.Blocked(reader, effect.partition, lsn))\n",
         "",
         f"{FOUND}::test_a_message_committed_in_the_turn_in_which_its_client_leaves_stays_in_the_session",
@@ -78,31 +78,31 @@ PLANTED = [
     ),
     # Subscriptions
     Planted(
-        "retained messages of other shards do not come", "rumq/shards/peers.py",
+        "retained messages of other shards do not come", "rumq/shards/bus/peers.py",
         "        if answer.retained:\n",
         "        if False:\n",
         SCHEDULES,
     ),
     Planted(
-        "a retained message that came while its shard began is forgotten", "rumq/shards/restoring.py",
+        "a retained message that came while its shard began is forgotten", "rumq/shards/recovery/restore.py",
         "            if chunk.flags & CHUNK_RETAIN and chunk.next_lsn <= feed.live_mark:\n",
         "            if False:\n",
         f"{FOUND}::test_a_retained_message_that_comes_while_its_shard_begins_is_the_last",
     ),
     Planted(
-        "SUBACK waits for no other shard", "rumq/shards/driver.py",
+        "SUBACK waits for no other shard", "rumq/shards/turn/turn.py",
         "        return self.peers.confirm_all(asked, then)\n",
         "        self.peers.confirm_all(asked, lambda: None)\n        return True\n",
         SCHEDULES,
     ),
     Planted(
-        "what is asked of a shard before it has begun is forgotten", "rumq/shards/peer.py",
+        "what is asked of a shard before it has begun is forgotten", "rumq/shards/bus/peer.py",
         "            self._early_wants.append(message)  # asked again before `Begin`, of a run before\n",
         "",
         f"{FOUND}::test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_back",
     ),
     Planted(
-        "a filter that another client asks for is given up", "rumq/shards/peers.py",
+        "a filter that another client asks for is given up", "rumq/shards/bus/peers.py",
         "        gone = [f for f in gone if f not in self._asking]\n",
         "",
         f"{FOUND}::test_what_one_client_does_not_want_any_more_another_is_still_granted",
@@ -121,7 +121,7 @@ PLANTED = [
         f"{FOUND}::test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died",
     ),
     Planted(
-        "the beginning of a share is not written down", "rumq/shards/sharing.py",
+        "the beginning of a share is not written down", "rumq/shards/bus/shared_groups.py",
         "            self._driver.journal.shared(effect.key, effect.cursors)\n",
         "            pass\n",
         f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
@@ -133,7 +133,7 @@ PLANTED = [
         SEEDS,
     ),
     Planted(
-        "a share is over before all have been heard", "rumq/shards/peers.py",
+        "a share is over before all have been heard", "rumq/shards/bus/peers.py",
         "peer.was_begun and not peer.said_early for peer",
         "peer.was_begun for peer",
         f"{FOUND}::test_a_share_survives_its_home_among_three_shards",
@@ -151,7 +151,7 @@ PLANTED = [
         f"{FOUND}::test_what_the_last_member_of_a_shard_has_not_acknowledged_goes_to_another",
     ),
     Planted(
-        "a mark counts before the owner has said what it has", "rumq/shards/outgoing.py",
+        "a mark counts before the owner has said what it has", "rumq/shards/bus/publish_sender.py",
         "        if self._say is not None and committed_there > self.committed_there:\n",
         "        if committed_there > self.committed_there:\n",
         f"{FOUND}::test_a_message_is_taken_once_though_its_owner_dies_again_before_it_has_said_what_it_has",

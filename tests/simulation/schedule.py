@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from traceback import format_exception
 
-from rumq.shards.homes import home_of
+from rumq.shards.processes.client_placement import home_of
 from tests.simulation.client import Client
 from tests.simulation.history import History
 from tests.simulation.machine import Build, Machine, Restless

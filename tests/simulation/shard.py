@@ -13,10 +13,10 @@ from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.flow_control.limits import Limits
 from rumq.session.handshake.listener_policy import OPEN
-from rumq.shards.driver import Driver
-from rumq.shards.joining import Joining
-from rumq.shards.remote import RemotePartition
-from rumq.shards.restoring import read_journal
+from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.recovery.restore import read_journal
+from rumq.shards.recovery.startup import Joining
+from rumq.shards.turn.turn import Driver
 from tests.commitlog.records import numbers
 from tests.simulation.network import Door, Doors, Network, Poller, Stream
 
@@ -30,7 +30,7 @@ class Killed(BaseException):
 
 
 class Worker:
-    """In the place of `rumq.shards.worker.Worker`: its jobs run when the simulation says so."""
+    """In the place of `rumq.shards.write_path.worker_threads.Worker`: its jobs run when the simulation says so."""
 
     def __init__(self, fd: int, poller: Poller, name: str) -> None:
         self.fd, self._poller, self.name = fd, poller, name

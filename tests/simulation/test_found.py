@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from commitlog.streams import partition_of
-from rumq.shards.homes import home_of
-from rumq.shards.messages import ShareBack
+from rumq.shards.bus.messages import ShareBack
+from rumq.shards.processes.client_placement import home_of
 from tests.simulation.client import Client
 from tests.simulation.schedule import TOPICS
 from tests.simulation.world import CALM, World

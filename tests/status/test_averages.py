@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.shards.averages import WINDOWS, Averages
+from rumq.shards.stats.moving_averages import WINDOWS, Averages
 
 
 def run(averages: Averages, counts: list[int], step_seconds: float) -> dict[str, float]:

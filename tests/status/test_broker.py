@@ -10,7 +10,7 @@ from pathlib import Path
 import paho.mqtt.client as mqtt
 import pytest
 
-from rumq.shards.homes import home_of
+from rumq.shards.processes.client_placement import home_of
 from tests.broker_process import Rumqd
 from tests.faults.kill.test_shards import shards_of
 from tests.interop.paho_peer import Peer, peer

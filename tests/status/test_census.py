@@ -1,7 +1,7 @@
 """The tallies of shards as topics: what is added up, and what becomes of a shard that dies."""
 
-from rumq.shards import messages as m
-from rumq.shards.census import Census
+from rumq.shards.bus import messages as m
+from rumq.shards.stats.broker_stats import Census
 
 COUNTED = m.Counts(packets_in=7, published=3, bytes_in=100)
 STANDING = m.Standing(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.shards import counter
+from rumq.shards.stats import admin_socket
 from tests.conformance.peer import Peer
 from tests.status.test_broker import at_home, running
 
@@ -27,10 +27,10 @@ def test_a_publish_to_another_shards_partition_is_counted_on_both_sides(tmp_path
         told: list[tuple[int, int]] = []
         wanted = [(elsewhere + at_end, 0), (0, elsewhere + at_end)]
         for _ in range(1000):  # QoS 0 arrives soon
-            said = [counter.ask_one(str(broker.data), name, {"ask": "status"}) for name in COUNTERS]
+            said = [admin_socket.ask_one(str(broker.data), name, {"ask": "status"}) for name in COUNTERS]
             told = [(status["handed_over"], status["taken_over"]) for status in said]
             if told == wanted:
                 break
         assert told == wanted
-        total = counter.ask(str(broker.data), {"ask": "status"})
+        total = admin_socket.ask(str(broker.data), {"ask": "status"})
         assert total["handed_over"] == total["taken_over"] == elsewhere + at_end

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.asking import answer
+from rumq.shards.stats.admin_queries import answer
 from tests.commitlog.records import NOW
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Packet, Prop, Will

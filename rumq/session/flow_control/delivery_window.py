@@ -36,7 +36,7 @@ class Outbox(Protocol):
 
 
 class Pieces(Protocol):
-    """Retained messages for one client, found as it takes them: `rumq.shards.handing`."""
+    """Retained messages for one client, found as it takes them: `rumq.shards.delivery.retained_delivery`."""
 
     over: bool
 

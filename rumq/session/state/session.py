@@ -56,7 +56,9 @@ class Session:
         self.will_at: float | None = None
         self.link: Link | None = None
         self.counts = Counts()
-        self.missed: list[dict[str, Any]] = []  # what it lost while it was away: `rumq.shards.losses`
+        self.missed: list[
+            dict[str, Any]
+        ] = []  # what it lost while it was away: `rumq.shards.delivery.lost_ranges`
         self.ended = False
         self.guarded = False  # its subscriptions may bring less than they match
         self.number = 0  # by which the journal knows it; 0: it does not

@@ -37,13 +37,13 @@ PLANTED = [
         f"{SESSIONS}::test_an_unsubscription_is_remembered",
     ),
     Planted(
-        "packet ids of inbound QoS 2 are not looked for in the log", "rumq/shards/restoring.py",
+        "packet ids of inbound QoS 2 are not looked for in the log", "rumq/shards/recovery/restore.py",
         "    restore_tags(driver, images)\n    driver.journal",
         "    driver.journal",
         f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
     ),
     Planted(
-        "a tide does not say which inbound ids are open", "rumq/shards/restoring.py",
+        "a tide does not say which inbound ids are open", "rumq/shards/recovery/restore.py",
         "        driver.journal.tagged[session.number] = session\n",
         "        pass\n",
         f"{SESSIONS}::test_tags_are_right_however_often_a_packet_id_is_used",
@@ -61,7 +61,7 @@ PLANTED = [
         f"{SESSIONS}::test_qos_1_that_may_have_come_before_says_so",
     ),
     Planted(
-        "the in-flight window is not restored", "rumq/shards/restoring.py",
+        "the in-flight window is not restored", "rumq/shards/recovery/restore.py",
         "session.window = image.window",
         "session.window = None",
         f"{SESSIONS}::test_what_was_sent_and_not_acknowledged_comes_again_with_its_packet_id",
@@ -73,13 +73,13 @@ PLANTED = [
         f"{SESSIONS}::test_a_will_is_sent_after_the_restart",
     ),
     Planted(
-        "expiry does not count while the broker is down", "rumq/shards/restoring.py",
+        "expiry does not count while the broker is down", "rumq/shards/recovery/restore.py",
         "        expires_in = max(0.0, expires_in - away)",
         "        expires_in += 3600",
         f"{SESSIONS}::test_a_session_expires_while_the_broker_is_down",
     ),
     Planted(
-        "what a share handed out is handed out no more", "rumq/shards/keeping.py",
+        "what a share handed out is handed out no more", "rumq/shards/recovery/journal_writer.py",
         "                    returned += [",
         "                    _ = [",
         f"{SESSIONS}::test_a_shared_subscription_hands_everything_to_somebody",
@@ -91,13 +91,13 @@ PLANTED = [
         f"{SESSIONS}::test_a_replay_goes_on_where_it_was",
     ),
     Planted(
-        "retained messages are not looked for in the log", "rumq/shards/restoring.py",
+        "retained messages are not looked for in the log", "rumq/shards/recovery/restore.py",
         "                view.take(partition.index, chunk, partition.topic_names)",
         "                pass",
         f"{SESSIONS}::test_retained_messages_survive_and_so_does_their_end",
     ),
     Planted(
-        "an acknowledgement does not wait for its group", "rumq/shards/writing.py",
+        "an acknowledgement does not wait for its group", "rumq/shards/write_path/group_commit.py",
         "        while waiting and waiting[0][0] <= committed:",
         "        while waiting:",
         "tests/shards/test_writing.py::test_an_acknowledgement_waits_for_its_own_group",

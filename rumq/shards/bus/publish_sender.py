@@ -1,0 +1,178 @@
+"""What this shard publishes to a partition of another one: numbered, handed over, and kept until it is committed there.
+
+Topics and publishers have numbers of our own here; the owner gets the names with the first record that uses them, and
+anew when it comes back. Knows no socket: messages are handed to `say`."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from struct import Struct, iter_unpack
+
+from commitlog.kernels import rows as kernel
+from rumq.shards.bus.messages import Published
+
+PUBLISHER_WORD = 6
+CHUNK_QOS, CHUNK_RETAIN = 1, 8
+ROW = Struct("<IIQIIIHH")
+FRAME_POS, ROW_FLAGS, ROW_RETAIN = 1, 6, 4
+Say = Callable[..., None]
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Records that were handed over together; `sequence` counts records."""
+
+    sequence: int
+    rows: bytearray
+    frames: bytes
+    count: int
+    flags: int
+    tags: bytes
+    handed: bool = False  # the owner, or the one before it, was sent them
+
+    @property
+    def bytes(self) -> int:
+        return len(self.rows) + len(self.frames)
+
+    def keep_retained(self) -> None:
+        """Leave out what is not retained. Of a batch without QoS 1 and 2, for tags name rows by their place."""
+        rows, frames = (
+            [ROW.unpack_from(self.rows, at) for at in range(0, len(self.rows), ROW.size)],
+            bytearray(),
+        )
+        self.rows = bytearray()
+        for row, frame_end in zip(
+            rows, [*(row[FRAME_POS] for row in rows[1:]), len(self.frames)], strict=True
+        ):
+            if row[ROW_FLAGS] & ROW_RETAIN:
+                self.rows += ROW.pack(row[0], len(frames), *row[FRAME_POS + 1 :])
+                frames += self.frames[row[FRAME_POS] : frame_end]
+        self.frames, self.count = bytes(frames), len(self.rows) // ROW.size
+
+
+class Outgoing:
+    """To whoever waits for acknowledgements it looks as a partition does: `next_lsn` counts what was handed over,
+    `committed_lsn` what of it is committed."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.next_lsn = self.committed_lsn = 1
+        self.pending_bytes = 0
+        self.topic_ids: dict[bytes, int] = {}
+        self._topics: list[bytes] = []
+        self._publishers: list[bytes] = [b""]
+        self._publisher_numbers: dict[bytes, int] = {}
+        self.theirs = array("I", [0])  # our publisher number -> the owner's, 0 until it is told
+        self._seen_topics = bytearray()
+        self._seen_publishers = bytearray()
+        self._waiting: deque[Batch] = deque()
+        self.committed_there = 0  # the owner's committed lsn, when it told of `committed_lsn`
+        self._say: Say | None = None
+
+    # Numbers
+
+    def add_topic(self, name: bytes) -> int:
+        number = self.topic_ids[name] = len(self._topics)
+        self._topics.append(name)
+        return number
+
+    def add_publisher(self, client_id: str) -> int:
+        name = client_id.encode()
+        number = self._publisher_numbers.get(name)
+        if number is None:
+            number = self._publisher_numbers[name] = len(self._publishers)
+            self._publishers.append(name)
+            self.theirs.append(0)
+        return number
+
+    def known_publisher(self, client_id: str) -> int:
+        return self._publisher_numbers.get(client_id.encode(), 0)
+
+    def numbered(self, pairs: list[tuple[int, int]]) -> None:
+        """The owner has told its numbers of our publishers."""
+        for ours, theirs in pairs:
+            self.theirs[ours] = theirs
+
+    # Handing over
+
+    def append(self, rows: bytearray, frames: bytes, count: int, flags: int, tags: bytes) -> None:
+        """Hand records over, or keep them until the owner is there."""
+        self.next_lsn += count
+        batch = Batch(self.next_lsn, rows, frames, count, flags, tags)
+        self._waiting.append(batch)
+        self.pending_bytes += batch.bytes
+        if self._say is not None:
+            self._hand_over(batch)
+
+    def _hand_over(self, batch: Batch) -> None:
+        assert self._say is not None
+        for seen, names in ((self._seen_topics, self._topics), (self._seen_publishers, self._publishers)):
+            if len(seen) < len(names):
+                seen.extend(bytes(len(names) - len(seen) + 1024))
+        topics = [(n, self._topics[n]) for n, _ in kernel.first_seen(batch.rows, 0, self._seen_topics)]
+        publishers = [
+            (n, self._publishers[n])
+            for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)
+        ]
+        message = Published(
+            self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows), len(batch.frames)
+        )  # fmt: skip
+        self._say(message, batch.rows, batch.frames, batch.tags)
+        batch.handed = True
+
+    def attach(self, say: Say, sequence: int) -> None:
+        """The owner is there, and has everything up to `sequence` in its log: hand over what follows."""
+        self._say = say
+        self._seen_topics, self._seen_publishers = bytearray(), bytearray()
+        self.acknowledged(sequence, self.committed_there)
+        self._leave_out_shown()
+        for batch in self._waiting:
+            self._hand_over(batch)
+
+    def _leave_out_shown(self) -> None:
+        """Messages of QoS 0 may have been shown by the one before, which did not live to write them: they are not
+        handed over again, for they are to come at most once. What is retained is: it must not be missing."""
+        kept: deque[Batch] = deque()
+        for batch in self._waiting:
+            if not batch.handed or batch.flags & CHUNK_QOS:
+                kept.append(batch)
+                continue
+            self.pending_bytes -= batch.bytes
+            if batch.flags & CHUNK_RETAIN:
+                batch.keep_retained()
+                self.pending_bytes += batch.bytes
+                kept.append(batch)
+                continue
+            if kept:
+                kept[-1].sequence = batch.sequence
+            else:
+                self.committed_lsn = batch.sequence
+        self._waiting = kept
+
+    def detach(self) -> None:
+        """The owner is gone; what it has not acknowledged is kept. The next one may number publishers otherwise."""
+        self._say = None
+        self.theirs = array("I", bytes(4 * len(self.theirs)))
+
+    def acknowledged(self, sequence: int, committed_there: int) -> bool:
+        """Everything up to `sequence` is committed; returns whether that is news."""
+        # Before the owner has said how much of ours its log has, that may be more than `sequence`.
+        if self._say is not None and committed_there > self.committed_there:
+            self.committed_there = committed_there
+        if sequence <= self.committed_lsn:
+            return False
+        self.committed_lsn = sequence
+        while self._waiting and self._waiting[0].sequence <= sequence:
+            self.pending_bytes -= self._waiting.popleft().bytes
+        return True
+
+    def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
+        """(publisher number, packet id) of every inbound QoS 2 message that is not committed yet."""
+        for batch in self._waiting:
+            if batch.tags:
+                words = memoryview(batch.rows).cast("I")
+                for row, packet_id in iter_unpack("<II", batch.tags):
+                    yield words[row * 8 + PUBLISHER_WORD], packet_id & 0xFFFF

@@ -1,0 +1,68 @@
+"""What another shard gets of our partitions: the records that somebody there wants, in the order of their lsns.
+
+To the router it is a subscriber like any other. If the bus is full it falls behind, and reads on from the log when
+there is room: nothing is queued for it. Knows no client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from commitlog.cold_reads import clipped
+from commitlog.kernels import rows as row_kernel
+from router.commands import Blocked
+from router.effects import Deliver
+from router.kernels import routes as route_kernel
+from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.messages import Names, Rows
+
+CHUNK_UNIFORM = 32
+
+
+class Forwarding:
+    """The sink of another shard's reader."""
+
+    def __init__(
+        self, link: BusLink, feeds: list[Any], commands: list[Any], introduce: Callable[[int], None]
+    ) -> None:
+        """introduce: tells the other shard who publishes to a partition, if it asks for that"""
+        self._link, self._feeds, self._commands, self._introduce = link, feeds, commands, introduce
+        self._told = [bytearray() for _ in feeds]  # of each partition: which topic ids have been named
+        self.outbox = link.transport
+
+    @property
+    def is_open(self) -> bool:
+        return not self._link.closed
+
+    def forward(self, effect: Deliver) -> None:
+        """Send the wanted rows of a chunk, or say that there is no room."""
+        if not self.is_open:
+            return
+        chunk, index = effect.chunk, effect.partition
+        if self.outbox.room <= 0:
+            self.outbox.refused = True
+            for reader in effect.readers:
+                self._commands.append(Blocked(reader, index, chunk.base_lsn + effect.first))
+            return
+        flags = chunk.flags
+        if effect.wanted is None:
+            part = clipped(chunk, chunk.base_lsn + effect.first, chunk.base_lsn + effect.stop)
+            rows, frames = part.rows, part.frames
+        else:
+            rows, frames = route_kernel.only_wanted(
+                chunk.rows, chunk.frames, effect.first, effect.stop, effect.places, effect.wanted
+            )
+            flags &= ~CHUNK_UNIFORM
+        message = Rows(
+            index, chunk.base_lsn + effect.first, effect.stop - effect.first, chunk.base_ts, flags,
+            self.names(index, rows), len(rows),
+        )  # fmt: skip
+        self._introduce(index)
+        self._link.say(message, rows, frames)
+
+    def names(self, index: int, rows: Any) -> Names:
+        """The names of topic ids in some rows that the other shard does not know yet."""
+        topic_names, told = self._feeds[index].partition.topic_names, self._told[index]
+        if len(told) < len(topic_names):
+            told.extend(bytes(len(topic_names) - len(told) + 1024))
+        return [(number, topic_names[number]) for number, _ in row_kernel.first_seen(rows, 0, told)]

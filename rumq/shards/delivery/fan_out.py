@@ -1,0 +1,163 @@
+"""From the router's effects to clients' outboxes: the bytes of a chunk for each reader, retained messages likewise.
+
+Knows no file; what a reader could not take goes back to the router as a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from router import commands as c
+from router.effects import Deliver, DeliverRetained, More
+from router.groups import Reader
+from rumq.mqtt.kernels import fanout
+from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.state.session import Session, Shape
+from rumq.shards.delivery.fan_out_cache import Blobs
+from rumq.shards.delivery.undelivered_rows import LeftOut
+
+if TYPE_CHECKING:
+    from rumq.shards.turn.turn import Driver
+
+
+class Delivering:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._sessions = driver.registry.sessions
+        self._feeds = driver.shard.feeds
+        self._commands = driver.commands
+        self._left_out = LeftOut(driver.ledger, driver.shard.feeds)
+        self._blobs = Blobs(driver.shard.feeds)
+
+    def more(self, effect: More) -> None:
+        """Go on with a reader that is behind as soon as its piece has left, others in between."""
+        reader = effect.reader
+        share = reader.share
+        readers = [reader] if share is None else [member.reader for member in share.members.values()]
+        for each in readers:
+            flow = each.sink
+            if effect.if_taken and flow is not None and flow.starved:  # type: ignore[attr-defined]
+                continue  # it goes on by itself once the client has acknowledged something
+            if isinstance(flow, Outflow) and flow.is_spent_for(each):
+                continue
+            if flow is not None and flow.is_open:  # type: ignore[attr-defined]
+                if flow.outbox.waits():  # type: ignore[attr-defined]
+                    flow.outbox.refused = True  # type: ignore[attr-defined]
+                else:
+                    self._driver.in_next_turn(flow.outbox)  # type: ignore[attr-defined]
+
+    def deliver(self, effect: Deliver) -> None:
+        group = effect.group
+        if group.wants.is_shard:
+            for reader in effect.readers:
+                if reader.sink is not None:
+                    reader.sink.forward(effect)  # type: ignore[attr-defined]
+            return
+        if effect.denied is not None and not any(effect.wanted):
+            self._withhold(effect)
+            return
+        shape: Shape
+        key: str | None
+        shape, key = group.wants.shape  # type: ignore[misc]
+        version, packet_max, alias_max = shape
+        v5 = version == 5
+        if alias_max:
+            first_lsn = effect.chunk.base_lsn + effect.first
+            unsure = [
+                r for r in effect.readers if r.unsure is not None and first_lsn < r.unsure[effect.partition]
+            ]
+            for reader in effect.readers:
+                if reader not in unsure:
+                    self._deliver_with_aliases(effect, reader, packet_max, alias_max)
+            if not unsure:
+                return
+            effect.readers = unsure  # full topics, which are never wrong
+        publisher = 0
+        if key is not None:
+            publisher = self._publisher(self._sessions.get(key), effect.partition)
+        blob = self._blobs.of(effect, v5, packet_max, publisher, self._driver.now_us)
+        counts = effect.denied is not None or blob.expired or blob.too_large
+        for reader in effect.readers:
+            flow = reader.sink
+            if flow is not None:
+                try:
+                    reached = flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+                    if counts:
+                        self._left_out.count(effect, reader, blob, effect.first, reached)
+                except Exception:
+                    self._driver.crashed(flow.outbox)  # type: ignore[attr-defined]
+                    self._gone(effect, reader)
+            else:
+                self._gone(effect, reader)
+
+    def _withhold(self, effect: Deliver) -> None:
+        """Nothing of it may be received: it is counted where the readers have come to it."""
+        for reader in effect.readers:
+            flow = reader.sink
+            if flow is None:
+                self._gone(effect, reader)
+            elif flow.takes(effect, reader):  # type: ignore[attr-defined]
+                self._left_out.count_denied(effect, reader, effect.first, effect.stop)
+
+    def _gone(self, effect: Deliver, reader: Reader) -> None:
+        """The client went in the step that has something for it: its session, or another member, still wants it."""
+        lsn = effect.chunk.base_lsn + effect.first
+        self._commands.append(c.Blocked(reader, effect.partition, lsn))
+
+    def _publisher(self, session: Session | None, index: int) -> int:
+        """The number of a client as a publisher in a partition's rows; 0: it has published nothing there."""
+        if session is None:
+            return 0
+        partition = self._feeds[index].partition
+        # Also what it published before it had this session (MQTT-3.8.3-3 speaks of the client id).
+        number = session.publishers[index] if session.publishers is not None else 0
+        number = number or partition.known_publisher(session.client_id)
+        return int(partition.outgoing.theirs[number]) if partition.is_mirrored else number
+
+    def _deliver_with_aliases(self, effect: Deliver, reader: Reader, packet_max: int, alias_max: int) -> None:
+        """One client's own bytes: an alias, once told, must have arrived, so no more is built than it takes."""
+        flow = reader.sink
+        if not isinstance(flow, Outflow) or not flow.is_open:
+            self._gone(effect, reader)
+            return
+        if flow.aliases is None:
+            flow.aliases = {}
+        chunk, first = effect.chunk, effect.first
+        forms = self._blobs.forms(effect.group, effect.partition, True)
+        if effect.wanted is None:
+            forms = [forms[effect.form]]
+        key = effect.group.wants.shape[1]  # type: ignore[index]
+        publisher = self._publisher(self._sessions.get(key), effect.partition)
+        if reader.refused >> effect.partition & 1 and reader.share is None:
+            return  # as in `Outflow.offer`
+        while first < effect.stop:
+            credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
+            if credit == 0:
+                flow.starved = True
+            is_spent = flow.is_spent_for(reader)
+            if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0 or is_spent:
+                flow.outbox.refused = not flow.waits and not is_spent
+                reader.refused |= 1 << effect.partition
+                self._commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
+                return
+            blob, after = fanout.build(
+                chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,
+                forms, effect.wanted, effect.places, True, packet_max, publisher, self._driver.now_us,
+                flow.aliases, alias_max, 1 << 16, effect.partition,
+            )  # fmt: skip
+            if effect.denied is not None or blob.expired or blob.too_large:
+                self._left_out.count(effect, reader, blob, first, after)
+            if blob.qos_count:
+                flow.number(blob, 0, blob.count, reader.number << 6 | effect.partition)
+            elif blob.count:
+                flow.outbox.write(blob.data)
+                flow.delivered += blob.count
+            flow.metered(reader, blob.count, len(blob.data))
+            first = after
+
+    def deliver_retained(self, effect: DeliverRetained) -> None:
+        flow = effect.reader.sink
+        if isinstance(flow, Outflow):
+            behind = bool(flow.retained)
+            more = flow.offer_retained(self._driver.handing.pieces(effect))
+            if more or (behind and not flow.retained):
+                self._driver.in_next_turn(flow.outbox)

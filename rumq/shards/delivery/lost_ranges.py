@@ -1,0 +1,327 @@
+"""Ranges of the log that readers lost, counted by topic: what of them each had asked for and might receive.
+
+The log itself is asked, a piece at a time beside everything else, one range after the other. What retention is about to
+take is counted before it goes. Knows no socket; the router says who lost what (`router.effects.Gone`)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any
+
+from commitlog import NotInMemory, OffsetTrimmed
+from router.effects import Gone
+from router.groups import Group, Reader
+from router.kernels import routes as kernel
+from router.subscription import Subscription
+from router.trie import FilterTrie
+from rumq.session.journal.reader_positions import cursors_of
+from rumq.session.state.drop_counters import OTHER_TOPICS, Ledger
+from rumq.session.state.session_owner import client_id_of
+
+if TYPE_CHECKING:
+    from rumq.shards.turn.turn import Driver
+
+PIECE_BYTES = 1 << 20
+TOPICS_MAX = 1 << 40
+CHECKS_A_TURN = 1000  # topics held against filters
+MISSED_MAX = 32  # losses that a client is told of when it returns: the newest
+PATIENCE_SECONDS = 10.0  # retention waits no longer for its last count
+
+
+class Asked:
+    """What a reader asked for when it lost something: a group may change, this does not."""
+
+    def __init__(self, group: Group) -> None:
+        self._filters = FilterTrie()
+        self._subscriptions: dict[str, list[Subscription]] = {}
+        for subscription in group.subscriptions:
+            self._filters.add(subscription.topic_filter)
+            self._subscriptions.setdefault(subscription.topic_filter, []).append(subscription)
+
+    def verdict(self, topic: str) -> bool | None:
+        """Whether it may receive a topic that it asked for; None: it did not ask."""
+        found = self._filters.match(topic)
+        if not found:
+            return None
+        return any(s.covers(topic) for f in found for s in self._subscriptions[f])
+
+
+class Loser:
+    """Who lost what is in a count from `first` on. told: by topic (wanted, not permitted), records of unknown topics"""
+
+    __slots__ = ("asked", "first", "told")
+
+    def __init__(
+        self, first: int, asked: Asked, told: Callable[[Counter[str], Counter[str], int], None]
+    ) -> None:
+        self.first, self.asked, self.told = first, asked, told
+
+
+class Count:
+    """A range of a partition up to `stop`, for all who lost something of it."""
+
+    def __init__(self, index: int, stop: int, why: str) -> None:
+        self.index, self.stop, self.why = index, stop, why
+        self.losers: list[Loser] = []
+        self.then: list[Callable[[], None]] = []
+        self.has_begun = False
+        self.firsts: list[int] = []
+        self.found: list[Counter[int]] = []  # topic id -> records, from each of `firsts` up to the next
+        self.unknown: list[int] = []
+        self.lsn = 0
+
+    def begin(self) -> None:
+        self.has_begun = True
+        self.firsts = sorted({loser.first for loser in self.losers})
+        self.found = [Counter() for _ in self.firsts]
+        self.unknown = [0] * len(self.firsts)
+        self.lsn = self.firsts[0] if self.firsts else self.stop
+
+    def take(self, chunk: Any) -> None:
+        """Count a chunk, or a gap, and go on behind it."""
+        stop = min(chunk.next_lsn, self.stop)
+        if chunk.base_lsn > self.lsn:
+            self.skip(min(chunk.base_lsn, self.stop))
+        if not hasattr(chunk, "rows"):
+            self.skip(stop)
+            return
+        while self.lsn < stop:
+            at = bisect_right(self.firsts, self.lsn) - 1
+            end = min([stop, *self.firsts[at + 1 : at + 2]])
+            found, _ = kernel.tally(
+                chunk.rows, len(chunk.frames), self.lsn - chunk.base_lsn, end - chunk.base_lsn, None, None, TOPICS_MAX
+            )  # fmt: skip
+            self.found[at].update(found)
+            self.lsn = end
+
+    def skip(self, stop: int) -> None:
+        """Nobody can tell the topics of what is below `stop`."""
+        while self.lsn < stop:
+            at = bisect_right(self.firsts, self.lsn) - 1
+            end = min([stop, *self.firsts[at + 1 : at + 2]])
+            self.unknown[at] += end - self.lsn
+            self.lsn = end
+
+    def tell(self, names: list[bytes]) -> Generator[None]:
+        """Tell each loser; yields now and then. Cost: losers times topics"""
+        total: Counter[str] = Counter()
+        unknown = checks = 0
+        losers: dict[int, list[Loser]] = {}
+        for loser in self.losers:
+            losers.setdefault(loser.first, []).append(loser)
+        for at in reversed(range(len(self.firsts))):
+            unknown += self.unknown[at]
+            for topic_id, records in self.found[at].items():
+                total[names[topic_id].decode()] += records
+            for loser in losers[self.firsts[at]]:
+                wanted: Counter[str] = Counter()
+                denied: Counter[str] = Counter()
+                for topic, records in total.items():
+                    checks += 1
+                    if checks % CHECKS_A_TURN == 0:
+                        yield
+                    verdict = loser.asked.verdict(topic)
+                    if verdict is not None:
+                        (wanted if verdict else denied)[topic] = records
+                loser.told(wanted, denied, unknown)
+
+
+class Losses:
+    def __init__(self, driver: Driver, ledger: Ledger) -> None:
+        self._driver, self._ledger = driver, ledger
+        self._waiting: deque[Count] = deque()
+        self._is_busy = False
+        self._asked: dict[Group, Asked] = {}  # of losers that wait, as long as their group cannot change
+        self.uncounted = 0  # losses that have not been counted yet
+
+    # What was lost
+
+    def lost(self, effect: Gone) -> None:
+        """A reader has lost a range."""
+        self._count(effect.partition, effect.next_lsn, effect.why).losers.append(self._loser(effect))
+        self._begin()
+
+    def _loser(self, effect: Gone) -> Loser:
+        self.uncounted += 1
+        key, why = effect.reader.key, effect.why
+
+        def told(wanted: Counter[str], denied: Counter[str], unknown: int) -> None:
+            self.uncounted -= 1
+            for reason, counts in ((why, wanted), ("no_permission", denied)):
+                for topic, records in counts.items():
+                    self._ledger.count(reason, key, topic, records)  # type: ignore[arg-type]
+            if unknown:
+                self._ledger.count(why, key, OTHER_TOPICS, unknown)  # type: ignore[arg-type]
+            if wanted or unknown:
+                self._tell(effect, sum(wanted.values()) + unknown)
+
+        return Loser(effect.lsn, self._what(effect.reader.group), told)
+
+    def _what(self, group: Group) -> Asked:
+        if group.private:
+            return Asked(group)
+        if group not in self._asked:
+            self._asked[group] = Asked(group)
+        return self._asked[group]
+
+    def _tell(self, effect: Gone, records: int) -> None:
+        partition = self._driver.store.partitions[effect.partition]
+        gap = {
+            "stream": partition.stream, "generation": partition.generation, "partition": partition.number,
+            "first_lsn": effect.lsn, "next_lsn": effect.next_lsn, "records": records, "why": effect.why,
+        }  # fmt: skip
+        session = self._driver.registry.sessions.get(effect.reader.key)
+        if session is None or session.link is not None:
+            self._driver.tell("log.gap", client_id=client_id_of(effect.reader.key), **gap)
+        else:
+            del session.missed[: 1 - MISSED_MAX]
+            session.missed.append(gap)
+
+    # Before retention
+
+    def before_removal(self, index: int, next_lsn: int, then: Callable[[], None]) -> None:
+        """Count what readers here and in other shards have not had of a partition below `next_lsn`; then call back."""
+        peers = self._driver.peers
+        left = 1 + len(peers.others)
+        over = False
+
+        def one_less() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                go()
+
+        def go() -> None:
+            nonlocal over
+            if not over:
+                over = True
+                then()
+
+        peers.leave_behind(index, next_lsn, one_less)
+        self.leave_behind(index, next_lsn, one_less)
+        if not over:
+            self._driver.later(PATIENCE_SECONDS, go)
+
+    def leave_behind(self, index: int, next_lsn: int, then: Callable[[], None]) -> None:
+        """Bring readers of this shard that stand below an lsn up to it, and count what they lose."""
+        driver = self._driver
+        sessions = driver.registry.sessions
+        readers = [
+            reader
+            for session in sessions.values()
+            for reader in session.subscriber.readers()
+            if is_behind(reader, index, next_lsn)
+        ]
+        shares = [share.reader for share in driver.shard.sharing.shares.values() if share.is_here]
+        readers += [reader for reader in shares if is_behind(reader, index, next_lsn)]
+        lost = driver.shard.delivery.leave_behind(driver.shard.feeds[index], readers, next_lsn)
+        marks = [(feed.live_mark, feed.commit_mark) for feed in driver.shard.feeds]
+        for reader in readers:
+            session = sessions.get(reader.key)
+            if session is not None and reader.share is None:
+                driver.journal.placed(session, reader.number, cursors_of(reader, marks))
+        for effect in lost:
+            driver.carrying.carry_out(effect)
+        if not readers:
+            then()
+            return
+        self._count(index, next_lsn, "retention").then.append(then)
+        self._begin()
+
+    # What is still to come
+
+    def pending(self, readers: Iterable[Reader], done: Callable[[Counter[str]], None]) -> None:
+        """What some readers have not come to yet, by topic ("#" is what cannot be told), once all that was lost
+        before is counted."""
+        found: Counter[str] = Counter()
+        left = 1
+
+        def told(wanted: Counter[str], _: Counter[str], unknown: int) -> None:
+            found.update(wanted)
+            found[OTHER_TOPICS] += unknown
+
+        def one_less() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done(+found)
+
+        for reader in readers:
+            for feed in self._driver.shard.feeds:
+                index, end = feed.index, feed.mark(reader.group.wants.located)
+                if feed.partition.is_volatile or reader.start is not None:
+                    continue
+                if reader.is_live(index) or reader.cursors[index] >= end:
+                    continue
+                left += 1
+                count = self._count(index, end, "pending")
+                count.losers.append(Loser(reader.cursors[index], self._what(reader.group), told))
+                count.then.append(one_less)
+        if self._waiting:
+            left += 1
+            self._waiting[-1].then.append(one_less)
+        self._begin()
+        one_less()
+
+    # Counting
+
+    def _count(self, index: int, stop: int, why: str) -> Count:
+        """The count that has not begun for this range's end, or a new one."""
+        last = self._waiting[-1] if self._waiting else None
+        if last is None or last.has_begun or (last.index, last.stop, last.why) != (index, stop, why):
+            last = Count(index, stop, why)
+            self._waiting.append(last)
+        return last
+
+    def _begin(self) -> None:
+        if self._waiting and not self._is_busy:
+            # In the next turn: until then whoever loses the same is counted with it.
+            self._is_busy = True
+            self._driver.next_turn(self._start)
+
+    def _start(self) -> None:
+        self._waiting[0].begin()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        count = self._waiting[0]
+        if count.lsn >= count.stop:
+            partition = self._driver.store.partitions[count.index]
+            self._tell_all(count, count.tell(partition.topic_names))
+            return
+        partition = self._driver.store.partitions[count.index]
+        try:
+            chunks = partition.read(count.lsn, PIECE_BYTES)
+        except (NotInMemory, OffsetTrimmed):
+            self._driver.carrying.read(count.index, count.lsn, self._read)
+            return
+        self._driver.next_turn(lambda: self._read(chunks, None))
+
+    def _read(self, chunks: list[Any] | None, _: BaseException | None) -> None:
+        count = self._waiting[0]
+        before = count.lsn
+        for chunk in chunks or ():
+            if chunk.next_lsn > count.lsn < count.stop:
+                count.take(chunk)
+        if count.lsn == before:
+            count.skip(count.stop)  # it cannot be read, or is not there any more
+        self._go_on()
+
+    def _tell_all(self, count: Count, telling: Generator[None]) -> None:
+        for _ in telling:
+            self._driver.next_turn(lambda: self._tell_all(count, telling))
+            return
+        self._waiting.popleft()
+        if not self._waiting:
+            self._asked.clear()
+        self._is_busy = False
+        for call in count.then:
+            call()
+        self._begin()
+
+
+def is_behind(reader: Reader, index: int, lsn: int) -> bool:
+    """Whether a reader's place in a partition is known and below an lsn."""
+    return reader.start is None and not reader.is_live(index) and reader.cursors[index] < lsn

@@ -1,0 +1,136 @@
+"""Messages that were in flight when a client left, read from the log once more. MQTT 5.0, 4.4.
+
+Knows no socket; what must come from disk is read by the worker, and the client's readers wait for it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from router.commands import Attach
+from router.groups import Reader
+from router.subscription import Form
+from rumq.mqtt.kernels import fanout
+from rumq.session.flow_control.delivery_window import RETAINED_CODE
+from rumq.session.protocol import authorization
+from rumq.session.protocol.link import Link
+from rumq.session.state.drop_counters import OTHER_TOPICS, Why
+from rumq.shards.delivery.fan_out_cache import wire_form
+
+if TYPE_CHECKING:
+    from rumq.shards.turn.turn import Driver
+
+
+class Repeat:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._reading: set[Link] = set()
+
+    def go_on(self, link: Link) -> None:
+        """Send what the client's receive maximum allows, in order; after the last one attach its readers."""
+        unsent, session, flow = link.unsent, link.session, link.flow
+        if link in self._reading or not unsent or link.closed or session is None or flow is None:
+            return
+        window = session.window
+        assert window is not None
+        while unsent and window.in_flight - len(unsent) < window.limit:
+            packet_id, code, lsn = unsent[0]
+            feed = self._driver.shard.feeds[code & 63]
+            chunk = None
+            if lsn >= feed.partition.first_lsn:
+                chunk = feed.read_chunk(lsn)
+                if chunk is None:
+                    self._read(link, code & 63, lsn)
+                    return
+            if not self._is_routed(link, code, chunk, lsn):
+                self._driver.next_turn(partial(self.go_on, link))
+                return
+            unsent.popleft()
+            if chunk is None:
+                self._give_up(link, packet_id, "retention")
+            elif not hasattr(chunk, "rows"):
+                self._give_up(link, packet_id, "damaged")
+            else:
+                self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
+        if not unsent:
+            self._driver.commands.append(Attach(session.subscriber, flow))
+
+    def _is_routed(self, link: Link, code: int, chunk: Any, lsn: int) -> bool:
+        """Whether it is known who wants the message: that may take more than a turn to find out."""
+        if chunk is None or not hasattr(chunk, "rows"):
+            return True
+        row = lsn - chunk.base_lsn
+        reader = self._reader(link, (code & ~RETAINED_CODE) >> 6)
+        if reader is None or reader.share is not None:
+            return True
+        return bool(self._driver.shard.feeds[code & 63].routes.routes_of(chunk.rows, row, row + 1)[2] > row)
+
+    def _read(self, link: Link, index: int, lsn: int) -> None:
+        feed = self._driver.shard.feeds[index]
+        self._reading.add(link)
+
+        def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
+            self._reading.discard(link)
+            feed.keep_cold(chunks or [])
+            found = chunks is not None and bool(chunks) and chunks[0].base_lsn <= lsn < chunks[0].next_lsn
+            if not found and link.unsent and not link.closed:
+                self._give_up(link, link.unsent.popleft()[0], "damaged")
+            self.go_on(link)
+
+        self._driver.carrying.read(index, lsn, done)
+
+    def _send(self, link: Link, packet_id: int, code: int, chunk: Any, row: int) -> None:
+        assert link.session is not None and link.flow is not None and link.flow.window is not None
+        driver = self._driver
+        names = driver.shard.feeds[code & 63].partition.topic_names
+        topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * 8]].decode()
+        if not authorization.may_receive_again(link, topic, (code & ~RETAINED_CODE) >> 6):
+            self._give_up(link, packet_id, "no_permission", topic)
+            return
+        v5 = link.version == 5
+        state = link.flow.window.state_of(packet_id)
+        form = self._form(link, code, chunk, row, state)
+        publishers = driver.shard.feeds[code & 63].partition.publisher_names
+        blob, _ = fanout.build(
+            chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
+            [wire_form(form, v5, b"", publishers, always_retain=bool(code & RETAINED_CODE))], None, None,
+            v5, link.client_max_packet, 0, driver.now_us, None, 0, 1 << 40,
+        )  # fmt: skip
+        if blob.count == 0:
+            self._give_up(link, packet_id, "expired" if blob.expired else "over_limit", topic)
+        else:
+            link.transport.write(fanout.again(blob, packet_id))
+
+    def _form(self, link: Link, code: int, chunk: Any, row: int, qos: int) -> Form:
+        """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
+        assert link.session is not None
+        feed = self._driver.shard.feeds[code & 63]
+        reader = self._reader(link, (code & ~RETAINED_CODE) >> 6)
+        if reader is None:
+            return Form(qos, False, False, ())
+        if reader.share is not None:
+            form = reader.group.forms[0]
+        else:
+            numbers, _, _ = feed.routes.routes_of(chunk.rows, row, row + 1)
+            wanted, _ = feed.routes.wanted_by(reader.group, numbers)
+            if not wanted[0]:
+                return Form(qos, False, False, ())
+            form = reader.group.forms[wanted[0] - 1]
+        return Form(qos, form.retain_as_published, False, form.identifiers, form.tells_publisher)
+
+    @staticmethod
+    def _reader(link: Link, number: int) -> Reader | None:
+        assert link.session is not None
+        subscriber = link.session.subscriber
+        shared = [share.members[subscriber].reader for share in subscriber.shares.values()]
+        return next((r for r in [*subscriber.readers(), *shared] if r.number == number), None)
+
+    def _give_up(self, link: Link, packet_id: int, why: Why, topic: str = OTHER_TOPICS) -> None:
+        """A message that was sent and never acknowledged cannot be sent again: it does not count as delivered.
+
+        topic: unknown where the log does not have the record any more"""
+        assert link.session is not None and link.flow is not None and link.flow.window is not None
+        link.flow.window.refuse(packet_id)
+        if link.session.counts.delivered:  # of this run of the broker
+            link.session.counts.delivered -= 1
+        self._driver.ledger.count(why, link.session.key, topic)

@@ -1,0 +1,121 @@
+"""Retained messages on their way to clients: found and built in pieces, a bounded amount of it in each turn.
+
+A filter may match a million of them. Whoever asked gets them as its socket and its window take them, everybody else is
+served in between. Knows no socket and no session."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from router.effects import DeliverRetained
+from router.kernels import routes as kernel
+from router.retained import Retained, RetainedView
+from router.subscription import Form
+from rumq.mqtt.kernels import fanout
+from rumq.mqtt.kernels.fanout import Blob
+from rumq.session.state.drop_counters import Ledger
+from rumq.session.state.session import Shape
+from rumq.shards.delivery.fan_out_cache import wire_form
+
+ROW_EXPIRY = 8
+LOOKS_A_TURN = 2048  # names that are looked at in a turn, for all clients together
+BUILDS_A_TURN = 256  # messages, likewise
+LSNS_A_BLOB = 1 << 32
+
+
+class Handing:
+    """What all the searches of a shard may do in one turn."""
+
+    def __init__(self, view: RetainedView, ledger: Ledger, partitions: Sequence[Any] = ()) -> None:
+        """partitions: by index, for the names of their publishers"""
+        self._view, self._ledger, self._partitions = view, ledger, partitions
+        self.now_us = 0
+        self.looks_left = self.builds_left = 0
+
+    def begin_turn(self, now_us: int) -> None:
+        self.now_us = now_us
+        self.looks_left, self.builds_left = LOOKS_A_TURN, BUILDS_A_TURN
+
+    def pieces(self, effect: DeliverRetained) -> Pieces:
+        shape: Shape = effect.reader.group.wants.shape[0]  # type: ignore[index]
+        return Pieces(self, effect, shape)
+
+    def form(self, asked: Form, shape: Shape, partition: int) -> fanout.Form:
+        publishers = self._partitions[partition].publisher_names if asked.tells_publisher else []
+        return wire_form(asked, shape.version == 5, b"", publishers, always_retain=True)
+
+    def build(self, messages: list[Retained], form: fanout.Form, shape: Shape, key: str) -> Blob:
+        """The packets of messages of one partition. Those that have expired leave the view."""
+        rows = kernel.renumber(None, [(message.row, len(message.frame)) for message in messages])
+        frames = b"".join([message.frame for message in messages])
+        built, _ = fanout.build(
+            rows, frames, 0, len(messages), 0, messages[0].base_ts, [form], None, None,
+            shape.version == 5, shape.packet_max, 0, self.now_us, None, 0, 1 << 40,
+        )  # fmt: skip
+        for row in built.expired:
+            self._view.drop(messages[row])
+        for row in built.too_large:
+            self._ledger.count("over_limit", key, messages[row].topic)
+        # The kernel takes rows of one chunk; these stand all over the log.
+        base_lsn = min(message.lsn for message in messages)
+        places = array("I", [messages[built.rows[at]].lsn - base_lsn for at in range(built.count)])
+        return Blob(
+            built.data, built.count, built.qos_count, built.starts, memoryview(places), base_lsn, True
+        )
+
+
+class Pieces:
+    """The retained messages that one subscription brings one client. over: there are no more"""
+
+    def __init__(self, handing: Handing, effect: DeliverRetained, shape: Shape) -> None:
+        self._handing, self._asked, self._shape = handing, effect.form, shape
+        self._forms: dict[int, fanout.Form] = {}  # by partition
+        self._search = effect.search
+        self._key, self._number = effect.reader.key, effect.reader.number
+        self._ready: deque[tuple[int, Blob]] = deque()
+        self._first = 0
+        self.over = False
+
+    def piece(self) -> tuple[Any, int, int] | None:
+        """(blob, its first frame not yet taken, code of reader and partition); None: no more in this turn."""
+        handing, search = self._handing, self._search
+        while not self._ready:
+            if search.over:
+                self.over = True
+                return None
+            if handing.looks_left <= 0 or handing.builds_left <= 0:
+                return None
+            before = search.looked
+            found = search.take()
+            handing.looks_left -= search.looked - before
+            handing.builds_left -= len(found)
+            found.sort(key=what_goes_together)
+            for _, some in groupby(found, key=what_goes_together):
+                messages = list(some)
+                partition = messages[0].partition
+                form = self._forms.get(partition)
+                if form is None:
+                    form = self._forms[partition] = handing.form(self._asked, self._shape, partition)
+                blob = handing.build(messages, form, self._shape, self._key)
+                if blob.count:
+                    self._ready.append((partition, blob))
+        partition, blob = self._ready[0]
+        return blob, self._first, self._number << 6 | partition
+
+    def taken(self, stop: int) -> None:
+        """The client has the frames up to `stop` of the last piece."""
+        if stop < self._ready[0][1].count:
+            self._first = stop
+        else:
+            self._ready.popleft()
+            self._first = 0
+
+
+def what_goes_together(message: Retained) -> tuple[int, int, int]:
+    """Messages with the same can be one blob: lsns within reach of each other, and one time to expire against."""
+    dated = message.row[28] & ROW_EXPIRY
+    return message.partition, message.lsn // LSNS_A_BLOB, message.base_ts if dated else -1

@@ -1,0 +1,39 @@
+"""Which shard a client lives in: the one that its client id leads to, always.
+
+A connection that comes in elsewhere is handed over, so that a client id has one session, in one place.
+docs/decisions/0008-clients-live-where-their-id-leads.md"""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+from rumq.shards.processes.fd_passing import Doors
+
+
+def home_of(client_id: str, count: int) -> int:
+    return crc32(client_id.encode()) % count
+
+
+class Homes:
+    def __init__(self, doors: Doors | None, index: int, count: int) -> None:
+        self._doors, self._index, self._count = doors, index, count
+
+    def of(self, client_id: str) -> int:
+        return home_of(client_id, self._count)
+
+    def is_here(self, client_id: str) -> bool:
+        return self._count == 1 or self.of(client_id) == self._index
+
+    def hand_over(self, connection: Any, listener: int, client_id: str, data: bytes) -> bool:
+        """Whether the client lives elsewhere, and is on its way there with what was read of it.
+
+        listener: the number of the one that it came in through"""
+        if self._doors is None or self.is_here(client_id):
+            return False
+        facts = connection.facts()
+        kind = "known" if facts else "client"
+        self._doors.give(
+            self.of(client_id), kind, connection.give_away(), connection.peer, facts + data, listener
+        )
+        return True

@@ -1,0 +1,194 @@
+"""The parent of the shards: starts them, starts again what died, stops them in order.
+
+It is one plain thread with nothing to lose: it holds the listening sockets, the doors and the lock of the data
+directory, so that none of them goes with a shard. Knows no client, no log."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
+
+STOP_SECONDS_MAX = 40.0  # a shard gives its clients 30
+QUICK_SECONDS = 10.0  # one that dies sooner after its start is crashing, not unlucky
+BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
+CRASHES_TOLD = 3
+PR_SET_PDEATHSIG = 1
+IS_READY, HAS_RELOADED = b"r", b"s"  # what a shard writes to its supervisor
+WAKERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Child:
+    """One shard's process, or the wait for its next."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.pid = 0
+        self.ready_fd = -1
+        self.is_ready = False
+        self.is_reloading = False
+        self.started = 0.0
+        self.crashes = 0  # one after the other
+        self.start_at = 0.0
+
+
+class Supervisor:
+    def __init__(
+        self, count: int, shard: Callable[[int, int], int], *, event: Callable[..., None],
+        about: Callable[..., None],
+    ) -> None:  # fmt: skip
+        """shard: runs shard `index` in a process of its own, writes IS_READY to a descriptor once it is, HAS_RELOADED
+        after each SIGHUP, and returns its exit status; about: tells that all are ready, with `seconds`"""
+        self._shard, self._event, self._about = shard, event, about
+        self._children = [Child(index) for index in range(count)]
+        self._was_ready = False
+        self._stopping = False
+        self._status = 0
+
+    def run(self, started: float) -> int:
+        """Until all shards have stopped; returns the exit status."""
+        woken, waker = os.pipe()
+        os.set_blocking(woken, False)
+        os.set_blocking(waker, False)
+        for number in WAKERS:
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        for child in self._children:
+            self._start(child)
+        while any(child.pid for child in self._children) or not self._stopping:
+            self._wait(woken)
+            if not self._was_ready and all(child.is_ready for child in self._children):
+                self._was_ready = True
+                self._about(seconds=round(time.monotonic() - started, 3))
+                notify(READY)
+            now = time.monotonic()
+            for child in self._children:
+                if not child.pid and not self._stopping and child.start_at <= now:
+                    self._start(child)
+        signal.set_wakeup_fd(-1)
+        return self._status
+
+    def _start(self, child: Child) -> None:
+        ready, told = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(ready)
+            self._be(child.index, told)
+        os.close(told)
+        if child.ready_fd >= 0:
+            os.close(child.ready_fd)
+        child.pid, child.ready_fd, child.is_ready = pid, ready, False
+        child.started = time.monotonic()
+
+    def _be(self, index: int, told: int) -> None:
+        """In the new process: run the shard, and never come back."""
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in WAKERS:
+                signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can read its settings again
+            # A broker whose parent was killed is to be gone at once, as one process would be.
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            status = self._shard(index, told)
+        except BaseException:  # whatever it is, this process must not go on as the supervisor
+            self._event("shard.failed", shard=index, exc_info=True)
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+
+    def _wait(self, woken: int) -> None:
+        """Until something happens: a signal, a shard that is ready, or the time to start one."""
+        pending = {child.ready_fd: child for child in self._children if child.pid and child.ready_fd >= 0}
+        starts = [child.start_at for child in self._children if not child.pid]
+        seconds = max(0.0, min(starts) - time.monotonic()) if starts and not self._stopping else None
+        readable, _, _ = select.select([woken, *pending], [], [], seconds)
+        for fd in readable:
+            if fd == woken:
+                continue
+            self._told(pending[fd])
+        if woken in readable:
+            for number in os.read(woken, 512):
+                self._signalled(signal.Signals(number))
+
+    def _told(self, child: Child) -> None:
+        """A shard says that it is ready, or has read its settings again; or it has ended."""
+        said = os.read(child.ready_fd, 16)
+        if not said:
+            os.close(child.ready_fd)
+            child.ready_fd = -1
+        if IS_READY in said:
+            child.is_ready = True
+            if self._was_ready:
+                self._event(
+                    "shard.ready", shard=child.index, seconds=round(time.monotonic() - child.started, 3)
+                )
+        if HAS_RELOADED in said:
+            self._reloaded(child)
+
+    def _reloaded(self, child: Child) -> None:
+        """Once no shard is at it any more, the whole broker has reloaded."""
+        if child.is_reloading:
+            child.is_reloading = False
+            if not any(each.is_reloading for each in self._children) and not self._stopping:
+                notify(READY)
+
+    def _reload(self) -> None:
+        ready = [child for child in self._children if child.pid and child.is_ready]
+        if ready:
+            notify(reloading())
+        for child in ready:
+            child.is_reloading = True
+        for child in self._children:
+            if child.pid:
+                os.kill(child.pid, signal.SIGHUP)
+
+    def _signalled(self, number: signal.Signals) -> None:
+        if number is signal.SIGCHLD:
+            self._reap()
+        elif number is signal.SIGHUP:
+            self._reload()
+        elif not self._stopping:
+            self._event("broker.stopping", signal=number.name)
+            self._stop()
+
+    def _stop(self) -> None:
+        self._stopping = True
+        notify(STOPPING)
+        for child in self._children:
+            if child.pid:
+                os.kill(child.pid, signal.SIGTERM)
+
+    def _reap(self) -> None:
+        for child in self._children:
+            if child.pid:
+                pid, how = os.waitpid(child.pid, os.WNOHANG)
+                if pid:
+                    self._ended(child, os.waitstatus_to_exitcode(how))
+
+    def _ended(self, child: Child, status: int) -> None:
+        child.pid = 0
+        self._reloaded(child)
+        if self._stopping:
+            self._status = self._status or max(0, status)
+            return
+        lived = time.monotonic() - child.started
+        if not self._was_ready and not child.is_ready and status > 0:
+            # It never ran, and has said why: neither will its successor.
+            self._status = status
+            self._stop()
+            return
+        child.is_ready = False
+        child.crashes = child.crashes + 1 if lived < QUICK_SECONDS else 1
+        wait = BACKOFF_SECONDS[min(child.crashes - 1, len(BACKOFF_SECONDS) - 1)]
+        child.start_at = time.monotonic() + wait
+        why = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        self._event("shard.died", shard=child.index, why=why, start_seconds=wait)
+        if child.crashes >= CRASHES_TOLD:
+            self._event("shard.crashing", shard=child.index, times=child.crashes, start_seconds=wait)

@@ -1,0 +1,308 @@
+"""At a start: sessions, shares and retained messages as the journal and the log say they stood.
+
+The journal is read once, from its first record; the log from where the journal's last tide ends. Runs before the
+first client. docs/session-journal.md."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from router.recovery import Restoring
+from router.retained import Retained
+from router.subscription import Subscription
+from rumq.mqtt.decode import decode
+from rumq.mqtt.frames import frame_at
+from rumq.mqtt.packets import Publish
+from rumq.mqtt.packets import Will as WillMessage
+from rumq.mqtt.properties import Properties
+from rumq.mqtt.topics import parse_share
+from rumq.session.flow_control.limits import EXPIRES_NEVER
+from rumq.session.journal import entries as f
+from rumq.session.journal.replayed_state import Images, SessionImage, ShareImage
+from rumq.session.state.session import Session, Shape
+from rumq.shards.bus.query_server import tags_in
+
+if TYPE_CHECKING:
+    from rumq.shards.turn.turn import Driver
+
+CHUNK_QOS, CHUNK_RETAIN = 1, 8
+ROW_WORDS = 8
+
+
+def restore(driver: Driver, images: Images) -> None:
+    """Take up everything that an earlier run left: what its journal says, and the log behind it. raises: OSError
+
+    images: as `read_journal` gave them, made to fit (`adapt_to_log`), with what other shards' partitions add"""
+    keeping = driver.keeping
+    changed = images.changed
+    keeping.begin(driver.now_us)
+    restore_retained(driver, images)
+    restore_tags(driver, images)
+    driver.journal.last_number = images.last_number
+    restoring = Restoring(driver.shard.subscribing)
+    for asked, share in images.shares.items():
+        restore_share(restoring, images, asked, share)
+    over = [restore_session(driver, restoring, image) for image in images.sessions.values()]
+    driver.carrying.carry_out_restored()
+    for session in over:
+        if session is not None:
+            driver.registry.end(session)
+    if changed:
+        # Cursors beyond the log's end must not be found again once the log has grown past them.
+        keeping.flush(driver.now_us)
+        keeping.snapshot_now(driver.now_us)
+        write_now(keeping.partition)
+    driver.is_restored = True
+
+
+def read_journal(driver: Driver) -> Images:
+    """What the driver's journal says. raises: OSError"""
+    return images_of(driver.store, driver.keeping.partition, driver.tell)
+
+
+def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> Images:
+    """What a journal says, read from its first record on. raises: OSError"""
+    images = Images()
+    for chunk in store.chunks_with(journal, 0):
+        if not hasattr(chunk, "rows"):
+            tell(
+                "log.gap",
+                stream="_state",
+                partition=journal.number,
+                first_lsn=chunk.base_lsn,
+                next_lsn=chunk.next_lsn,
+            )
+            continue
+        starts = [*struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[1::ROW_WORDS], len(chunk.frames)]
+        payloads = struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[5::ROW_WORDS]
+        for row in range(chunk.count):
+            with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
+                images.take(f.decode_facts(record))
+    return images
+
+
+def adapt_to_log(driver: Driver, images: Images, ends: dict[int, int] | None = None) -> None:
+    """Make the images fit the partitions; those of other shards must have been met.
+
+    ends: the next lsn of partitions as this run found them, where records may have come since: what has those lsns
+    now is not what the images speak of"""
+    found = ends or {}
+    next_lsns = [found.get(p.index, p.next_lsn) for p in driver.store.partitions]
+    images.changed |= adapt(images, driver.keeping.layout(), next_lsns)
+    for partition in driver.store.partitions:
+        if partition.is_volatile:
+            begin_anew(images, partition.index, partition.next_lsn)
+
+
+def take_tags(images: Images, tags: list[tuple[str, int]]) -> None:
+    """Inbound QoS 2 messages, (client id, packet id), that another shard's partitions have of our sessions."""
+    by_client: dict[str, list[SessionImage]] = {}
+    for image in images.sessions.values():
+        by_client.setdefault(image.client_id, []).append(image)
+    for client_id, packet_id in tags:
+        images.tag(by_client, client_id, packet_id)
+
+
+def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
+    """Make the images fit the log as it is now; returns whether they did not.
+
+    A log of durability `process` may have lost its end, and the configuration may have other partitions."""
+    changed = False
+    if images.layout != layout:
+        changed = bool(images.layout)
+        images.move(layout, next_lsns)
+    for image in images.sessions.values():
+        for cursors in [*image.cursors.values(), image.unsure]:
+            changed |= lower(cursors, next_lsns)
+        if image.window is not None:
+            for index, next_lsn in enumerate(next_lsns):
+                changed |= image.window.drop_from(index, next_lsn) > 0
+    for share in images.shares.values():
+        changed |= lower(share.cursors, next_lsns)
+        share.returned = [(p, a, min(b, next_lsns[p])) for p, a, b in share.returned if a < next_lsns[p]]
+        share.handed = {(p, lsn) for p, lsn in share.handed if lsn < next_lsns[p]}
+    for vector in (images.retained_from, images.tags_from):
+        lower(vector, next_lsns)
+        vector.extend([0] * (len(next_lsns) - len(vector)))
+    for topic, message in list(images.retained.items()):
+        if message.lsn >= next_lsns[message.partition]:
+            # It was shown and never written: what the topic had before it is to be found in the log again.
+            del images.retained[topic]
+            images.retained_from[message.partition] = 0
+            changed = True
+    return changed
+
+
+def begin_anew(images: Images, index: int, next_lsn: int) -> None:
+    """Have everybody stand at the end of a partition that did not outlive the last run."""
+    for image in images.sessions.values():
+        for cursors in [*image.cursors.values(), image.unsure]:
+            if cursors:
+                cursors[index] = next_lsn
+    for share in images.shares.values():
+        share.cursors[index] = next_lsn
+        share.returned = [each for each in share.returned if each[0] != index]
+        share.handed = {each for each in share.handed if each[0] != index}
+
+
+def lower(cursors: list[int], next_lsns: list[int]) -> bool:
+    changed = False
+    for index, (at, next_lsn) in enumerate(zip(cursors, next_lsns, strict=False)):
+        if at > next_lsn:
+            cursors[index] = next_lsn
+            changed = True
+    return changed
+
+
+def restore_retained(driver: Driver, images: Images) -> None:
+    """The last snapshot, then the log from there on."""
+    view = driver.shard.retained
+    for topic, message in images.retained.items():
+        view.put(Retained(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame))
+    changes = view.changes
+    for partition in driver.store.own:
+        from_lsn = images.retained_from[partition.index]
+        for chunk in driver.store.chunks_with(partition, CHUNK_RETAIN, from_lsn):
+            if hasattr(chunk, "rows"):
+                view.take(partition.index, chunk, partition.topic_names)
+        # What other shards have published since this one is there was seen already, and overwritten just now.
+        feed = driver.shard.feeds[partition.index]
+        for chunk in feed.pending:
+            if chunk.flags & CHUNK_RETAIN and chunk.next_lsn <= feed.live_mark:
+                view.take(feed.index, chunk, feed.partition.topic_names)
+    driver.keeping.retained_known(images.retained_from, as_snapshot=view.changes == changes)
+
+
+def restore_tags(driver: Driver, images: Images) -> None:
+    """Inbound QoS 2 messages that came after the journal's last tide."""
+    if not images.sessions:
+        return
+    for partition in driver.store.own:
+        from_lsn = images.tags_from[partition.index]
+        for chunk in driver.store.chunks_with(partition, CHUNK_QOS, from_lsn):
+            take_tags(images, tags_in(partition, chunk, from_lsn))
+
+
+def restore_share(restoring: Restoring, images: Images, asked: str, share: ShareImage) -> None:
+    """What members were sent is theirs; everything else from the share's cursors on is still to be handed out."""
+    topic_filter = next(
+        (
+            s.fact.topic_filter
+            for image in images.sessions.values()
+            for s in image.subscriptions.values()
+            if s.kind == "share" and s.fact.asked == asked
+        ),
+        None,
+    )
+    if topic_filter is None:
+        parts = parse_share(asked)  # its members are in other shards
+        if parts is None:
+            return
+        topic_filter = parts[1]
+    cursors, returned = list(share.cursors), list(share.returned)
+    for index, first in enumerate(share.cursors):
+        handed = sorted(lsn for where, lsn in share.handed if where == index and lsn >= first)
+        at = first
+        for lsn in handed:
+            if at < lsn:
+                returned.append((index, at, lsn))
+            at = lsn + 1
+        cursors[index] = at
+    restoring.share(asked, topic_filter, cursors, returned)
+
+
+def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -> Session | None:
+    """Build a session; returned if it ended with the broker's last run."""
+    next_lsns = [p.next_lsn for p in driver.store.partitions]
+    shape = Shape(5 if image.version == 5 else 4, 0, 0)
+    session = Session(image.client_id, shape, personal=False, owner=image.owner)
+    session.version, session.number = image.version, image.number
+    session.expiry_seconds = min(image.expiry_seconds, driver.limits.session_expiry_seconds_max)
+    session.durable = image.expiry_seconds > 0
+    for asked, each in image.subscriptions.items():
+        session.asked.add(asked, is_replay=each.kind == "replay")
+    session.window = image.window
+    if image.open:
+        session.qos2_open = bytearray(8192)
+        for packet_id in image.open:
+            session.qos2_open[packet_id >> 3] |= 1 << (packet_id & 7)
+    unsure = list(next_lsns) if image.attached else (image.unsure or None)
+    restore_subscriptions(driver, restoring, session, image, next_lsns, unsure)
+    away = 0.0 if image.attached else max(0.0, (driver.now_us - image.left_us) / 1e6)
+    expires_in = float(session.expiry_seconds)
+    if session.expiry_seconds != EXPIRES_NEVER:
+        expires_in = max(0.0, expires_in - away)
+    will_in = None
+    if image.will is not None:
+        session.will = will_of(image.will)
+        session.author = image.will.author
+        will_in = max(0.0, min(image.will.delay_seconds, session.expiry_seconds) - away)
+    driver.journal.sessions[session.number] = session
+    driver.registry.restore(session, expires_in=expires_in, will_in=will_in, now=driver.monotonic)
+    if image.tagged:
+        driver.journal.tagged[session.number] = session
+    if image.attached:
+        driver.journal.left(session)
+    return None if session.durable else session
+
+
+def restore_subscriptions(
+    driver: Driver,
+    restoring: Restoring,
+    session: Session,
+    image: SessionImage,
+    next_lsns: list[int],
+    unsure: list[int] | None,
+) -> None:
+    subscriber = session.subscriber
+    mains: dict[str, Subscription] = {}
+    main_number = 0
+    for asked, each in image.subscriptions.items():
+        fact = each.fact
+        wanted = Subscription(
+            fact.topic_filter,
+            fact.qos,
+            fact.no_local,
+            fact.retain_as_published,
+            fact.identifier,
+            tells_publisher=fact.tells_publisher and driver.limits.publisher_available,
+        )
+        driver.peers.wants_publishers |= wanted.tells_publisher
+        cursors = image.cursors.get(each.reader, next_lsns)
+        if each.kind == "main":
+            mains[asked] = wanted
+            main_number = each.reader
+        elif each.kind == "share":
+            restoring.member(subscriber, each.reader, asked, wanted, unsure)
+        else:
+            reader = restoring.reader(
+                subscriber, each.reader, [wanted], cursors, unsure, located=each.kind == "replay"
+            )
+            (subscriber.replays if each.kind == "replay" else subscriber.late)[asked] = reader
+            if (start := image.starts.get(each.reader)) is not None:
+                restoring.look_for(reader, start)
+    if mains:
+        restoring.main(subscriber, main_number, mains, image.cursors.get(main_number, next_lsns), unsure)
+
+
+def will_of(fact: f.Will) -> WillMessage:
+    found = frame_at(fact.frame, 0, len(fact.frame))
+    assert found is not None
+    packet = decode(fact.frame[0], fact.frame[found[0] :], 5)
+    assert isinstance(packet, Publish)
+    properties: Properties = {**packet.properties}
+    if fact.delay_seconds:
+        properties["will_delay_interval"] = fact.delay_seconds
+    return WillMessage(packet.topic, packet.payload, packet.qos, packet.retain, properties)
+
+
+def write_now(partition: Any) -> None:
+    """Write what waits, here and now. raises: OSError"""
+    group = partition.take_group()
+    if group is not None:
+        group.run()
+        failure = partition.complete(group)
+        if failure is not None and partition.offline is not None:
+            raise OSError(str(failure))

@@ -1,0 +1,243 @@
+"""The disk that the log lies on: how full it is, when it will be, and which segments go so that it never is.
+
+What goes and how much of the disk is kept free are `commitlog.space`'s rules; here they meet sessions, exports, other
+shards and the operator. docs/operating.md, "How much disk". Knows no client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from commitlog.space import FillRate, Sealed, Space, free_wanted, missing, oldest_first
+from rumq.shards.bus import messages as m
+from rumq.shards.retention.export_positions import Exports
+
+if TYPE_CHECKING:
+    from rumq.shards.turn.turn import Driver
+
+COUNT_SECONDS = 10.0  # the bytes of all segments are added up so often, and at each look while segments go
+NEAR = 1.25  # times the free room that is wanted: what other shards need is told from there on
+HEARD_SECONDS = 2.0  # the others have told by then what they need
+EPISODE_SECONDS = 86_400.0  # without a segment that went: it is over
+OLDEST_TOLD = 64
+ROLL_PART = 8  # of the size at which a segment is full: with less in it, it is not ended early
+TELL_AHEAD_SECONDS = (86_400.0, 3600.0)
+
+
+class Disk:
+    """Of one shard. look: in a turn, once a second; measure: on a thread that may wait."""
+
+    def __init__(
+        self, driver: Driver, exports: Exports | None, *, percent: float, wanted_percent: float,
+        take: Callable[[Any, Any, str], None],
+    ) -> None:  # fmt: skip
+        """percent: of the log's room is kept free; wanted_percent: below it, what sessions and exports want goes too
+        take: carries a removal out"""
+        self._driver, self._exports, self._take = driver, exports, take
+        self.percent, self.wanted_percent = percent, wanted_percent
+        self.space: Space | None = None  # of the last look
+        self.log_bytes = 0  # of all shards
+        self.segments = self.records = self.bytes = 0  # that went for room, here, since the start
+        self.fresh: Space | None = None  # measured, not looked at yet
+        self._rate = FillRate()
+        self._let_go_bytes = 0  # by any retention since the last look
+        self._next_count = 0.0
+        self._near_since: float | None = None
+        self._episode: tuple[float, int, int, int] | None = (
+            None  # last one that went; and the totals at its begin
+        )
+        self._told_wanted = False
+        self._told_ahead = len(TELL_AHEAD_SECONDS) * [False]
+
+    # On the thread
+
+    def measure(self) -> int:
+        """How much is free. raises: OSError"""
+        self.fresh = self._driver.store.space()
+        return self.fresh.free_bytes
+
+    # In a turn
+
+    @property
+    def reserve(self) -> int:
+        return self._driver.refusing.free_bytes_min
+
+    @property
+    def yields(self) -> bool:
+        """Whether any partition here lets segments go for room."""
+        return any(partition.spec.yields for partition in self._driver.store.own)
+
+    @property
+    def wanted(self) -> int:
+        """So much is to be free."""
+        assert self.space is not None
+        return free_wanted(self.space, self.log_bytes, self.percent, self.reserve)
+
+    def look(self) -> None:
+        """After a measurement: tell, and let go of what must go."""
+        if self.fresh is None:
+            return
+        self.space, self.fresh = self.fresh, None
+        driver = self._driver
+        is_near = self._near_since is not None
+        if driver.monotonic >= self._next_count:
+            self._next_count = driver.monotonic + COUNT_SECONDS
+            self._count(is_near)
+        elif is_near:
+            self._count(False)
+        let_go, self._let_go_bytes = self._let_go_bytes, 0
+        self._rate.take(self.space.free_bytes, let_go, driver.monotonic)
+        self._look_ahead()
+        if not self.yields:
+            return
+        if self.space.free_bytes > self.wanted * NEAR:
+            self._near_since = None
+        elif self._near_since is None:
+            self._near_since = driver.monotonic
+            self._count(True)
+        if self.space.free_bytes < self.wanted and not self._is_removing():
+            self._make_room()
+        episode = self._episode
+        if episode is not None and driver.monotonic - episode[0] > EPISODE_SECONDS:
+            self._episode, self._told_wanted = None, False
+            driver.tell(
+                "disk.eased", free_bytes=self.space.free_bytes, segments=self.segments - episode[1],
+                records=self.records - episode[2], bytes=self.bytes - episode[3],
+            )  # fmt: skip
+
+    def went(self, removal: Any, records: int, size: int, why: str) -> None:
+        """Segments have gone, for whatever reason."""
+        self._let_go_bytes += size
+        if why == "space":
+            self.segments += len(removal.paths)
+            self.records += records
+            self.bytes += size
+
+    def seconds_to_full(self) -> float | None:
+        """When, at the rate of the last minutes, the oldest segments go or publishers are refused; None: never."""
+        if self.space is None:
+            return None
+        least = self.wanted if self.yields else self.reserve
+        return self._rate.seconds_to(self.space.free_bytes - least)
+
+    @property
+    def bytes_per_second(self) -> float:
+        return self._rate.bytes_per_second
+
+    # Room
+
+    def _is_removing(self) -> bool:
+        return any(partition.segments.removing for partition in self._driver.store.own)
+
+    def _count(self, tells_needs: bool) -> None:
+        driver = self._driver
+        here = sum(partition.segments.bytes for partition in driver.store.own)
+        others = driver.peers.others.values()
+        self.log_bytes = here + sum(peer.trimmable.log_bytes for peer in others)
+        if others:
+            if tells_needs:
+                driver.peers.tell_needs(driver.keeping.wanted_lsn)
+            oldest = sorted(sealed for line in self._lines(True)[1] for sealed in line)[:OLDEST_TOLD]
+            told = m.Trimmable(here, [(sealed.ts_us, sealed.bytes) for sealed in oldest])
+            for peer in others:
+                if peer.link is not None:
+                    peer.link.say(told)
+
+    def _lines(self, spare_wanted: bool) -> tuple[list[Any], list[list[Sealed]]]:
+        """The partitions that yield, and of each the segments that may go. spare_wanted: what nobody waits for"""
+        driver = self._driver
+        partitions = [partition for partition in driver.store.own if partition.spec.yields]
+        return partitions, [
+            partition.sealed(self._below(partition, spare_wanted)) for partition in partitions
+        ]
+
+    def _below(self, partition: Any, spare_wanted: bool) -> int | None:
+        driver = self._driver
+        bounds = [driver.keeping.keep_lsn(partition.index)]
+        if spare_wanted:
+            here = driver.keeping.wanted_lsn(partition.index)
+            bounds.append(driver.peers.wanted_lsn(partition.index, here))
+            if self._exports is not None:
+                bounds.append(self._exports.unexported_lsn(partition, driver.reader))
+        return min((lsn for lsn in bounds if lsn is not None), default=None)
+
+    def _make_room(self) -> None:
+        driver, space = self._driver, self.space
+        assert space is not None
+        others = driver.peers.others.values()
+        least = free_wanted(space, self.log_bytes, self.wanted_percent, self.reserve)
+        is_new = driver.monotonic - (self._near_since or driver.monotonic) < HEARD_SECONDS
+        if others and is_new and space.free_bytes >= least:
+            return
+        elsewhere = [Sealed(*each) for peer in others for each in peer.trimmable.oldest]
+        needed = missing(space, self.log_bytes, self.wanted, self.reserve)
+        partitions, lines = self._lines(True)
+        there_is = sum(sealed.bytes for line in [*lines, elsewhere] for sealed in line)
+        pressing = missing(space, self.log_bytes, least, self.reserve)
+        takes_wanted = pressing > there_is
+        if takes_wanted:
+            partitions, lines = self._lines(False)
+            needed = pressing
+            there_is = sum(sealed.bytes for line in [*lines, elsewhere] for sealed in line)
+        counts = oldest_first(lines, elsewhere, needed)
+        for partition, count in zip(partitions, counts, strict=True):
+            removal = partition.take_oldest(count)
+            if removal is not None:
+                self._tell_low(takes_wanted)
+                self._take(partition, removal, "space")
+        if needed > there_is:
+            self._roll_one(partitions, takes_wanted)
+
+    def _roll_one(self, partitions: list[Any], takes_wanted: bool) -> None:
+        """What is still written to is all that is left: end the oldest, so that it may go (or be exported first)."""
+        driver = self._driver
+        rolls = []
+        for partition in partitions:
+            if not partition.segments.files:
+                continue
+            active = partition.segments.active
+            if active.bytes < partition.spec.segment_bytes_max // ROLL_PART:
+                continue
+            here = driver.keeping.wanted_lsn(partition.index)
+            wanted = driver.peers.wanted_lsn(partition.index, here)
+            if takes_wanted or wanted is None or wanted > active.base_lsn:
+                rolls.append((active.first_ts, partition.index))
+        if rolls:
+            driver.writing.roll(min(rolls)[1])
+
+    # Telling
+
+    def _tell_low(self, takes_wanted: bool) -> None:
+        driver, space = self._driver, self.space
+        assert space is not None
+        now = driver.monotonic
+        is_new = self._episode is None
+        begun = self._episode[1:] if self._episode is not None else (self.segments, self.records, self.bytes)
+        self._episode = (now, *begun)
+        if is_new or (takes_wanted and not self._told_wanted):
+            self._told_wanted = takes_wanted
+            why = "the oldest segments of all streams go"
+            if takes_wanted:
+                why += ", also what lasting sessions or the export have not had"
+            driver.tell(
+                "disk.low", free_bytes=space.free_bytes, free_wanted=self.wanted, log_bytes=self.log_bytes, why=why
+            )  # fmt: skip
+
+    def _look_ahead(self) -> None:
+        """Tell a day and an hour before, once each, until it looks better again."""
+        if self._driver.index or self._episode is not None:
+            return
+        seconds = self.seconds_to_full()
+        for number, ahead in enumerate(TELL_AHEAD_SECONDS):
+            if seconds is None or seconds > 2 * ahead:
+                self._told_ahead[number] = False
+        due = [number for number, ahead in enumerate(TELL_AHEAD_SECONDS) if (seconds or 0.0) <= ahead]
+        if seconds is None or seconds <= 0 or not due or self._told_ahead[due[-1]]:
+            return
+        for number in due:
+            self._told_ahead[number] = True
+        assert self.space is not None
+        self._driver.tell(
+            "disk.filling", free_bytes=self.space.free_bytes, bytes_per_second=round(self.bytes_per_second),
+            seconds=round(seconds), then="the oldest segments go" if self.yields else "publishers are refused",
+        )  # fmt: skip

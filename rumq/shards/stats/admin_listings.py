@@ -1,0 +1,158 @@
+"""Long answers to who asks a broker: its clients and topics, sorted, filtered and bounded, made some at a time.
+
+A turn looks at so many and no more, however many there are. Reads the driver's state; changes nothing."""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from rumq.shards.stats.consumer_lag import counts_of, lag_of
+
+if TYPE_CHECKING:
+    from rumq.session.state.session import Session
+    from rumq.shards.turn.turn import Driver
+
+Answer = dict[str, Any]
+Done = Callable[[Answer], None]
+ROWS_MAX = 10_000
+ROWS_USUAL = 100
+CLIENTS_A_TURN, TOPICS_A_TURN = 128, 10_000
+CLIENT_SORTS = {
+    "client": "client_id", "lag": "behind_records", "published": "published", "delivered": "delivered",
+    "in-flight": "in_flight", "since": "since_seconds", "rate": "rate",
+}  # fmt: skip
+TOPIC_SORTS = {"records": "records", "rate": "records_per_second", "topic": "topic"}
+PROTOCOLS = {3: "3.1", 4: "3.1.1", 5: "5"}
+
+
+class Listing:
+    """Goes through rows, keeps the first of them in an order, and calls back."""
+
+    def __init__(
+        self, driver: Driver, rows: Iterator[Answer | None], question: Answer, sorts: dict[str, str], name: str,
+        a_turn: int, done: Done,
+    ) -> None:  # fmt: skip
+        """rows: None stands for one that is not wanted"""
+        self._driver, self._rows, self._name, self._a_turn, self._done = driver, rows, name, a_turn, done
+        self._sort = question.get("sort") or next(iter(sorts))
+        if self._sort not in sorts:
+            raise ValueError(f"cannot sort by {self._sort!r}; one of {', '.join(sorts)}")
+        self._key = sorts[self._sort]
+        limit = question.get("limit")
+        self._limit = min(int(limit), ROWS_MAX) if limit is not None else ROWS_USUAL
+        self._kept: list[Answer] = []
+        self._seen = 0
+
+    def go_on(self) -> None:
+        some = list(islice(self._rows, self._a_turn))
+        wanted = [row for row in some if row is not None]
+        self._seen += len(wanted)
+        self._kept = first_rows([*self._kept, *wanted], self._key, self._limit)
+        if len(some) == self._a_turn:
+            self._driver.next_turn(self.go_on)
+        else:
+            self._done({self._name: self._kept, "left_out": self._seen - len(self._kept)})
+
+
+def first_rows(rows: Iterable[Answer], key: str, limit: int) -> list[Answer]:
+    """Names from A on, numbers from the largest on."""
+    if key in ("client_id", "topic"):
+        return heapq.nsmallest(limit, rows, key=lambda row: row[key])
+    return heapq.nlargest(limit, rows, key=lambda row: row[key] or 0)
+
+
+def clients(driver: Driver, question: Answer, done: Done) -> None:
+    """question: "client" (a pattern with * and ?), "user", "sort" and "limit", each may be absent"""
+    pattern, user = question.get("client"), question.get("user")
+
+    def rows() -> Iterator[Answer | None]:
+        for session in list(driver.registry.sessions.values()):
+            named = pattern is None or fnmatchcase(session.client_id, pattern)
+            owned = user is None or (session.owner is not None and session.owner.user == user)
+            yield of_client(driver, session) if named and owned and not session.ended else None
+
+    Listing(driver, rows(), question, CLIENT_SORTS, "clients", CLIENTS_A_TURN, done).go_on()
+
+
+def of_client(driver: Driver, session: Session) -> Answer:
+    """One session. behind_records, behind_seconds: of the log, that its readers have not looked at yet; in_flight: sent
+    at QoS 1 or 2 and not yet acknowledged; rates: of the last look, every 10 s, in messages a second."""
+    link = session.link
+    published, delivered = counts_of(session)
+    records, seconds = lag_of(driver, session)
+    rates = driver.consumers.rates(session)
+    transport: Any = link.transport if link is not None else None
+    return {
+        "client_id": session.client_id,
+        "user": session.owner.user if session.owner is not None else None,
+        "mount_point": session.owner.mount if session.owner is not None else None,
+        "connected": link is not None,
+        "address": transport.peer if transport is not None else None,
+        "protocol": PROTOCOLS.get(session.version, str(session.version)),
+        "keep_alive_seconds": round(link.keep_alive) if link is not None else None,
+        "since_seconds": round(driver.monotonic - link.connected_at, 1) if link is not None else None,
+        "published": published,
+        "delivered": delivered,
+        "published_per_second": round(rates.published_rate, 1) if rates is not None else 0.0,
+        "delivered_per_second": round(rates.delivered_rate, 1) if rates is not None else 0.0,
+        "rate": round(rates.published_rate + rates.delivered_rate, 1) if rates is not None else 0.0,
+        "in_flight": session.window.in_flight if session.window is not None else 0,
+        "behind_records": records,
+        "behind_seconds": None if seconds is None else round(seconds, 1),
+        "undelivered": driver.ledger.of_client(session.key),
+        "subscriptions": sorted(session.asked),
+    }
+
+
+class TopicRates:
+    """Counts of records of each topic as they stood, to tell how fast they grow. Cost: 8 bytes a topic."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._at = driver.monotonic
+        self._before: list[array[int]] = [array("Q") for _ in driver.store.own]
+        self._now: tuple[float, list[array[int]]] = (self._at, self._before)
+
+    def begin(self) -> None:
+        """Note how they stand, now and each minute."""
+        self._driver.later(60.0, self.begin)
+        self._at, self._before = self._now
+        self._now = (self._driver.monotonic, [array("Q", p.next_offsets) for p in self._driver.store.own])
+
+    def of(self, number: int, topic_id: int, records: int) -> float:
+        """Records a second in the last one to two minutes."""
+        before = self._before[number]
+        seconds = self._driver.monotonic - self._at
+        return (
+            (records - (before[topic_id] if topic_id < len(before) else 0)) / seconds if seconds > 0 else 0.0
+        )
+
+
+def topics(driver: Driver, question: Answer, done: Done) -> None:
+    """question: "topic" (a filter), "sort" and "limit", each may be absent"""
+    from rumq.mqtt.topics import matches
+
+    wanted = question.get("topic")
+
+    def rows() -> Iterator[Answer | None]:
+        for number, partition in enumerate(driver.store.own):
+            for topic_id in range(len(partition.topic_names)):
+                name = partition.topic_names[topic_id].decode(errors="replace")
+                if not name or (wanted is not None and not matches(wanted, name)):
+                    yield None
+                    continue
+                records = partition.next_offsets[topic_id]
+                yield {
+                    "topic": name,
+                    "stream": partition.stream,
+                    "partition": partition.number,
+                    "records": records,
+                    "records_per_second": round(driver.topic_rates.of(number, topic_id, records), 2),
+                }
+
+    Listing(driver, rows(), question, TOPIC_SORTS, "topics", TOPICS_A_TURN, done).go_on()

@@ -1,0 +1,508 @@
+"""The loop round one router: gathers what a turn brings, steps the router, carries out its effects.
+
+It is the house that links live in, and the turns that the pump makes. Knows no wire byte beyond what its kernels
+build, and no socket."""
+
+from __future__ import annotations
+
+import gc
+import heapq
+import os
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from router import commands as c
+from router.shard import Shard
+from rumq.auth.identity import Work
+from rumq.mqtt.kernels.ingest import Batch
+from rumq.mqtt.packets import Publish
+from rumq.net.pending_logins import State
+from rumq.session.flow_control.limits import Limits
+from rumq.session.handshake.listener_policy import OPEN, Entrance
+from rumq.session.journal.recorder import Journal
+from rumq.session.protocol import authorization
+from rumq.session.protocol.link import Link
+from rumq.session.state.drop_counters import Ledger
+from rumq.session.state.keep_alive import Watch
+from rumq.session.state.registry import Registry
+from rumq.session.state.shard_totals import Totals
+from rumq.shards.bus.messages import Refusing as RefusingMessage
+from rumq.shards.bus.messages import RetainedFull
+from rumq.shards.bus.peers import Peers
+from rumq.shards.bus.shared_groups import Shares
+from rumq.shards.delivery.fan_out import Delivering
+from rumq.shards.delivery.lost_ranges import Losses
+from rumq.shards.delivery.redelivery import Repeat
+from rumq.shards.delivery.replay_start import Finding
+from rumq.shards.delivery.retained_delivery import Handing
+from rumq.shards.delivery.will_publisher import OnBehalf
+from rumq.shards.processes.client_placement import Homes
+from rumq.shards.processes.fd_passing import Doors, Later
+from rumq.shards.recovery.journal_writer import Keeping
+from rumq.shards.retention.clock_monitor import RetentionClock
+from rumq.shards.retention.disk_space import Disk
+from rumq.shards.retention.export_positions import Exports
+from rumq.shards.retention.segment_removal import Trimming
+from rumq.shards.stats.admin_listings import TopicRates
+from rumq.shards.stats.consumer_lag import ConsumerWatch
+from rumq.shards.stats.refusal_summary import Summing
+from rumq.shards.turn.auth_pool import Checking
+from rumq.shards.turn.effect_dispatch import Carrying
+from rumq.shards.write_path.backpressure import Slowing
+from rumq.shards.write_path.group_commit import Hold, Writing
+from rumq.shards.write_path.retained_quota import Retaining
+from rumq.shards.write_path.topic_registry import Topics
+from rumq.shards.write_path.worker_threads import Worker
+from rumq.shards.write_path.write_admission import Refusing
+
+TIDY_SECONDS = 1.0
+# What is left of one is a cycle of some KiB, if it lasted longer than the collector counts young.
+CONNECTIONS_A_COLLECTION = 20_000
+UNCHECKED = ("anonymous", "unverified")
+STEPS_A_TURN = 64  # what a step brings about is at most this many steps deep
+
+
+class Driver:
+    """One shard: its router, its log, its clients."""
+
+    def __init__(
+        self,
+        store: Any,
+        limits: Limits,
+        *,
+        event: Callable[..., None],
+        linger_seconds: float = 0.005,
+        pending_bytes_max: int = 64 << 20,
+        backlog_records_max: int = 0,
+        free_bytes_min: int = 0,
+        retain_for_sessions_bytes_max: int = 0,
+        exports: Exports | None = None,
+        free_percent_min: float = 0,
+        wanted_free_percent_min: float = 0,
+        index: int = 0,
+        count: int = 1,
+        doors: Callable[[Later], Doors] | None = None,
+        clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
+        worker: Callable[[str], Worker] = Worker,
+        random: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """index, count: of the shards, which one this is; doors: makes the way to the others
+
+        clock: (µs since 1970, monotonic seconds); worker: makes what waits for disks"""
+        self.store = store
+        self.index = index
+        self.incarnation = int.from_bytes(random(7), "little") | 1
+        self.is_restored = False
+        self.entrances: Sequence[Entrance] = (OPEN,)  # of every listener
+        self.limits = limits
+        self._clock = clock
+        self.now_us, self.monotonic = clock()
+        self._event = Summing(event, self.later).tell
+        self.commands: list[Any] = []
+        self.shard = Shard(store.partitions, backlog_records_max)
+        self.ledger = Ledger()
+        self.totals = Totals()
+        self.announcing: Any = None  # `rumq.shards.stats.sys_publisher`, if the broker tells of itself
+        self.handing = Handing(self.shard.retained, self.ledger, self.store.partitions)
+        self.journal = Journal()
+        self.journal_bit = 1 << len(store.partitions)
+        publish_will = OnBehalf(self).publish_will
+        self.registry = Registry(
+            self.commands, lambda session, will: self.alone("will", lambda: publish_will(session, will)), self.journal
+        )  # fmt: skip
+        self.keeping = Keeping(
+            store.internal, store.partitions, self.journal, self.shard, self.registry.sessions.get
+        )
+        self.batches = [Batch() for _ in store.partitions]
+        self.numbering = Topics(store, event)
+        self.topics = self.numbering.known
+        self.refusing = Refusing(
+            [*store.partitions, store.internal], self.batches, event, free_bytes_min, self._say_refusing
+        )
+        self.retaining = Retaining(store, self.shard.retained, self.batches, event, self._say_retained)
+        self.disk = Disk(
+            self, exports, percent=free_percent_min, wanted_percent=wanted_free_percent_min,
+            take=lambda partition, removal, why: self._trimming.carry_out(partition, removal, why),
+        )  # fmt: skip
+        self.about: dict[str, Any] = {}  # version and listeners, for who asks
+        self.started = self.monotonic
+        self.consumers = ConsumerWatch(self)
+        self.topic_rates = TopicRates(self)
+        self.writer = worker("rumq-write")
+        self.reader = worker("rumq-read")
+        self.writer.failed = self.reader.failed = self.failed
+        self.retention_clock = RetentionClock(store, self.writer, event, self.now_us, self.monotonic)
+        self.writing = Writing(
+            [p.outgoing if p.is_mirrored else p for p in [*store.partitions, store.internal]], len(store.partitions),
+            [*(p.index for p in store.own), store.internal.index], self.writer, self.reader, self.commands,
+            linger_seconds=linger_seconds, event=event,
+            monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=self.disk.measure,
+        )  # fmt: skip
+        self.watch = Watch()
+        self.repeat = Repeat(self)
+        self.finding = Finding(store, self.shard.retained, self.reader, self.commands, event)
+        self.delivering = Delivering(self)
+        self.losses = Losses(self, self.ledger)
+        self.carrying = Carrying(self)
+        self.doors = doors(self.later) if doors is not None else None
+        if self.doors is not None:
+            self.doors.failed = self.failed
+        self.homes = Homes(self.doors, index, count)
+        self.peers = Peers(self, self.doors, count)
+        self.shares = Shares(self)
+        self.shard.sharing.is_home = self.homes.is_here
+        self.checking = Checking(
+            lambda fd, call: self.pump.watch(fd, call), self.later, lambda: self.monotonic
+        )
+        self.slowing = Slowing(
+            self.writing, store, pending_bytes_max, event, lambda index: self.shard.feeds[index].held_bytes
+        )
+        self.pump: Any = None
+        self.connections_max: dict[int, int] = {}  # by the listener's number; none: any
+        self._turned_away = 0
+        self._trimming = Trimming(self, retain_for_sessions_bytes_max, exports, self.disk)
+        self.drain = False  # write what waits without lingering: the broker stops
+        self._next_tidy = 0.0
+        self._welcomed = 0  # connections since the collector looked at everything
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        self._held: list[Link] = []
+        self._held_messages: list[Hold] = []
+        self._after_step: list[Callable[[], None]] = []
+        self._next_turn: list[Callable[[], None]] = []
+        self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
+        self._refresh: dict[Link, None] = {}
+
+    # What links ask of their house
+
+    def add_topic(self, name: bytes) -> bool:
+        return self.numbering.add(name)
+
+    def refuse_topic(self, link: Link, name: bytes, packet: Publish) -> None:
+        self.numbering.refuse_publish(link, name, packet)
+
+    def publisher_number(self, partition: int, client_id: str) -> int:
+        return int(self.store.partitions[partition].add_publisher(client_id))
+
+    def hold(self, link: Link) -> None:
+        self._held.append(link)
+
+    def hold_messages(self, link: Link, data: object) -> None:
+        self._held_messages.append(Hold(link, data, 0, 1, True))
+
+    def refuse_publish(self, link: Link, packet: Publish, partition: int) -> None:
+        if self.batches[partition].refusing:
+            self.refusing.refuse(link, packet, partition)
+        else:
+            self.retaining.refuse(link, packet)
+
+    def _say_refusing(self, partition: int, full: bool, why: str) -> None:
+        for peer in self.peers.others.values():
+            if peer.link is not None:
+                peer.link.say(RefusingMessage(partition, full, why))
+
+    def _say_retained(self, partition: int, full: bool) -> None:
+        for peer in self.peers.others.values():
+            if peer.link is not None:
+                peer.link.say(RetainedFull(partition, full))
+
+    def next_turn(self, call: Callable[[], None]) -> None:
+        self._next_turn.append(call)
+
+    def refresh(self, link: Link) -> None:
+        self._refresh[link] = None
+
+    def send_again(self, link: Link) -> None:
+        self.repeat.go_on(link)
+
+    def check(self, link: Link, work: Work, done: Callable[[Any, BaseException | None], None]) -> bool:
+        def guarded(result: Any, fault: BaseException | None) -> None:
+            try:
+                done(result, fault)
+            except Exception:
+                self.crashed(link.transport)
+
+        return self.checking.submit(
+            link.address, work, guarded, user=link.says_to_be, is_here=lambda: not link.closed
+        )
+
+    def hold_back(self, link: Link, answer: Callable[[], None]) -> None:
+        answer = partial(link.alone, answer)
+        self.checking.hold_back(link.address, self.monotonic, answer, user=link.says_to_be)
+
+    def has_room(self, link: Link) -> bool:
+        limit = self.connections_max.get(link.entrance.index)
+        if limit is None or len(self.pump.connections) - len(self.pump.newcomers) < limit:
+            return True
+        self._turned_away += 1
+        if self._turned_away & (self._turned_away - 1) == 0:  # the 1st, 2nd, 4th, 8th: told, not flooded
+            self._event("listener.overloaded", connections=limit, turned_away=self._turned_away)
+        return False
+
+    def logged_in(self, link: Link) -> None:
+        if link.who is not None and link.who.method not in UNCHECKED:
+            self.checking.was_right(link.address, link.says_to_be)
+        if self.pump is not None:
+            self.pump.newcomers.leave(link.transport)
+
+    def keeps(self, link: Link, size: int) -> bool:
+        if self.pump is None:
+            return True
+        self.pump.newcomers.now(link.transport, State.HEARD)
+        return bool(self.pump.newcomers.keeps(link.transport, size))
+
+    def owes(self, link: Link, is_owed: bool) -> None:
+        if self.pump is not None:
+            self.pump.newcomers.now(link.transport, State.OWED if is_owed else State.HEARD)
+
+    def assigned_client_id(self, prefix: str) -> str:
+        while not self.homes.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):
+            pass
+        return client_id
+
+    def hand_over(self, link: Link, client_id: str, data: bytes) -> bool:
+        """Whether the client lives in another shard; then its connection is on its way there, with what it sent."""
+        is_elsewhere = self.homes.hand_over(link.transport, link.entrance.index, client_id, data)
+        self.totals.sockets -= is_elsewhere  # it is welcomed there once more
+        if is_elsewhere:
+            self.watch.cancel(link)
+        return is_elsewhere
+
+    def home(self, client_id: str) -> int:
+        """The shard that a client lives in."""
+        return self.homes.of(client_id)
+
+    def confirm(
+        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
+    ) -> bool:
+        """Whether what (filter as written, plain filter) match will come from every shard; if not, `then` is called.
+
+        publishers: and the names of those who publish"""
+        if self.doors is None:
+            return True
+        if publishers and not self.peers.has_publishers:
+
+            def named() -> None:
+                if self.peers.confirm_all(asked, then):
+                    then()
+
+            self.peers.ask_publishers(named)
+            return False
+        return self.peers.confirm_all(asked, then)
+
+    def slow(self, link: Link, much: bool) -> None:
+        """Read nothing more from a client until the partitions it publishes to have caught up."""
+        self.slowing.slow(link, much)
+
+    def tell(self, name: str, **fields: object) -> None:
+        self._event(name, **fields)
+
+    def event(self, name: str, link: Link, **fields: object) -> None:
+        session = link.session
+        self._event(
+            name,
+            client_id=session.client_id if session else link.claimed or None,
+            peer=link.transport.peer,
+            **fields,
+        )
+
+    def settle(self) -> None:
+        """Put what was published so far before the commands that come now."""
+        for index, batch in enumerate(self.batches):
+            if batch.count:
+                partition = self.store.partitions[index]
+                self.totals.published_bytes += batch.frames_len
+                if partition.is_mirrored:
+                    self.totals.handed_over += batch.count
+                    partition.outgoing.append(*batch.take())
+                else:
+                    self.commands.append(c.Append(index, *batch.take()))
+
+    # A turn
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call back in a turn after so many seconds."""
+        heapq.heappush(self._later, (self.monotonic + seconds, id(call), call))
+
+    def welcome(self, transport: Any, entrance: Entrance = OPEN) -> Link:
+        link = Link(self, transport, entrance)
+        self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
+        if self.pump is not None:
+            self.pump.newcomers.enter(transport)
+        self._welcomed += 1
+        self.totals.sockets += 1
+        return link
+
+    def permit_again(self) -> None:
+        """Rules have changed: hold every client that is here to them."""
+        self.settle()
+        for session in list(self.registry.sessions.values()):
+            link = session.link
+            if link is not None and link.who is not None:
+                authorization.find(link, session.client_id)
+                authorization.hold(link)
+
+    def begin_turn(self) -> None:
+        self.now_us, self.monotonic = self._clock()
+        self.handing.begin_turn(self.now_us)
+        if self.shard.begin_turn():
+            self.commands.append(c.GoOn())
+        if self._next_turn:
+            calls, self._next_turn = self._next_turn, []
+            for call in calls:
+                self.alone("next turn", call)
+        if self._later_turn:
+            for connection in self._later_turn:
+                self._refresh[connection.link] = None
+            self._later_turn.clear()
+
+    def end_turn(self) -> None:
+        self._run()
+        if self.shard.groups.leaving:
+            self.shard.subscribing.grouping.let_go()
+            self.peers.changes()
+        if self.monotonic >= self.watch.next_look:
+            self.watch.look(self)
+        deadline = self.registry.next_deadline()
+        if deadline is not None and deadline <= self.monotonic:
+            for session in self.registry.expire(self.monotonic):
+                self._event("session.expired", client_id=session.client_id)
+            self._run()
+        if self.monotonic >= self._next_tidy:
+            self._next_tidy = self.monotonic + TIDY_SECONDS
+            self._tidy()
+        if self.disk.fresh is not None:
+            self.disk.look()
+        while self._later and self._later[0][0] <= self.monotonic:
+            self.alone("timer", heapq.heappop(self._later)[2])
+        if self.is_restored:
+            self.keeping.flush(self.now_us)
+            self.keeping.look(self.now_us, self.monotonic)
+        self.writing.start(self.now_us, self.monotonic, self.drain)
+        self.slowing.look()
+        self.retaining.look()
+        if self.doors is not None:
+            self.shares.end_turn()
+            self.peers.end_turn(self.monotonic)
+            self.doors.flush()
+
+    def _tidy(self) -> None:
+        """Let go of segments that need not be kept, and of connections that are gone."""
+        if self._welcomed > CONNECTIONS_A_COLLECTION:
+            self._welcomed = 0
+            gc.collect()
+        self._trimming.look()
+
+    def _run(self) -> None:
+        """Step the router until nothing is left to do."""
+        self.settle()
+        carry_out = self.carrying.carry_out
+        for _ in range(STEPS_A_TURN):
+            if self._refresh:
+                refreshed, self._refresh = self._refresh, {}
+                for link in refreshed:
+                    try:
+                        self._go_on(link)
+                    except Exception:
+                        self.crashed(link.transport)
+            if not self.commands:
+                break
+            commands = self.commands[:]
+            self.commands.clear()
+            for effect in self.shard.step(commands, self.now_us):
+                carry_out(effect)
+            if self.doors is not None and not self.commands and self.shard.delivery.unsettled:
+                for effect in self.shard.step([], self.now_us):
+                    carry_out(effect)
+            if self.shard.groups.changed:
+                self.peers.changes()
+            while self._after_step:
+                self.alone("after a step", self._after_step.pop())
+            self.settle()
+        if self._held or self._held_messages:
+            # What they wait for is all that has happened until now.
+            self.keeping.flush(self.now_us)
+            messages, self._held_messages = self._held_messages, []
+            for piece in messages:
+                self.writing.wait(self.keeping.partition.index, piece)
+            held, self._held = self._held, []
+            for link in held:
+                if not link.closed:
+                    self.writing.hold(link)
+            if self.commands or self._refresh:
+                self._run()
+
+    def after_step(self, call: Callable[[], None]) -> None:
+        """Call back when the commands that stand now have been carried out."""
+        self._after_step.append(call)
+
+    def in_next_turn(self, connection: Any) -> None:
+        """Go on with a connection's readers in the next turn, others in between."""
+        self._later_turn.append(connection)
+
+    def _go_on(self, link: Any) -> None:
+        if link.is_bus:
+            link.drained()
+            return
+        flow, session = link.flow, link.session
+        if flow is None or session is None or not flow.is_open:
+            return
+        if flow.retained:
+            if flow.go_on_with_retained():
+                self._later_turn.append(flow.outbox)
+            if flow.retained:
+                return  # it takes nothing else before them
+        self.commands.append(c.Ready(session.subscriber))
+
+    def drained(self, connection: Any) -> None:
+        self._refresh[connection.link] = None
+
+    def crashed(self, connection: Any) -> None:
+        """A fault of ours while serving one client; it loses its connection, the others go on."""
+        link = connection.link
+        if link.is_bus:
+            self._event("shard.link_failed", peer=connection.peer, exc_info=True)
+            link.end()
+            return
+        self.event("client.crashed", link, exc_info=True)
+        try:
+            link.end(with_will=True)
+        except Exception:
+            self.failed("end of a client")
+
+    def given_up(self, link: Any, fault: BaseException) -> None:
+        """What another shard waits for cannot be found out: it asks again when the link is made anew."""
+        try:
+            raise fault
+        except Exception:
+            self.crashed(link.transport)
+
+    def alone(self, task: str, call: Callable[[], None]) -> None:
+        """Call back; what goes wrong ends neither the turn nor what else is to be called in it."""
+        try:
+            call()
+        except Exception:
+            self.failed(task)
+
+    def failed(self, task: str) -> None:
+        """A fault of ours in something that is no client's: it is told, and everything else goes on."""
+        self._event("task.failed", task=task, exc_info=True)
+
+    def seconds_to_next_deadline(self) -> float:
+        """How long the pump may wait; by the time of the turn that has just ended."""
+        if self._refresh or self.commands or self._later_turn or self._next_turn or self.shard.groups.leaving:
+            return 0.0
+        if self.shard.delivery.is_held:
+            return 0.0
+        deadline = self.watch.next_look
+        for other in (
+            self.writing.next_deadline(self.monotonic),
+            self.registry.next_deadline(),
+            self._later[0][0] if self._later else None,
+        ):
+            if other is not None and other < deadline:
+                deadline = other
+        wait = deadline - self.monotonic
+        return wait if wait > 0.0 else 0.0

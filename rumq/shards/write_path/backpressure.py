@@ -1,0 +1,64 @@
+"""Publishers wait when the partition they publish to is behind: their sockets are not read, and nobody else notices.
+
+Where somebody waits for acknowledgements, who sends much at once waits soon, for what the others send is written behind
+it, and acknowledged and shown only then; everybody else waits when memory must be saved.
+Knows no socket: a link is told to pause, and to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rumq.shards.write_path.group_commit import Writing
+
+CROWDED_BYTES = 2 << 20  # a few ms of a disk
+
+
+class Slowing:
+    """Bit p says that partition p has more unwritten bytes than it may: `behind`, for anybody; `crowded`, for those
+    who send much at once."""
+
+    def __init__(
+        self,
+        writing: Writing,
+        store: Any,
+        pending_bytes_max: int,
+        event: Callable[..., None],
+        held_bytes: Callable[[int], int] = lambda index: 0,
+    ) -> None:
+        """held_bytes: of a partition, what is kept for subscribers while topics are being matched"""
+        self._writing, self.pending_bytes_max, self._event = writing, pending_bytes_max, event
+        self._parts = [(p.index, 1 << p.index, p.outgoing if p.is_mirrored else p) for p in store.partitions]
+        self._held_bytes = held_bytes
+        self.behind = self.crowded = 0
+        self._slowed: list[tuple[Any, int, bool]] = []
+
+    def look(self) -> None:
+        """At the end of a turn: which partitions are behind now; tell when that begins and ends."""
+        behind = crowded = 0
+        for index, bit, partition in self._parts:
+            pending = partition.pending_bytes + self._held_bytes(index)
+            if pending > CROWDED_BYTES and self._writing.is_awaited(index):
+                crowded |= bit
+            if pending > self.pending_bytes_max:
+                behind |= bit
+        self.crowded = crowded | behind
+        if behind != self.behind:
+            self.behind, before = behind, self.behind
+            if not before:
+                self._event("publish.slowed", pending_bytes=self._writing.pending_bytes)
+            elif not behind:
+                self._event("publish.resumed", pending_bytes=self._writing.pending_bytes)
+        if self._slowed:
+            slowed, self._slowed = self._slowed, []
+            for link, parts, much in slowed:
+                if parts & (self.crowded if much else behind):
+                    self._slowed.append((link, parts, much))
+                else:
+                    link.transport.release()
+
+    def slow(self, link: Any, much: bool) -> None:
+        """The link has published to a partition that is behind. much: it has sent much at once"""
+        parts = (self.crowded if much else self.behind) & link.wire.touched
+        self._slowed.append((link, parts, much))
+        link.transport.hold()
