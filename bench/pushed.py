@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 
 from bench.readings import write
 from commitlog.files import RealFiles
-from rumq.spark import extents
-from rumq.spark.options import parse
-from rumq.spark.schema import schema_of
-from rumq.spark.source import RumqReader
+from rumq.spark.source.data_source import RumqReader
+from rumq.spark.source.schema import schema_of
+from rumq.table import partition_ranges
+from rumq.table.options import parse
 
 RECORDS, TOPICS = 2_000_000, 100_000
 COLUMNS = ("topic", "lsn", "ts", "payload")
@@ -47,8 +47,8 @@ def measured(root: str, conditions: list[Any]) -> tuple[int, int, float]:
 def main(root: str) -> None:
     if not os.path.exists(root):
         write(root, RECORDS, TOPICS)
-    extents.RealFiles = Counting  # type: ignore[attr-defined]
-    view = extents.maybe_view(root, "main/g1/p0")
+    partition_ranges.RealFiles = Counting  # type: ignore[attr-defined]
+    view = partition_ranges.maybe_view(root, "main/g1/p0")
     assert view is not None
     topic = view.names()[0][12_345].decode()
     first, last = view.segments()[0].first_ts, view.last_ts

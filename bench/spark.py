@@ -78,8 +78,8 @@ def throughput(spark: Any, root: str) -> None:
 
 
 def ddl(names: list[str]) -> str:
-    from rumq.spark.options import Options
-    from rumq.spark.schema import types_of
+    from rumq.spark.source.schema import types_of
+    from rumq.table.options import Options
 
     kinds = types_of(Options("."))
     return ", ".join(f"{name} {kinds[name].simpleString()}" for name in names)

@@ -4,7 +4,7 @@ Spark imports it in every session that uses any source in Python, so it must not
 there the format is not known, and `rumqd spark doctor` says why."""
 
 try:
-    from rumq.spark.source import RumqDataSource as DefaultSource
+    from rumq.spark.source.data_source import RumqDataSource as DefaultSource
 
     __all__ = ["DefaultSource"]
 except ImportError:

@@ -51,8 +51,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         # Of rumq.spark what knows no Spark.
         {
             "commitlog", "msgspec", "pyarrow", "rumq.auth", "rumq.errors", "rumq.mqtt.errors", "rumq.mqtt.topics",
-            "rumq.spark.errors", "rumq.spark.extents", "rumq.spark.filling", "rumq.spark.options", "rumq.spark.plan",
-            "rumq.spark.scan", "rumq.spark.topics",
+            "rumq.table.errors", "rumq.table.partition_ranges", "rumq.table.lake_fallback", "rumq.table.options", "rumq.table.plan",
+            "rumq.table.scan", "rumq.spark.source.topic_predicates",
         },
         WORLD - {"ssl", "threading", "time", "urllib"},
     ),

@@ -21,11 +21,11 @@ from rumq.config import Settings
 from rumq.config.access import Flight
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 from rumq.events import setup_events
-from rumq.flight.where import PORT
 from rumq.shards.stats.event_log import tell
+from rumq.table.flight_location import PORT
 
 if TYPE_CHECKING:
-    from rumq.flight.door import Door
+    from rumq.flight.call_authorization import Door
 
 NICE = 10  # the broker comes first
 STOP_SECONDS = 2.0
@@ -83,7 +83,7 @@ def wait(args: argparse.Namespace, door: Door, parent: int) -> None:
 
 
 def door_of(settings: Settings) -> Door:
-    from rumq.flight.door import Door
+    from rumq.flight.call_authorization import Door
 
     entrance = Entrances(settings).flight()
     return Door(
@@ -97,7 +97,7 @@ def listening(settings: Settings, door: Door) -> Any:
     """A server that accepts calls, which is told. raises: RumqError"""
     import pyarrow as pa
 
-    from rumq.flight.log import Log
+    from rumq.flight.served_log import Log
     from rumq.flight.server import LogServer
 
     flight = settings.flight

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(_: argparse.Namespace) -> int:
-    from rumq.spark.doctor import examine
+    from rumq.spark.runtime.doctor import examine
 
     wrong = 0
     for finding in examine(os.environ):
@@ -51,7 +51,7 @@ def run_doctor(_: argparse.Namespace) -> int:
 
 def run_offsets(args: argparse.Namespace) -> int:
     """A line of JSON for each source of the query."""
-    from rumq.spark.checkpoint import standing
+    from rumq.spark.runtime.checkpoint import standing
 
     found = standing(args.checkpoint)
     for lsns in found.lsns:

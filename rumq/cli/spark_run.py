@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from rumq.spark.errors import BadOption
 from rumq.spark.jobs import JOBS
+from rumq.table.errors import BadOption
 
 ABOUT = """\
 Run a job on the log with Spark on this machine, and see what comes out, or publish it, or keep it as Parquet files.
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"{name:<12}{line}")
         return 0
     try:
-        from rumq.spark.doctor import check_java
+        from rumq.spark.runtime.doctor import check_java
 
         job = import_module(f"rumq.spark.jobs.{args.job}")
     except ModuleNotFoundError as fault:
@@ -138,10 +138,10 @@ def check_before(args: argparse.Namespace) -> None:
     """raises: BadOption, UnknownOption, and what a broker that cannot be reached says"""
     import time
 
-    from rumq.spark.extents import views
-    from rumq.spark.options import parse, seconds
-    from rumq.spark.reaching import reach
-    from rumq.spark.target import parse_target
+    from rumq.spark.sink.broker_check import reach
+    from rumq.spark.sink.sink_options import parse_target
+    from rumq.table.options import parse, seconds
+    from rumq.table.partition_ranges import views
 
     if args.checkpoint and not (args.once or args.every):
         raise BadOption("checkpoint", args.checkpoint, "--once or --every 1s beside it")
@@ -152,7 +152,7 @@ def check_before(args: argparse.Namespace) -> None:
     if args.bad and not args.json:
         raise BadOption("bad", args.bad, "--json beside it, which says what is good")
     if args.topics:
-        from rumq.spark.with_columns import topic_parts
+        from rumq.spark.job_kit.dataframe_columns import topic_parts
 
         topic_parts(args.topics)
     args.every_s = seconds("every", args.every) if args.every else 0.0
@@ -197,8 +197,8 @@ def pair(flag: str, text: str) -> tuple[str, str]:
 
 
 def started(job: Any, args: argparse.Namespace) -> int:
-    from rumq.spark.running import run_in
-    from rumq.spark.sessions import session
+    from rumq.spark.job_kit.runner import run_in
+    from rumq.spark.runtime.spark_session import session
 
     spark = session(
         args.name,

@@ -18,7 +18,7 @@ import pyarrow.flight as fl
 
 from rumq.flight.errors import Away, BadRequest, Busy, Failed, NotAllowed, maybe_fault
 from rumq.flight.tickets import Ticket
-from rumq.flight.where import LASTING, Where, header_of, tls_of, why_away
+from rumq.table.flight_location import LASTING, Where, header_of, tls_of, why_away
 
 AHEAD = 2  # batches that are fetched while one is used
 AWAY_RETRY_SECONDS = 5.0  # at most, from one try to the next while somebody is away
@@ -38,7 +38,7 @@ class LogClient:
         self._away_since: float | None = None
 
     def heads(self) -> dict[str, dict[str, int]]:
-        """As `rumq.flight.log.Log.heads`."""
+        """As `rumq.flight.served_log.Log.heads`."""
         found: dict[str, dict[str, int]] = self._act("heads")
         return found
 

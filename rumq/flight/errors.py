@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from rumq.errors import RumqError
-from rumq.spark.errors import BadOption, DataLoss, UnknownOption
+from rumq.table.errors import BadOption, DataLoss, UnknownOption
 
 
 class BadRequest(RumqError):

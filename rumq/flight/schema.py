@@ -1,6 +1,6 @@
 """The columns of the log as Arrow types: those of the Spark source, under both of its names. Knows no Spark.
 
-`tests/flight/test_schema.py` holds them against `rumq.spark.schema`."""
+`tests/flight/test_schema.py` holds them against `rumq.spark.source.schema`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def schema_of(columns: Sequence[str], properties: str) -> pa.Schema:
 
 
 def makers_of(columns: Sequence[str], properties: str) -> dict[str, str]:
-    """Name in the schema -> what makes it (rumq.spark.columns)."""
+    """Name in the schema -> what makes it (rumq.table.arrow.columns)."""
     made = {"properties": "properties_map"} if properties == "map" else {}
     return {name: made.get(name, name) for name in columns}

@@ -17,13 +17,13 @@ import pyarrow.flight as fl
 
 from rumq.auth.errors import SERVER_BUSY, Denied
 from rumq.errors import RumqError
-from rumq.flight.door import HEADER, Caller, Door
+from rumq.flight.call_authorization import HEADER, Caller, Door
 from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_wire
-from rumq.flight.log import Log, check_permission
-from rumq.flight.reads import READS_MAX, Reads
+from rumq.flight.login_turns import place_of
+from rumq.flight.read_slots import READS_MAX, Reads
 from rumq.flight.schema import schema_of
+from rumq.flight.served_log import Log, check_permission
 from rumq.flight.tickets import Command, EndWithin, FindTime, Segments, decoded, parse_ticket
-from rumq.flight.turns import place_of
 
 ACTIONS = {
     "heads": "of each partition its first lsn, committed, generation and last_ts; no body",

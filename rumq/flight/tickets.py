@@ -15,7 +15,7 @@ from rumq.flight.errors import BadRequest
 from rumq.flight.schema import ALL, NAMES
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter, parse_share
-from rumq.spark.options import Options, near, parse
+from rumq.table.options import Options, near, parse
 
 BYTES_MAX = 1 << 20
 LSN_MAX = 2**63 - 1

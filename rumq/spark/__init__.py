@@ -12,8 +12,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rumq.spark.history import read
-    from rumq.spark.topics import mqtt_filter_to_predicate
+    from rumq.spark.source.history import read
+    from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate
 
 LAZY = {
     "read": "history",
@@ -31,7 +31,7 @@ def register(spark: Any) -> None:
 
     raises: WrongWorker where a local session's workers run a Python that has no rumq
     """
-    from rumq.spark.source import RumqDataSource
+    from rumq.spark.source.data_source import RumqDataSource
 
     check_workers(spark)
     spark.dataSource.register(RumqDataSource)
@@ -39,8 +39,8 @@ def register(spark: Any) -> None:
 
 def check_workers(spark: Any) -> None:
     """raises: WrongWorker, see `register`. A session of a cluster is not looked at: its Pythons are elsewhere."""
-    from rumq.spark.errors import WrongWorker
-    from rumq.spark.source import here
+    from rumq.spark.source.data_source import here
+    from rumq.table.errors import WrongWorker
 
     context = getattr(spark, "_sc", None)
     if context is None or not context.master.startswith("local"):
@@ -50,7 +50,7 @@ def check_workers(spark: Any) -> None:
         return
     said = "no Python: there is no such program"
     if python is not None:
-        asked = "import sys, rumq.spark.source; print(rumq.spark.source.here())"
+        asked = "import sys, rumq.spark.source.data_source; print(rumq.spark.source.data_source.here())"
         done = subprocess.run([python, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
         if done.returncode == 0:
             return
@@ -65,7 +65,7 @@ def same_environment(python: str) -> bool:
 
 def session(name: str = "rumq", master: str = "local[*]", **more: Any) -> Any:
     """A Spark session with the measured settings, which knows format "rumq"; see `rumq.spark.session.session`."""
-    from rumq.spark.sessions import session as made
+    from rumq.spark.runtime.spark_session import session as made
 
     return made(name, master, **more)
 

@@ -15,7 +15,7 @@ import pyarrow.flight as fl
 
 from rumq.flight.errors import Busy
 from rumq.flight.tickets import Ticket
-from rumq.flight.where import basic
+from rumq.table.flight_location import basic
 from tests.flight.served import client_at, door_of, served, users
 from tests.spark.logs import Publisher, message, store_at, write_example
 

@@ -9,11 +9,11 @@ from rumq.auth.authenticator import OPEN, Gate
 from rumq.auth.passwords import Passwords
 from rumq.auth.rules import Rules, parse
 from rumq.auth.verification_cache import Remembered
+from rumq.flight.call_authorization import Door
 from rumq.flight.client import LogClient
-from rumq.flight.door import Door
-from rumq.flight.log import Log
+from rumq.flight.served_log import Log
 from rumq.flight.server import LogServer
-from rumq.flight.where import Where
+from rumq.table.flight_location import Where
 
 # "secret", hashed as mosquitto does it with one round: cheap, and read by the same code.
 HASHED = (

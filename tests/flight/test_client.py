@@ -12,10 +12,10 @@ import trustme
 
 from rumq.flight.client import LogClient
 from rumq.flight.errors import Away, Busy
-from rumq.flight.log import Log
+from rumq.flight.served_log import Log
 from rumq.flight.server import LogServer
 from rumq.flight.tickets import Ticket
-from rumq.flight.where import Where, maybe_address
+from rumq.table.flight_location import Where, maybe_address
 from tests.commitlog.records import NOW
 from tests.flight.served import client_at, served
 from tests.spark.logs import SECOND_US

@@ -9,12 +9,12 @@ import pytest
 from rumq.auth.authenticator import Gate
 from rumq.auth.errors import Denied
 from rumq.auth.tokens import Claims, Tokens, parse_keys
-from rumq.flight.door import SESSION_SECONDS, Door
+from rumq.flight.call_authorization import SESSION_SECONDS, Door
 from rumq.flight.errors import NotAllowed
-from rumq.flight.log import check_permission, wants
+from rumq.flight.login_turns import HELD_MAX
+from rumq.flight.served_log import check_permission, wants
 from rumq.flight.tickets import Ticket
-from rumq.flight.turns import HELD_MAX
-from rumq.flight.where import basic
+from rumq.table.flight_location import basic
 from tests.flight.served import door_of, rules, users
 
 KEY = "k" * 32

@@ -19,7 +19,7 @@ from rumq.errors import ConfigError
 from rumq.flight.client import LogClient
 from rumq.flight.errors import Away, NotAllowed
 from rumq.flight.tickets import Ticket
-from rumq.flight.where import Where
+from rumq.table.flight_location import Where
 from tests.broker_process import Rumqd
 from tests.cli.conftest import ENVIRONMENT, command, rumqd
 from tests.flight.served import HASHED, client_at, served

@@ -3,7 +3,7 @@
 import pytest
 
 from rumq.flight.errors import Busy
-from rumq.flight.reads import LEAVING_MAX, STALLED_SECONDS, Read, Reads
+from rumq.flight.read_slots import LEAVING_MAX, STALLED_SECONDS, Read, Reads
 
 
 class Clock:

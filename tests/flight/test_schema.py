@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from rumq.flight.schema import KAFKA, NAMES, makers_of, schema_of
-from rumq.spark.columns import MAKERS
+from rumq.table.arrow.columns import MAKERS
 
 
 @pytest.mark.parametrize(("style", "properties"), [("rumq", "array"), ("rumq", "map"), ("kafka", "array")])
@@ -14,8 +14,8 @@ def test_types_and_order_are_sparks(style: str, properties: str) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from rumq.spark.options import Options
-    from rumq.spark.schema import schema_of as sparks
+    from rumq.spark.source.schema import schema_of as sparks
+    from rumq.table.options import Options
 
     ours = from_arrow_schema(schema_of(NAMES if style == "rumq" else tuple(KAFKA), properties))
     theirs = sparks(Options("d", style=style, properties=properties))

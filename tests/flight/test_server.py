@@ -16,11 +16,11 @@ from rumq.auth.authenticator import Gate
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.errors import RumqError
 from rumq.flight.errors import Busy, Failed, NotAllowed
-from rumq.flight.log import Log
+from rumq.flight.served_log import Log
 from rumq.flight.server import LogServer
 from rumq.flight.tickets import Ticket
-from rumq.flight.where import basic
-from rumq.spark.errors import DataLoss
+from rumq.table.errors import DataLoss
+from rumq.table.flight_location import basic
 from tests.commitlog.records import NOW
 from tests.flight.served import client_at, door_of, rules, served, users
 from tests.spark.histories import History

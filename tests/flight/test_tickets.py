@@ -17,7 +17,7 @@ from rumq.flight.errors import (
 )
 from rumq.flight.schema import NAMES
 from rumq.flight.tickets import LSN_MAX, Ticket, parse_command, parse_ticket
-from rumq.spark.errors import BadOption, DataLoss, UnknownOption
+from rumq.table.errors import BadOption, DataLoss, UnknownOption
 
 NOW_US = 1_700_000_000_000_000
 

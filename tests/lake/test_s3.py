@@ -97,9 +97,9 @@ def test_the_blocks_of_the_document_run_as_they_are_written(tmp_path: Path) -> N
 
 def test_the_format_reads_from_there_what_retention_took(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    from rumq.spark.options import parse
-    from rumq.spark.schema import schema_of
-    from rumq.spark.source import RumqReader
+    from rumq.spark.source.data_source import RumqReader
+    from rumq.spark.source.schema import schema_of
+    from rumq.table.options import parse
     from tests.spark.histories import History
 
     history = History(tmp_path)

@@ -8,10 +8,10 @@ from itertools import count
 import pyarrow as pa
 
 from rumq.mqtt.packets import Connect
-from rumq.spark.frames import Frames, encode
-from rumq.spark.mark import Mark
-from rumq.spark.once import Once
-from rumq.spark.publisher import Wait
+from rumq.spark.sink.exactly_once import Once
+from rumq.spark.sink.progress_marker import Mark
+from rumq.spark.sink.publish_encoder import Frames, encode
+from rumq.spark.sink.sink_protocol import Wait
 from tests.spark.broker_model import Connection, ModelBroker
 
 CLIENT, STATE = "rumq-spark-q-0", "rumq/spark/q/0"

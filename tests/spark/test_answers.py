@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Packet, Pingresp, Puback, Pubcomp, Pubrec, Suback
 from rumq.mqtt.reasons import Reason
-from rumq.spark.answers import PUBACK, PUBREL, Answers, Run, short_packets
+from rumq.spark.sink.ack_decoder import PUBACK, PUBREL, Answers, Run, short_packets
 
 ids = st.integers(1, 65_535)
 reasons = st.sampled_from([Reason.SUCCESS, Reason.NO_MATCHING_SUBSCRIBERS, Reason.QUOTA_EXCEEDED])

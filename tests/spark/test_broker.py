@@ -5,9 +5,9 @@ import pickle
 import pytest
 
 from rumq.errors import RumqError
-from rumq.flight.where import Where
-from rumq.spark.errors import BadOption, UnknownOption
-from rumq.spark.options import parse
+from rumq.table.errors import BadOption, UnknownOption
+from rumq.table.flight_location import Where
+from rumq.table.options import parse
 
 BROKER = {"broker": "grpc+tls://log.plant.example"}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commitlog import Chunk
 from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Publish
-from rumq.spark.columns import Block, Columns, TopicNames
+from rumq.table.arrow.columns import Block, Columns, TopicNames
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
 OPTIONAL = {

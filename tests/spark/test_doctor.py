@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rumq.cli.main import main
-from rumq.spark.doctor import java, workers
+from rumq.spark.runtime.doctor import java, workers
 
 
 def program(path: Path, says: str) -> str:
@@ -74,8 +74,8 @@ def test_what_is_no_checkpoint_is_said(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_without_java_a_session_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from rumq.spark.doctor import check_java
-    from rumq.spark.errors import NoJava
+    from rumq.spark.runtime.doctor import check_java
+    from rumq.table.errors import NoJava
 
     for environment in ({"PATH": str(tmp_path)}, {"PATH": "/usr/bin", "JAVA_HOME": str(tmp_path)}):
         with pytest.raises(NoJava, match=r"no Java.*install Java 17 \(Debian: openjdk-17-jre-headless\)"):

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rumq.mqtt.decode import decode
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.packets import Publish
-from rumq.spark.errors import BadRow
-from rumq.spark.frames import Frames, encode
+from rumq.spark.sink.publish_encoder import Frames, encode
+from rumq.table.errors import BadRow
 
 PAIR = pa.struct([("key", pa.string()), ("value", pa.string())])
 SCHEMA = pa.schema(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rumq import lake as the_lake
 from rumq.mqtt.topics import matches
 from rumq.spark import mqtt_filter_to_predicate, read
-from rumq.spark.errors import BadColumn, BadOption, DataLoss
+from rumq.table.errors import BadColumn, BadOption, DataLoss
 from tests.spark.histories import FULL_HOUR, History
 
 pytestmark = pytest.mark.spark

@@ -18,11 +18,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rumq.lake.lake_reader import lake_at, read
-from rumq.spark.errors import BadOption, DataLoss
-from rumq.spark.options import parse
-from rumq.spark.schema import schema_of
-from rumq.spark.source import Range, RumqReader
-from rumq.spark.stream import RumqStreamReader
+from rumq.spark.source.data_source import Range, RumqReader
+from rumq.spark.source.schema import schema_of
+from rumq.spark.source.stream_reader import RumqStreamReader
+from rumq.table.errors import BadOption, DataLoss
+from rumq.table.options import parse
 from tests.commitlog.records import NOW
 from tests.spark.histories import FULL_HOUR, History
 

@@ -20,10 +20,10 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packets import Connack, Packet, Puback, Publish, Pubrec, Suback
 from rumq.mqtt.reasons import Reason
-from rumq.spark.errors import BadMark, BrokerCannot, Changed, Doubt, Overtaken
-from rumq.spark.mark import DONE, Mark
-from rumq.spark.once import Once, Rows, Window
-from rumq.spark.publisher import WAITS_PUBACK, WAITS_PUBREC, Life, Wait
+from rumq.spark.sink.exactly_once import Once, Rows, Window
+from rumq.spark.sink.progress_marker import DONE, Mark
+from rumq.spark.sink.sink_protocol import WAITS_PUBACK, WAITS_PUBREC, Life, Wait
+from rumq.table.errors import BadMark, BrokerCannot, Changed, Doubt, Overtaken
 from tests.spark.broker_model import ModelBroker, RuleBroken
 from tests.spark.once_attempts import STATE, Attempts, Cut, rows
 

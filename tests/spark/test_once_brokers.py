@@ -19,9 +19,9 @@ import trio
 
 from rumq.client import Client, connect
 from rumq.errors import ClientError
-from rumq.spark.publish import Place, publish_all
-from rumq.spark.reaching import open_to
-from rumq.spark.target import Target, parse_target
+from rumq.spark.sink.broker_check import open_to
+from rumq.spark.sink.sink_connection import Place, publish_all
+from rumq.spark.sink.sink_options import Target, parse_target
 from tests.broker_process import Address, Rumqd
 from tests.conformance.broker import accepts, free_port
 

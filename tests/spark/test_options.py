@@ -2,8 +2,8 @@
 
 import pytest
 
-from rumq.spark.errors import BadOption, UnknownOption
-from rumq.spark.options import Options, parse
+from rumq.table.errors import BadOption, UnknownOption
+from rumq.table.options import Options, parse
 
 NOW_US = 1_790_000_000_000_000
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from commitlog import RealFiles
 from commitlog.reader import LogReader, PartitionView
-from rumq.spark.errors import BadOption, DataLoss
-from rumq.spark.options import parse
-from rumq.spark.plan import Span, cut, spans
-from rumq.spark.scan import scan
+from rumq.table.errors import BadOption, DataLoss
+from rumq.table.options import parse
+from rumq.table.plan import Span, cut, spans
+from rumq.table.scan import scan
 from tests.commitlog.records import NOW
 from tests.spark.logs import Publisher, message, store_at
 

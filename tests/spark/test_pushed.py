@@ -24,11 +24,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from commitlog.files import RealFiles
-from rumq.spark import extents
-from rumq.spark.options import parse
-from rumq.spark.pushed import LSN_END, push
-from rumq.spark.schema import schema_of
-from rumq.spark.source import RumqReader
+from rumq.spark.source.data_source import RumqReader
+from rumq.spark.source.pushed_filters import LSN_END, push
+from rumq.spark.source.schema import schema_of
+from rumq.table import partition_ranges
+from rumq.table.options import parse
 from tests.commitlog.records import NOW, index, mark
 from tests.flight.served import served
 from tests.spark.histories import History
@@ -79,7 +79,7 @@ def test_what_is_taken_over_and_what_is_left() -> None:
 def test_topics_become_filters_of_a_server_and_bounds_of_files(
     conditions: list[Any], subscribed: tuple[str, ...], filters: Any, ranges: Any
 ) -> None:
-    from rumq.spark.scan import wanting
+    from rumq.table.scan import wanting
 
     pushed, left = push(conditions)
     assert left == []
@@ -101,8 +101,8 @@ class Counting(RealFiles):
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    monkeypatch.setattr(extents, "RealFiles", Counting)
-    monkeypatch.setattr(extents, "_views", {})
+    monkeypatch.setattr(partition_ranges, "RealFiles", Counting)
+    monkeypatch.setattr(partition_ranges, "_views", {})
 
     def since() -> int:
         found, Counting.total = Counting.total, 0
@@ -218,7 +218,7 @@ def test_conditions_on_topic_time_and_lsn_read_a_part_of_the_bytes(
     for conditions in CONDITIONS:
         reader = reader_of(root, "topic", "lsn")
         assert reader.pushFilters(conditions) == []
-        extents._views.clear()
+        partition_ranges._views.clear()
         assert sorted(rows_of(reader)) == expected(everything, conditions), conditions
         read.append(counted())
     whole = read[0]
@@ -229,11 +229,11 @@ def test_conditions_on_topic_time_and_lsn_read_a_part_of_the_bytes(
 
 
 def test_what_cannot_be_read_is_told_unless_an_index_says_that_it_is_not_wanted(tmp_path: Path) -> None:
-    from rumq.spark.errors import DataLoss
+    from rumq.table.errors import DataLoss
 
     root = str(tmp_path / "d")
     write(root)
-    first = extents.maybe_view(root, "main/g1/p0")
+    first = partition_ranges.maybe_view(root, "main/g1/p0")
     assert first is not None
     segment = first.segments()[1]
     with open(segment.path, "r+b") as file:

@@ -12,12 +12,12 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import rumq.spark
-from rumq.spark.errors import BadColumn, BadOption, WrongWorker
-from rumq.spark.options import Options, parse
-from rumq.spark.schema import columns_of, schema_of
-from rumq.spark.sink import check_schema
-from rumq.spark.source import RumqDataSource, RumqReader
-from rumq.spark.target import parse_target
+from rumq.spark.sink.row_writer import check_schema
+from rumq.spark.sink.sink_options import parse_target
+from rumq.spark.source.data_source import RumqDataSource, RumqReader
+from rumq.spark.source.schema import columns_of, schema_of
+from rumq.table.errors import BadColumn, BadOption, WrongWorker
+from rumq.table.options import Options, parse
 
 
 def schema(**kinds: object) -> StructType:

@@ -19,9 +19,9 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import ProtocolViolation
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.reasons import Reason
-from rumq.spark import frames
-from rumq.spark.publisher import Wait
-from rumq.spark.repeatable import Repeatable
+from rumq.spark.sink import publish_encoder
+from rumq.spark.sink.at_least_once import Repeatable
+from rumq.spark.sink.sink_protocol import Wait
 
 
 class Broker:
@@ -81,7 +81,7 @@ def test_every_row_is_sent_once_in_order_and_answered(
     given_ = [
         [{"topic": "t", "payload": b"%d" % n, "qos": qos} for n, qos in enumerate(batch)] for batch in batches
     ]
-    waiting = iter([frames.encode(pa.RecordBatch.from_pylist(rows)) for rows in given_ if rows])
+    waiting = iter([publish_encoder.encode(pa.RecordBatch.from_pylist(rows)) for rows in given_ if rows])
     while (wait := publisher.step()) is not Wait.DONE:
         for chunk in publisher.output():
             broker.receive(chunk)
@@ -99,7 +99,7 @@ def test_every_row_is_sent_once_in_order_and_answered(
 
 def sending(qos: int) -> Repeatable:
     publisher = Repeatable(10)
-    publisher.give(frames.encode(pa.RecordBatch.from_pylist([{"topic": "t"}]), qos=qos))
+    publisher.give(publish_encoder.encode(pa.RecordBatch.from_pylist([{"topic": "t"}]), qos=qos))
     publisher.step()
     return publisher
 

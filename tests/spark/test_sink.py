@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
 
-from rumq.spark.errors import BadOption, UnknownOption
-from rumq.spark.publish import Place
-from rumq.spark.target import parse_target
+from rumq.spark.sink.sink_connection import Place
+from rumq.spark.sink.sink_options import parse_target
+from rumq.table.errors import BadOption, UnknownOption
 from tests.broker_process import Rumqd
 
 

@@ -12,10 +12,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from commitlog import Store
-from rumq.spark.errors import BadOption, DataLoss, OtherLog
-from rumq.spark.options import parse
-from rumq.spark.schema import schema_of
-from rumq.spark.stream import RumqStreamReader
+from rumq.spark.source.schema import schema_of
+from rumq.spark.source.stream_reader import RumqStreamReader
+from rumq.table.errors import BadOption, DataLoss, OtherLog
+from rumq.table.options import parse
 from tests.commitlog.records import NOW, mark
 from tests.spark.logs import Publisher, message, store_at
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import pandas as pd
 from pyspark.sql import DataFrame
 
-from rumq.spark.by_group import step_by_group, types
+from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.grouped_state import step_by_group, types
 from rumq.spark.jobs.output import Output
-from rumq.spark.with_columns import need
 
 State = tuple[int, float, float]  # values so far, their mean, sum of squares of distances from it
 

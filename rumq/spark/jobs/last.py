@@ -9,8 +9,8 @@ from argparse import ArgumentParser, Namespace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from rumq.spark.job_kit.dataframe_columns import need
 from rumq.spark.jobs.output import Output
-from rumq.spark.with_columns import need
 
 LAST = ("ts", "lsn", "payload", "qos", "content_type")
 

@@ -9,9 +9,9 @@ from argparse import ArgumentParser, Namespace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from rumq.spark.errors import BadOption
+from rumq.spark.job_kit.dataframe_columns import need, with_json
 from rumq.spark.jobs.output import Output
-from rumq.spark.with_columns import need, with_json
+from rumq.table.errors import BadOption
 
 
 def parse(df: DataFrame, schema: str) -> DataFrame:

@@ -12,10 +12,10 @@ import trio
 from pyspark.sql import DataFrame
 
 from rumq.client import Outgoing
-from rumq.spark.errors import BadOption
-from rumq.spark.pacing import Due, Paced, pace
-from rumq.spark.reaching import connected
-from rumq.spark.with_columns import as_messages, need
+from rumq.spark.job_kit.dataframe_columns import as_messages, need
+from rumq.spark.job_kit.pacing import Due, Paced, pace
+from rumq.spark.sink.broker_check import connected
+from rumq.table.errors import BadOption
 
 OF_A_PUBLISH = {"correlation_data": "correlation_data", "content_type": "content_type", "message_expiry":
                 "message_expiry_interval", "payload_format": "payload_format_indicator", "response_topic":

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from rumq.spark.job_kit.dataframe_columns import need
 from rumq.spark.jobs.output import Output
-from rumq.spark.options import length
-from rumq.spark.with_columns import need
+from rumq.table.options import length
 
 
 def sessions(

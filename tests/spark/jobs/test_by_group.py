@@ -10,7 +10,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
 
 from rumq.spark import with_json, with_topic_parts
-from rumq.spark.fences import Fence
+from rumq.spark.job_kit.geofences import Fence
 from rumq.spark.jobs.anomaly import anomaly
 from rumq.spark.jobs.geofence import geofence
 from tests.spark.jobs.logs import Reading, as_json, collected, streamed, write_log

@@ -8,8 +8,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
 
 from rumq.spark import as_messages, with_json, with_topic_parts
-from rumq.spark.errors import BadOption, NoColumn
-from rumq.spark.with_columns import of_topic, topic_parts
+from rumq.spark.job_kit.dataframe_columns import of_topic, topic_parts
+from rumq.table.errors import BadOption, NoColumn
 
 pytestmark = pytest.mark.spark
 SCHEMA = "a double, b string"

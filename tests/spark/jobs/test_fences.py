@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rumq.spark.errors import BadOption
-from rumq.spark.fences import Fence, distance_m, read_fences
+from rumq.spark.job_kit.geofences import Fence, distance_m, read_fences
+from rumq.table.errors import BadOption
 
 # Borders of two states that are parallels and meridians, of Wyoming and of Colorado.
 STATES = {"WY": (-111.056, 40.998, -104.052, 45.006), "CO": (-109.06, 36.992, -102.041, 41.003)}

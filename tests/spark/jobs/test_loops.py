@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from rumq.mqtt.topics import matches
-from rumq.spark.errors import BadOption
-from rumq.spark.loops import as_filter, check_loop, overlap
+from rumq.spark.job_kit.feedback_loop import as_filter, check_loop, overlap
+from rumq.table.errors import BadOption
 
 LEVELS = ["a", "b", ""]
 TOPICS = ["/".join(levels) for n in (1, 2, 3, 4) for levels in product(LEVELS, repeat=n)]

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 import trio
 
 from rumq.client import Outgoing
-from rumq.spark.pacing import Due, Paced, pace
+from rumq.spark.job_kit.pacing import Due, Paced, pace
 
 
 class Broker:

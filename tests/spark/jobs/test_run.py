@@ -15,7 +15,7 @@ pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip
 
 from rumq.cli.main import main
 from rumq.spark.jobs import JOBS
-from rumq.spark.lag import Lag, report_lag
+from rumq.spark.runtime.query_lag import Lag, report_lag
 from tests.broker_process import Rumqd
 from tests.spark.jobs.logs import as_json, write_timed
 from tests.spark.logs import message

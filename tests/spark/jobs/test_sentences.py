@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
 
-from rumq.spark.running import sentence
+from rumq.spark.job_kit.runner import sentence
 
 WORKER = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted SQLSTATE: XXKST
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):

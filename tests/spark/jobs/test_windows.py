@@ -12,10 +12,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 pytest.importorskip("vega_datasets", reason="vega_datasets is not installed (pip install 'rumq[examples]')")
 
 from rumq.spark import with_json, with_topic_parts
-from rumq.spark.errors import NoColumn
 from rumq.spark.jobs.dedupe import dedupe
 from rumq.spark.jobs.downsample import downsample
 from rumq.spark.jobs.sessions import sessions
+from rumq.table.errors import NoColumn
 from tests.commitlog.records import NOW
 from tests.spark.jobs.logs import Reading, as_json, collected, streamed, write_log, write_timed
 

@@ -1,0 +1,210 @@
+"""Who asks, and what of the log they may read: the broker's own gate and rules, at every call. docs/security.md.
+
+An `authorization` header comes in, as gRPC brought it; a `Caller` goes out, or `Denied`. Wrong answers are held back
+here too: calls are served by threads, so the one that was wrong waits, and a place has its share of them
+(rumq.flight.login_turns). What was right not long ago waits for nobody. Knows no gRPC; time and waiting are arguments.
+
+A handshake has no address: gRPC tells it of calls only. While handshakes have their share of wrong answers, one is
+answered with what it brought, sealed: it is checked at its first call, as what came from that call's address."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from rumq.auth.authenticator import Gate, outcome
+from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, SERVER_BUSY, Denied
+from rumq.auth.identity import Credentials, Identity, Steps, Work
+from rumq.auth.login_backoff import Guesses
+from rumq.auth.permit import Permit
+from rumq.auth.rules import Rules
+from rumq.auth.seal import Seal
+from rumq.flight.login_turns import ANYWHERE, WAITING_MAX, TooMany, Turns, place_of
+
+HEADER = "authorization"
+SESSION_SECONDS, SESSIONS_MAX = 3600.0, 10_000
+HANDSHAKES_MAX = 16  # that wait for their turn
+HEADER_BYTES_MAX = 1 << 17
+SEALED = "sealed."  # what a bearer begins with whose secret is yet to be checked
+
+
+class Caller(NamedTuple):
+    """permit: None for one who may read everything"""
+
+    user: str | None
+    permit: Permit | None
+
+    def may_read(self, topic: str) -> bool:
+        """As a replay over MQTT may: it goes on live there, and here it is asked for again and again."""
+        return self.permit is None or self.permit.past.may_receive(topic)
+
+    def reads_any(self, topic_filter: str) -> bool:
+        return self.permit is None or self.permit.reach("replay", topic_filter) != "none"
+
+
+class Door:
+    """now: monotonic seconds; now_us: µs since 1970; wait: lets the calling thread alone wait so many seconds"""
+
+    def __init__(
+        self, gate: Gate, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
+        wait: Callable[[float], None], exact: bool = True, guess_seconds_max: float = 8.0, hashes_max: int = 1,
+    ) -> None:  # fmt: skip
+        """exact: whether who asks is told that the password was wrong; hashes_max: computed at once"""
+        self._now, self._now_us, self._wait = now, now_us, wait
+        self._lock = threading.Lock()  # methods and rules remember, and were made for one thread
+        self._turns = Turns(hashes_max)
+        self._guesses = Guesses(seconds_max=guess_seconds_max)
+        self._seal = Seal()
+        self.become(gate, rules, exact=exact)
+
+    def become(self, gate: Gate, rules: Rules | None, *, exact: bool = True) -> None:
+        """Another gate and other rules hold from now on; who had shaken hands does so again."""
+        with self._lock:
+            self._gate, self._rules, self._exact = gate, rules, exact
+            self._sessions: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
+
+    def enter(self, header: str | None, peer: str) -> Caller:
+        """peer: address without port. raises: Denied, after as long as `peer` has earned"""
+        who = self._identity(header, peer, place_of(peer))
+        with self._lock:
+            rules = self._rules
+            permit = rules.permit(who, who.client_id or "") if rules is not None else None
+        return Caller(who.user, permit)
+
+    def shake_hands(self, header: str | None) -> str:
+        """The header that stands for this one for an hour: a password once, then a token. raises: Denied
+
+        It may be one that is not checked yet, see the module: then the first call is refused if it is wrong.
+        """
+        try:
+            who = self._identity(header, ANYWHERE, ANYWHERE)
+        except Denied as denied:
+            if denied.reason != SERVER_BUSY:
+                raise
+            return f"Bearer {SEALED}{self._seal.sealed(header or '', int(self._now() + SESSION_SECONDS))}"
+        made = secrets.token_urlsafe(32)
+        with self._lock:
+            self._sessions[made] = self._now() + SESSION_SECONDS, who
+            if len(self._sessions) > SESSIONS_MAX:
+                self._forget_session()
+        return f"Bearer {made}"
+
+    def told(self, denied: Denied) -> str:
+        """What a refused one may know of why. `why` itself is for the operator."""
+        if denied.reason == SERVER_BUSY:
+            return "too many wrong answers wait already, try again later"
+        if denied.reason == BAD_USER_NAME_OR_PASSWORD and self._exact:
+            return "wrong user name, password or token"
+        return "not authorized"
+
+    def _identity(self, header: str | None, peer: str, place: str) -> Identity:
+        kind, value = parsed(header)
+        if kind == "bearer" and value.startswith(SEALED):
+            opened = self._seal.maybe_opened(value.removeprefix(SEALED), self._now())
+            if opened is None:
+                raise Denied(
+                    NOT_AUTHORIZED, "a sealed header that is too old, or was not sealed here: once more"
+                )
+            kind, value = parsed(opened)
+        username = password = None
+        if kind == "bearer":
+            if (known := self._session(value)) is not None:
+                return known
+            password = value.encode()
+        elif kind == "basic":
+            username, password = user_and_password(value)
+        shown = Credentials("", username, password, peer=peer, now=self._now(), now_us=self._now_us())
+        user = username or ""
+        try:
+            return self._checked(shown, place, user)
+        except TooMany:
+            raise Denied(SERVER_BUSY, "too many wrong answers from there wait already") from None
+        except Denied as denied:
+            if denied.guess:
+                self._hold_back(place, user)
+            raise
+
+    def _checked(self, shown: Credentials, place: str, user: str) -> Identity:
+        """raises: Denied, TooMany"""
+        steps = self._gate.enter(shown)
+        with self._lock:
+            step = outcome(steps)
+        asked = False
+        while isinstance(step, Work):
+            self._turns.check(place, user)
+            if step.kind != "hash":  # a server that is asked takes no core
+                step = self._next(steps, step)
+                asked = True
+                continue
+            with self._turns.turn(place, HANDSHAKES_MAX if place == ANYWHERE else WAITING_MAX):
+                self._turns.check(place, user)
+                if not asked:
+                    # What came before in this lane may have been the same, and is remembered.
+                    steps = self._gate.enter(shown)
+                    with self._lock:
+                        step = outcome(steps)
+                if isinstance(step, Work):
+                    step = self._next(steps, step)
+                    asked = True
+        assert isinstance(step, Identity)
+        if step.expires_us is not None and step.expires_us <= self._now_us():
+            raise Denied(NOT_AUTHORIZED, "a token that has expired")
+        return step
+
+    def _next(self, steps: Steps, step: Work) -> object:
+        answer = step.run()
+        with self._lock:
+            return outcome(steps, answer)
+
+    def _session(self, value: str) -> Identity | None:
+        with self._lock:
+            until, who = self._sessions.get(value, (0.0, None))
+            if who is None:
+                return None
+            if until > self._now() and (who.expires_us is None or who.expires_us > self._now_us()):
+                return who
+            del self._sessions[value]
+        raise Denied(NOT_AUTHORIZED, "the hands were shaken too long ago: once more")
+
+    def _forget_session(self) -> None:
+        """The oldest of who has most: nobody's sessions push out another's."""
+        user, _ = Counter(who.user for _, who in self._sessions.values()).most_common(1)[0]
+        del self._sessions[next(key for key, (_, who) in self._sessions.items() if who.user == user)]
+
+    def _hold_back(self, place: str, user: str) -> None:
+        with self._turns.holding(place, user) as held:
+            if not held:
+                return
+            with self._lock:
+                seconds = self._guesses.failed(place, self._now())
+            if seconds:
+                self._wait(seconds)
+
+
+def parsed(header: str | None) -> tuple[str, str]:
+    """(kind in lower case, value); kind "" where there is no header. raises: Denied"""
+    if header is None:
+        return "", ""
+    if len(header) > HEADER_BYTES_MAX:
+        raise Denied(NOT_AUTHORIZED, f"a header of more than {HEADER_BYTES_MAX} bytes")
+    kind, _, value = header.partition(" ")
+    if kind.lower() not in ("basic", "bearer") or not value.strip():
+        raise Denied(NOT_AUTHORIZED, "a header that is neither Basic nor Bearer")
+    return kind.lower(), value.strip()
+
+
+def user_and_password(value: str) -> tuple[str, bytes]:
+    """Of HTTP's Basic, RFC 7617. raises: Denied"""
+    try:
+        user, colon, password = base64.b64decode(value, validate=True).partition(b":")
+        name = user.decode()
+    except (binascii.Error, ValueError):
+        raise Denied(NOT_AUTHORIZED, "a Basic header that cannot be read") from None
+    if not colon:
+        raise Denied(NOT_AUTHORIZED, "a Basic header without a password")
+    return name, password

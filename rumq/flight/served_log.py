@@ -1,0 +1,109 @@
+"""What the server reads of a data directory, for somebody who may read some of it. Files only; knows no gRPC.
+
+Views of partitions are shared by all calls of this process, and look at what is new only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from rumq.flight.call_authorization import Caller
+from rumq.flight.errors import BadRequest, NotAllowed
+from rumq.flight.schema import makers_of, schema_of
+from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Segments, Ticket, parse_command
+from rumq.spark.source.topic_predicates import topic_ranges
+from rumq.table.lake_fallback import Filling
+from rumq.table.options import Options
+from rumq.table.partition_ranges import Extent, extents, reader
+from rumq.table.plan import cut, spans
+from rumq.table.scan import marked, wanting
+
+
+class Log:
+    """A data directory, which a broker may be writing to, and the lake that it is exported to."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def heads(self) -> dict[str, dict[str, int]]:
+        """Of each partition: first lsn, committed (one behind the last record that may be read), its generation, and
+        last_ts, when the newest record came, µs since 1970. Numbers of records, not of those that one may read."""
+        return {extent.name: head(extent) for extent in extents(Options(self.path))}
+
+    def find_time(self, asked: FindTime) -> int:
+        """The first lsn at or after a time; the end where there is none. raises: BadRequest"""
+        extent = self._extent("action", asked.partition)
+        return extent.find_time(asked.ts_us, behind_lost=asked.behind_lost)
+
+    def end_within(self, asked: EndWithin) -> int:
+        """How far so many bytes of the log go: `PartitionView.end_within`. raises: BadRequest"""
+        extent = self._extent("action", asked.partition)
+        return extent.end_within(asked.start, asked.end, asked.bytes_max)
+
+    def segments(self, asked: Segments) -> dict[str, str]:
+        """By partition, the name of the file that has the last record below an lsn; "" where none does."""
+        names = [name for name in asked.below if PARTITION.fullmatch(name) is not None]
+        found = extents(Options(self.path), names)
+        return {extent.name: extent.segment_of(asked.below[extent.name] - 1) for extent in found}
+
+    def tickets(self, command: Command) -> list[Ticket]:
+        """A ticket for each range. raises: BadOption, DataLoss"""
+        found = cut(
+            spans(command.options), command.options.partitions_min, command.options.records_max, cores=1
+        )
+        return [command.ticket(*span) for span in found]
+
+    def command(self, data: bytes, now_us: int) -> Command:
+        """raises: BadRequest, BadOption, UnknownOption"""
+        return parse_command(data, self.path, now_us)
+
+    def batches(self, ticket: Ticket, caller: Caller) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """The rows of a ticket that the caller may read, each batch with the lsn from which on to ask again.
+
+        raises: BadRequest, NotAllowed at once; DataLoss, OSError while they are read
+        """
+        check_permission(ticket, caller)
+        extent = self._extent("ticket", ticket.partition)
+        schema = schema_of(ticket.columns, ticket.properties)
+        columns, wanted = makers_of(ticket.columns, ticket.properties), wants(ticket, caller)
+        filling = None
+        if extent.place:
+            filling = Filling(extent.place, extent.name, columns, schema, wanted, topic_ranges(ticket.topics))
+        return marked(
+            extent.view, ticket.start, ticket.end, columns, schema, wants=wanted,
+            fail_on_data_loss=ticket.failOnDataLoss, filling=filling,
+        )  # fmt: skip
+
+    def _extent(self, what: str, name: str) -> Extent:
+        found = None
+        if PARTITION.fullmatch(name) is not None:
+            found = next(iter(extents(Options(self.path), [name])), None)
+        if found is None:
+            there = ", ".join(reader(self.path).names()) or "none yet"
+            raise BadRequest(what, f"there is no partition {name!r}; there are {there}")
+        return found
+
+
+def head(extent: Extent) -> dict[str, int]:
+    return {
+        "first": extent.first_lsn, "committed": extent.end_lsn,
+        "generation": int(extent.name.split("/")[1].removeprefix("g")), "last_ts": extent.last_ts,
+    }  # fmt: skip
+
+
+def check_permission(ticket: Ticket | Command, caller: Caller) -> None:
+    """Refuse who would get nothing, as a subscription is; who may read some gets that. raises: NotAllowed"""
+    if not any(caller.reads_any(topic_filter) for topic_filter in ticket.topics or ("#",)):
+        asked = ", ".join(ticket.topics) or "any topic"
+        raise NotAllowed(f"the rules do not allow user {caller.user!r} to replay {asked}", known=True)
+
+
+def wants(ticket: Ticket, caller: Caller) -> Callable[[str], bool] | None:
+    """Asked once for each topic of a range."""
+    wanted = wanting(ticket.topics, None)
+    if caller.permit is None:
+        return wanted
+    if wanted is None:
+        return caller.may_read
+    return lambda topic: wanted(topic) and caller.may_read(topic)

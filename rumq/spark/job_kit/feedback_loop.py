@@ -1,0 +1,40 @@
+"""Whether a job would read what it publishes, and that again, without end. Knows no Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rumq.table.errors import BadOption
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether two topic filters have a topic in common."""
+    a, b = one.split("/"), other.split("/")
+    for x, y in zip(a, b, strict=False):
+        if "#" in (x, y):
+            return True
+        if x != y and "+" not in (x, y):
+            return False
+    return len(a) == len(b) or [*a[len(b) :], *b[len(a) :]][:2] == ["#"]  # a/# is also a
+
+
+def as_filter(template: str) -> str:
+    """What "daily/{city}/{topic}" publishes to: a column is a level, `topic` any number."""
+    before, whole, _ = template.partition("{topic}")
+    levels = re.sub(r"\{\w+\}", "{}", before + "#" if whole else template).split("/")
+    return "/".join("#" if level.endswith("#") else "+" if "{}" in level else level for level in levels)
+
+
+def check_loop(topic: str, subscribe: str, pattern: str) -> None:
+    """topic: what is published to, with columns in braces; subscribe: filters that are read, empty for all; pattern:
+    of --topics, empty for all. raises: BadOption
+    """
+    out = as_filter(topic)
+    filters: Sequence[str] = [name.strip() for name in subscribe.split(",") if name.strip()] or ["#"]
+    if any(overlap(out, one) for one in filters) and overlap(out, as_filter(pattern or "#")):
+        allowed = (
+            "one that --subscribe and --topics do not take: the job would read what it publishes (if that is another "
+            "broker, say so: --other-broker)"
+        )
+        raise BadOption("topic", topic, allowed)

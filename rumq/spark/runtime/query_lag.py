@@ -1,0 +1,174 @@
+"""How far streaming queries are behind the log, told after each batch: as a retained message, or to a callback.
+
+docs/spark.md, "Lag". A query does not wait for this, and does not end because of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import quote
+
+import trio
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from rumq.client import Outgoing
+from rumq.errors import ClientError
+from rumq.spark.sink.broker_check import connected
+from rumq.spark.sink.sink_options import parse_target
+
+RETRY_SECONDS = 1.0
+log = logging.getLogger("rumq.spark")
+
+
+@dataclass(frozen=True)
+class Lag:
+    """Of one query, after a batch.
+
+    query: its name, or its id where it has none; partitions: name -> records from what is done to the end of the log;
+    behind_records: their sum; time: when the batch began, ISO 8601; running: false once the query has ended, and then
+    why, empty if it was stopped or was done
+    """
+
+    query: str
+    id: str
+    batch: int
+    time: str
+    behind_records: int
+    partitions: dict[str, int]
+    running: bool = True
+    why: str = ""
+
+    @property
+    def topic(self) -> str:
+        """A level that may hold any name."""
+        return f"rumq/spark/{quote(self.query, safe=' ')}/lag"
+
+
+Tell = Callable[[Lag], Any]
+
+
+def lag_of(progress: Any) -> Lag | None:
+    """Of a query's progress, as Spark has it; None where it reads nothing of ours."""
+    partitions: dict[str, int] = {}
+    found = False
+    for source in progress.sources:
+        done, log_end = maybe_lsns(source.endOffset), maybe_lsns(source.latestOffset)
+        if done is None or log_end is None:
+            continue
+        found = True
+        for name, lsn in log_end.items():
+            # Two sources of a query may read one partition: the slower one counts.
+            partitions[name] = max(partitions.get(name, 0), lsn - done.get(name, 0), 0)
+    if not found:
+        return None
+    return Lag(
+        progress.name or str(progress.id), str(progress.id), progress.batchId, progress.timestamp,
+        sum(partitions.values()), dict(sorted(partitions.items())),
+    )  # fmt: skip
+
+
+def maybe_lsns(text: str | None) -> dict[str, int] | None:
+    """Offsets as the source writes them; None: another source's."""
+    try:
+        offsets = json.loads(text or "")
+        return {str(name): int(lsn) for name, lsn in offsets["lsn"].items()}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+class LagListener(StreamingQueryListener):
+    """Tells the lag of each query of a session that reads format rumq."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._last: dict[str, Lag] = {}  # of queries that run, by id of the run
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Nothing is known yet."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        found = lag_of(event.progress)
+        if found is not None:
+            self._last[str(event.progress.runId)] = found
+            self._say(found)
+
+    def onQueryIdle(self, event: Any) -> None:
+        """What was told is still so."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        last = self._last.pop(str(event.runId), None)
+        if last is not None:
+            why = (event.exception or "").strip().partition("\n")[0]
+            self._say(Lag(**{**asdict(last), "running": False, "why": why}))
+
+    def _say(self, found: Lag) -> None:
+        try:
+            self._tell(found)
+        except Exception:
+            log.exception(
+                "the lag of %s is not told", found.query
+            )  # the user's callback: it is not to end the listener
+
+
+class Publishing:
+    """Publishes lags over one connection, in a thread; while there is none the newest of each topic waits."""
+
+    def __init__(self, broker: str, **options: str) -> None:
+        """raises: BadOption, UnknownOption. options: as for publishing: username, passwordFile, tlsCa"""
+        self._target = parse_target({"broker": broker, **options})
+        self._waiting: dict[str, bytes] = {}
+        self._changed = threading.Condition()
+        self._broken = False
+        threading.Thread(target=self._run, name="rumq-lag", daemon=True).start()
+
+    def __call__(self, found: Lag) -> None:
+        with self._changed:
+            self._waiting[found.topic] = json.dumps(asdict(found)).encode()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                trio.run(self._connected)
+            except ClientError as fault:
+                if not self._broken:  # once, not every second
+                    log.warning("lag is not published: %s", fault)
+                self._broken = True
+            except Exception:
+                log.exception("lag is not published")
+            trio.run(trio.sleep, RETRY_SECONDS)
+
+    async def _connected(self) -> None:
+        """Until the connection breaks. What is not acknowledged then waits again."""
+        taken: dict[str, bytes] = {}
+        try:
+            async with connected(self._target) as client:
+                self._broken = False
+                while True:
+                    taken = await trio.to_thread.run_sync(self._take, abandon_on_cancel=True)
+                    await client.publish_batch([Outgoing(t, p, 1, True) for t, p in taken.items()])
+                    taken = {}
+        finally:
+            with self._changed:
+                self._waiting = taken | self._waiting
+
+    def _take(self) -> dict[str, bytes]:
+        with self._changed:
+            while not self._waiting:
+                self._changed.wait()
+            taken, self._waiting = self._waiting, {}
+            return taken
+
+
+def report_lag(spark: Any, to: str | Tell) -> LagListener:
+    """Tell the lag of every query of the session, from now on. `spark.streams.removeListener(...)` ends it.
+
+    to: mqtt://host:1883, where it is published to rumq/spark/NAME/lag, or what is called with each `Lag`
+    """
+    listener = LagListener(Publishing(to) if isinstance(to, str) else to)
+    spark.streams.addListener(listener)
+    return listener

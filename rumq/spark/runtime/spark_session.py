@@ -1,0 +1,98 @@
+"""A Spark session with the settings that were measured for Python sources. docs/spark.md, "Settings"."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+CORES_DEFAULT = 2
+
+
+def settings(master: str = "local[*]") -> dict[str, str]:
+    """What `tune` sets; on a shared cluster these belong in spark-defaults.conf. Each only makes things faster, or
+    the same on every machine: without them everything works."""
+    found = {
+        # Workers and JVM over a Unix socket: with TCP every small task waits 40 ms.
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        # Conditions on topic, ts, lsn and partition are the source's: what it need not read it does not.
+        "spark.sql.python.filterPushdown.enabled": "true",
+        # The default of 200 costs seconds in each shuffle of a small machine. A checkpoint keeps the first value.
+        "spark.sql.shuffle.partitions": str(2 * cores(master)),
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith("local"):
+        found |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.pyspark.python": sys.executable,
+            "spark.pyspark.driver.python": sys.executable,
+        }
+    return found
+
+
+def cores(master: str) -> int:
+    """Of a local master; of another one a guess."""
+    if not master.startswith("local"):
+        return CORES_DEFAULT
+    said = master.removeprefix("local").strip("[]").partition(",")[0]
+    return int(said) if said.isdigit() else (len(os.sched_getaffinity(0)) if said else 1)
+
+
+def tune(builder: Any, master: str = "local[*]", *, checkpoints_local: bool = False) -> Any:
+    """A builder with these settings; what is set later wins.
+
+    checkpoints_local: checkpoints are on a disk of this machine, not in an object store or HDFS: writing them takes
+    less than half of the time
+    """
+    if master.startswith("local"):
+        # Spark starts python3 of the PATH otherwise, which has no rumq when this one is of a virtual environment.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = builder.master(master)
+    for name, value in settings(master).items():
+        builder = builder.config(name, value)
+    if checkpoints_local:
+        builder = builder.config(
+            "spark.sql.streaming.checkpointFileManagerClass",
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+        )
+    return builder
+
+
+def session(
+    name: str = "rumq",
+    master: str = "local[*]",
+    *,
+    checkpoints_local: bool = True,
+    lag: str | Callable[[Any], Any] | None = None,
+    **more: str,
+) -> SparkSession:
+    """A session that knows format "rumq".
+
+    lag: where the lag of its queries is told, see `rumq.spark.runtime.query_lag.report_lag`
+    more: settings of Spark, `spark_ui_enabled="false"`
+
+    A session that runs already in this process is given back as it is: its settings cannot be changed.
+    """
+    from rumq.spark import register
+    from rumq.spark.runtime.doctor import check_java
+
+    builder = tune(SparkSession.builder.appName(name), master, checkpoints_local=checkpoints_local)
+    for setting, value in more.items():
+        builder = builder.config(setting.replace("_", "."), value)
+    if SparkSession.getActiveSession() is None and not master.startswith("sc://"):
+        check_java()
+    made: SparkSession = builder.getOrCreate()
+    register(made)
+    if lag is not None:
+        from rumq.spark.runtime.query_lag import report_lag
+
+        report_lag(made, lag)
+    return made

@@ -1,0 +1,77 @@
+"""Rows at QoS 0, 1 or 2, each acknowledged as its QoS has it: at least once where a task is done again. MQTT 5.0, 4.3.
+
+Knows no socket."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rumq.mqtt.packets import Disconnect
+from rumq.spark.sink.ack_decoder import PUBREC, PUBREL, Ids, Run, short_packets
+from rumq.spark.sink.publish_encoder import Frames
+from rumq.spark.sink.sink_protocol import (
+    FREE,
+    WAITS_PUBACK,
+    WAITS_PUBCOMP,
+    WAITS_PUBREC,
+    Life,
+    Publisher,
+    Wait,
+)
+
+LAST_ID = 65_535
+
+
+class Repeatable(Publisher):
+    """Sends on while acknowledgements are on their way, as far as the broker's receive maximum goes."""
+
+    def __init__(self, receive_maximum: int) -> None:
+        super().__init__(receive_maximum)
+        self._next_id = 1
+
+    def life(self) -> Life:
+        while not self._ended or self._given:
+            if not self._given:
+                yield Wait.ROWS
+                continue
+            yield from self._publish(self._given.popleft())
+        while self.ids_that_wait():
+            yield Wait.ANSWERS
+        self.send(Disconnect())
+
+    def _publish(self, frames: Frames) -> Life:
+        numbered = np.concatenate(([0], np.cumsum(frames.qos > 0)))  # rows with a packet id before each row
+        at = 0
+        while at < len(frames):
+            left = int(numbered[-1] - numbered[at])
+            free = self._free_ids(left)
+            # A few at a time would cost a packet of the network each.
+            if len(free) < min(left, max(1, self.receive_maximum // 4)):
+                yield Wait.ANSWERS
+                continue
+            end = int(np.searchsorted(numbered, numbered[at] + len(free), "right")) - 1
+            self._send(frames, at, end, free[: int(numbered[end] - numbered[at])])
+            at = end
+        self.rows += len(frames)
+
+    def _send(self, frames: Frames, first: int, end: int, ids: Ids) -> None:
+        levels = frames.qos[first:end]
+        frames.stamp(first, end, ids)
+        self.waits[ids] = np.where(levels[levels > 0] == 1, WAITS_PUBACK, WAITS_PUBREC)
+        if ids.size:
+            self._next_id = int(ids[-1]) % LAST_ID + 1
+        self.send_rows(frames, first, end)
+
+    def _free_ids(self, wanted: int) -> Ids:
+        """Ids that may be used now, in order, as many as the broker takes."""
+        count = min(wanted, self.receive_maximum - self.ids_that_wait())
+        ids = (self._next_id - 1 + np.arange(max(count, 0))) % LAST_ID + 1
+        taken = np.flatnonzero(self.waits[ids] != FREE)
+        return ids[: taken[0]] if taken.size else ids
+
+    def answered(self, run: Run) -> None:
+        if run.head == PUBREC:
+            self.waits[run.ids] = WAITS_PUBCOMP
+            self._output.append(short_packets(PUBREL, run.ids))
+        else:
+            self.waits[run.ids] = FREE

@@ -1,0 +1,368 @@
+"""Rows that are stored once, however often the task or the batch is done again: QoS 2 in windows, and a retained mark.
+
+docs/decisions/0016-a-sink-that-is-once.md has the argument. MQTT 5.0, 4.3.3: up to its PUBREL a broker takes
+another PUBLISH of QoS 2 with the same packet id for the same message; over connections too, for the session has it.
+Knows no socket, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rumq.errors import ConnectionLost, Refused
+from rumq.mqtt.packets import (
+    Connack,
+    Disconnect,
+    Packet,
+    Publish,
+    Suback,
+    Subscribe,
+    Subscription,
+    Unsuback,
+    Unsubscribe,
+)
+from rumq.mqtt.properties import Properties
+from rumq.mqtt.reasons import Reason
+from rumq.spark.sink.ack_decoder import PUBACK, PUBREC, PUBREL, Ids, Run, short_packets
+from rumq.spark.sink.progress_marker import DONE, OPEN, STORED, Mark, Start, parse, start
+from rumq.spark.sink.publish_encoder import Frames
+from rumq.spark.sink.sink_protocol import (
+    FREE,
+    WAITS_PUBACK,
+    WAITS_PUBCOMP,
+    WAITS_PUBREC,
+    Life,
+    Publisher,
+    Wait,
+)
+from rumq.spark.sink.sink_protocol import STORED as ID_STORED
+from rumq.table.errors import BrokerCannot, Changed, Doubt
+
+SUBSCRIBE_ID, MARK_ID = 65_534, 65_535
+RANGE = 32_767  # ids 1 to 32,766 and 32,768 to 65,533, by turns
+WINDOW_ROWS_MAX = 32_766
+WINDOW_BYTES_MAX = 8 * 2**20
+
+Rows = Generator[Wait, None, "Window"]
+
+
+@dataclass(slots=True)
+class Window:
+    """Rows that are sent together. pieces: (frames, first, end); digest: of all rows up to their end"""
+
+    digest: int
+    pieces: list[tuple[Frames, int, int]] = field(default_factory=list)
+    rows: int = 0
+    size: int = 0
+
+
+def check_broker(connack: Connack) -> None:
+    """raises: BrokerCannot"""
+    said = connack.properties
+    if said.get("maximum_qos", 2) < 2:
+        raise BrokerCannot("takes no QoS 2")
+    if not said.get("retain_available", True):
+        raise BrokerCannot("keeps no retained messages")
+    if said.get("session_expiry_interval", 1) == 0:
+        raise BrokerCannot("keeps no sessions")
+    if said.get("receive_maximum", 65_535) < 2:
+        raise BrokerCannot("takes one message at a time (receive maximum 1)")
+
+
+class Once(Publisher):
+    """Publishes the rows of one partition of one batch on a connection whose session may be an earlier attempt's.
+
+    state_topic: of this query and partition; nonce: a text that no other attempt has
+    lenient: where it cannot be told which rows are stored, publish the batch again instead of giving up
+    anew: the connection was begun clean after an earlier one found `found`
+    clean_start_wanted: set when `step` is done because the session has to go first: connect again, clean, and be `anew`
+    """
+
+    def __init__(
+        self, connack: Connack, batch: int, state_topic: str, nonce: str, *,
+        lenient: bool = False, anew: bool = False, found: Mark | None = None, mark_seconds: int = 0,
+    ) -> None:  # fmt: skip
+        check_broker(connack)
+        self._connack, self._batch, self._topic, self._nonce = connack, batch, state_topic, nonce
+        self._lenient, self._anew, self.found, self._mark_seconds = lenient, anew, found, mark_seconds
+        self.clean_start_wanted = False
+        self.doubt: Doubt | None = None
+        self._suback: Suback | None = None
+        self._unsuback: Unsuback | None = None
+        self._mark: Mark | None = None
+        self._asking = False
+        self._heard: list[Publish] = []  # of the state topic, not yet acknowledged
+        self._resumed = False
+        self._row = self._digest = self._range = 0
+        super().__init__(connack.properties.get("receive_maximum", 65_535))
+        self._window_rows = min(self.receive_maximum - 1, WINDOW_ROWS_MAX)  # one is the mark's
+
+    # --- the protocol
+
+    def life(self) -> Life:
+        yield from self._ask()
+        begin = self._begin()
+        if begin is Start.CLEAN:
+            self.clean_start_wanted = True
+            return
+        yield from self._unsubscribe()
+        mark = self._mark
+        if begin is Start.FRESH:
+            self._let_go()
+            window = yield from self._gather(self._window_rows)
+            yield from self._say(OPEN, window, release=0)
+            yield from self._send_window(window)
+            yield from self._windows(window)
+        elif mark is not None and begin is Start.NOTHING:
+            yield from self._pass_over(mark, to_the_end=True)
+        elif mark is not None:
+            yield from self._sign(mark)
+            if begin is Start.GO_ON:
+                window = yield from self._again(mark)
+                yield from self._windows(window)
+            else:
+                yield from self._pass_over(mark, to_the_end=True)
+                self._range = mark.range
+                yield from self._end(mark.release)
+        self.rows = self._row
+        self.send(Disconnect(properties=Properties(session_expiry_interval=0)))
+
+    def _ask(self) -> Life:
+        """Read the mark: the retained message comes before one that is published after the SUBACK."""
+        self._asking = True
+        self.send(Subscribe(SUBSCRIBE_ID, (Subscription(self._topic, 1),)))
+        while self._suback is None:
+            yield Wait.ANSWERS
+        granted = self._suback.reasons[0]
+        if granted.is_error:
+            says = self._suback.properties.get("reason_string") or granted.text
+            raise Refused(f"a subscription to the state topic {self._topic}", granted, says)
+        if granted != Reason.GRANTED_QOS_1:
+            raise BrokerCannot("grants no QoS 1")
+        yield from self._publish_state(self._nonce.encode(), retain=False)
+        while self._asking:
+            yield Wait.ANSWERS
+
+    def _unsubscribe(self) -> Life:
+        """Behind UNSUBACK the broker has written down that it has sent our probe, if that needs writing."""
+        self.send(Unsubscribe(SUBSCRIBE_ID, (self._topic,)))
+        while self._unsuback is None:
+            yield Wait.ANSWERS
+
+    def _begin(self) -> Start:
+        """raises: Overtaken, Doubt, ConnectionLost"""
+        if self._anew:
+            if self._mark != self.found:
+                raise ConnectionLost("another attempt at the same rows came in between")
+            return Start.FRESH
+        self.found = self._mark
+        try:
+            present, probes = self._connack.session_present, self._probes()
+            return start(self._mark, self._batch, self._topic, session_present=present, probes=probes)
+        except Doubt as doubt:
+            if not self._lenient:
+                raise
+            self.doubt = doubt
+            return Start.CLEAN
+
+    def _probes(self) -> list[str]:
+        return [packet.payload.decode(errors="replace") for packet in self._heard if packet.dup]
+
+    def _sign(self, mark: Mark) -> Life:
+        """Have the mark name our probe too, before those of earlier attempts are acknowledged."""
+        known = [probe for probe in self._probes() if probe in mark.sessions]
+        signed = replace(mark, sessions=(*known, self._nonce))
+        yield from self._publish_state(signed.payload(), retain=True)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Acknowledge what came of the state topic but our probe, which comes again as long as there is this session:
+        so an attempt knows it. The probe came last, so the order is kept. MQTT 5.0, 4.6"""
+        for packet in self._heard:
+            if packet.payload != self._nonce.encode():
+                self.acknowledge(packet)
+        self._heard = []
+
+    def _windows(self, window: Window) -> Life:
+        """From the first window, which is on its way, to the last."""
+        while True:
+            following = yield from self._gather(self._window_rows, behind=window)
+            # All of it is stored, and the range before it free, before a mark says so.
+            while self.ids_that_wait_but_stored():
+                yield Wait.ANSWERS
+            self._row, self._digest = self._row + window.rows, window.digest
+            self._range ^= 1
+            self._resumed = False
+            if not following.rows:
+                break
+            yield from self._say(OPEN, following, release=window.rows)
+            self._release(window.rows)
+            yield from self._send_window(following)
+            window = following
+        yield from self._say(STORED, following, release=window.rows)
+        yield from self._end(window.rows)
+
+    def _end(self, release: int) -> Life:
+        self._release(release)
+        while self.ids_that_wait():
+            yield Wait.ANSWERS
+        yield from self._say(DONE, Window(self._digest), release=0)
+
+    def _again(self, mark: Mark) -> Generator[Wait, None, Window]:
+        """Send the window of an earlier attempt: what of it is stored is answered and not stored again."""
+        yield from self._pass_over(mark)
+        window = yield from self._gather(mark.end - mark.row, bytes_max=None)
+        if window.rows != mark.end - mark.row or window.digest != mark.end_digest:
+            yield from self._give_up(mark.row, mark.end)
+        if window.rows >= self.receive_maximum:
+            raise BrokerCannot(
+                f"takes {self.receive_maximum} messages at a time (receive maximum), fewer than when this batch began, "
+                f"which needs {window.rows + 1}"
+            )
+        self._range, self._resumed = mark.range, True
+        self._release(mark.release)
+        while self.ids_that_wait():
+            yield Wait.ANSWERS
+        yield from self._send_window(window)
+        return window
+
+    # --- rows
+
+    def _gather(
+        self, rows_max: int, *, behind: Window | None = None, bytes_max: int | None = WINDOW_BYTES_MAX
+    ) -> Rows:
+        """The next rows, at least one if there is one."""
+        window = Window(behind.digest if behind is not None else self._digest)
+        while window.rows < rows_max and (bytes_max is None or window.size < bytes_max):
+            if not self._given:
+                if self._ended:
+                    break
+                yield Wait.ROWS
+                continue
+            self._take(window, rows_max, bytes_max)
+        return window
+
+    def _take(self, window: Window, rows_max: int, bytes_max: int | None) -> None:
+        frames = self._given.popleft()
+        end = min(len(frames), rows_max - window.rows)
+        if bytes_max is not None:
+            fit = int(np.searchsorted(frames.starts, frames.starts[0] + bytes_max - window.size, "right")) - 1
+            end = min(end, max(fit, 1))
+        window.digest = frames.digest(0, end, window.digest)
+        window.pieces.append((frames, 0, end))
+        window.rows += end
+        window.size += int(frames.starts[end] - frames.starts[0])
+        if end < len(frames):
+            self._given.appendleft(frames.behind(end))
+
+    def _pass_over(self, mark: Mark, *, to_the_end: bool = False) -> Life:
+        """Leave out rows that are stored. raises: Changed where they are not those that were"""
+        while self._row < mark.row:
+            window = yield from self._gather(min(mark.row - self._row, WINDOW_ROWS_MAX))
+            if not window.rows:
+                break
+            self._row, self._digest = self._row + window.rows, window.digest
+        if to_the_end and (yield from self._gather(1)).rows:
+            yield from self._give_up(0, mark.row)
+        if self._row != mark.row or self._digest != mark.digest:
+            yield from self._give_up(0, mark.row)
+
+    def _give_up(self, first: int, end: int) -> Life:
+        if self._lenient:
+            yield from self._publish_state(b"", retain=True)
+        raise Changed(self._topic, self._batch, first, end, self._lenient)
+
+    # --- packets
+
+    def _say(self, state: str, window: Window, *, release: int) -> Life:
+        """Have the broker keep a mark."""
+        end = self._row + window.rows
+        mark = Mark(
+            self._batch,
+            state,
+            self._row,
+            end,
+            self._range,
+            release,
+            self._digest,
+            window.digest,
+            (self._nonce,),
+        )
+        yield from self._publish_state(mark.payload(), retain=True)
+
+    def _publish_state(self, payload: bytes, *, retain: bool) -> Life:
+        properties = Properties()
+        if self._mark_seconds and payload:
+            properties["message_expiry_interval"] = self._mark_seconds
+        self.waits[MARK_ID] = WAITS_PUBACK
+        self.send(Publish(self._topic, payload, 1, retain, False, MARK_ID, properties))
+        while self.waits[MARK_ID] != FREE:
+            yield Wait.ANSWERS
+
+    def _ids(self, range_: int, first: int, end: int) -> Ids:
+        return np.arange(1 + range_ * RANGE + first, 1 + range_ * RANGE + end)
+
+    def _release(self, count: int) -> None:
+        """PUBREL for the first ids of the range before this one. Those that the broker does not know are free."""
+        if count:
+            ids = self._ids(self._range ^ 1, 0, count)
+            self.waits[ids] = WAITS_PUBCOMP
+            self._output.append(short_packets(PUBREL, ids))
+
+    def _send_window(self, window: Window) -> Life:
+        """Send its rows, as far as the broker takes more: a row counts until its PUBCOMP. MQTT 5.0, 4.9"""
+        place = 0
+        for frames, first, end in window.pieces:
+            at = first
+            while at < end:
+                room = self.receive_maximum - 1 - self.ids_that_wait()
+                if room < min(end - at, max(1, self._window_rows // 4)):
+                    yield Wait.ANSWERS
+                    continue
+                stop = min(end, at + room)
+                ids = self._ids(self._range, place, place + stop - at)
+                frames.stamp(at, stop, ids, dup=self._resumed)
+                self.waits[ids] = WAITS_PUBREC
+                self.send_rows(frames, at, stop)
+                place, at = place + stop - at, stop
+
+    def ids_that_wait_but_stored(self) -> int:
+        return self.ids_that_wait() - int(np.count_nonzero(self.waits == ID_STORED))
+
+    def forgives(self, head: int, reason: int) -> bool:
+        """Some brokers say that an id is in use where they have the row already. That is what we want to hear."""
+        in_use = head == PUBREC and reason == Reason.PACKET_IDENTIFIER_IN_USE and self._resumed
+        return in_use or super().forgives(head, reason)
+
+    def what_is_refused(self, head: int) -> str:
+        if head == PUBACK:
+            return f"to publish to the state topic {self._topic}"
+        return super().what_is_refused(head)
+
+    def answered(self, run: Run) -> None:
+        self.waits[run.ids] = ID_STORED if run.head == PUBREC else FREE
+
+    def other(self, packet: Packet) -> None:
+        if isinstance(packet, Suback) and packet.packet_id == SUBSCRIBE_ID and self._suback is None:
+            self._suback = packet
+        elif isinstance(packet, Unsuback) and packet.packet_id == SUBSCRIBE_ID:
+            self._unsuback = packet
+        elif isinstance(packet, Publish) and packet.topic == self._topic and packet.qos < 2:
+            self._hear(packet)
+        else:
+            super().other(packet)
+
+    def _hear(self, packet: Publish) -> None:
+        """What comes of the state topic. A mark that comes again (DUP) is an old one."""
+        if not self._asking:
+            if packet.retain and not packet.dup:
+                raise BrokerCannot("sends a retained message behind one that was published later")
+            self.acknowledge(packet)
+            return
+        self._heard.append(packet)
+        if packet.retain and not packet.dup:
+            self._mark = parse(self._topic, packet.payload)
+        elif packet.payload == self._nonce.encode():
+            self._asking = False

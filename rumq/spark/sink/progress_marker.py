@@ -1,0 +1,85 @@
+"""How far a partition of a query has come, as its state topic says it, and what an attempt makes of it.
+
+docs/decisions/0016-a-sink-that-is-once.md. Knows no packets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from rumq.table.errors import BadMark, Doubt, Overtaken
+
+OPEN, STORED, DONE = "open", "stored", "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """state: `open`, rows below `row` are stored and those up to `end` may be, with packet ids of `range`, each by its
+    place; `stored`, all rows are; `done`, and no packet id is in use.
+
+    release: so many ids of the other range may wait for their PUBREL; digest, end_digest: of the rows below `row` and
+    below `end`, `Frames.digest`; sessions: a session that brings again a probe of this name is the one of these ids
+    """
+
+    batch: int
+    state: str
+    row: int
+    end: int
+    range: int
+    release: int
+    digest: int
+    end_digest: int
+    sessions: tuple[str, ...]
+
+    def payload(self) -> bytes:
+        return json.dumps({"v": 1, **asdict(self)}).encode()
+
+
+def parse(topic: str, payload: bytes) -> Mark:
+    """raises: BadMark"""
+    try:
+        said = json.loads(payload)
+        version = said.pop("v")
+        sessions = tuple(map(str, said.pop("sessions")))
+        mark = Mark(**said, sessions=sessions)
+        numbers = [value for name, value in said.items() if name != "state"]
+        if version != 1 or mark.state not in (OPEN, STORED, DONE) or any(type(n) is not int for n in numbers):
+            raise BadMark(topic, payload)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise BadMark(topic, payload) from None
+    return mark
+
+
+class Start(Enum):
+    """FRESH: from row 0, no packet id is in use. CLEAN: likewise, once the session is gone. GO_ON: with the window of
+    the mark. RELEASE: what is stored. NOTHING: all is done."""
+
+    FRESH = "fresh"
+    CLEAN = "clean"
+    GO_ON = "go on"
+    RELEASE = "release"
+    NOTHING = "nothing"
+
+
+def start(
+    mark: Mark | None, batch: int, topic: str, *, session_present: bool, probes: Collection[str]
+) -> Start:
+    """What an attempt at `batch` does, by what it found. probes: what the session brought again of earlier attempts'
+
+    raises: Overtaken, Doubt
+    """
+    if mark is None:
+        # Rows are sent behind the first mark: who left this session sent none, or somebody cleared its mark.
+        return Start.CLEAN if session_present else Start.FRESH
+    if mark.batch > batch:
+        raise Overtaken(topic, mark.batch, batch)
+    if mark.state == DONE:
+        return Start.NOTHING if mark.batch == batch else Start.FRESH
+    left = f"batch {mark.batch} was left at row {mark.row}"
+    if mark.batch < batch:
+        raise Doubt(topic, f"{left}, and Spark went on to batch {batch}")
+    if not session_present or not set(probes) & set(mark.sessions):
+        raise Doubt(topic, f"{left}, and the broker has lost the session of it")
+    return Start.GO_ON if mark.state == OPEN else Start.RELEASE

@@ -1,0 +1,86 @@
+"""Format "rumq" of Spark, writing: each row is published to a broker. docs/spark.md, "Publish"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from rumq.spark.sink.sink_connection import Place, publish_all
+from rumq.spark.sink.sink_options import COLUMNS, Target
+from rumq.spark.source.worker_setup import settle
+from rumq.table.errors import BadColumn, BadOption
+from rumq.table.options import near
+
+
+@dataclass
+class Published(WriterCommitMessage):
+    """rows: acknowledged by the broker, of one task"""
+
+    rows: int
+
+
+def check_schema(schema: StructType, target: Target) -> None:
+    """raises: BadColumn, BadOption"""
+    fields: Any = schema
+    for field in fields:
+        if field.name not in COLUMNS:
+            raise BadColumn(
+                field.name, f"{near(field.name, {n: n for n in COLUMNS})}; select what to publish"
+            )
+        if field.dataType.simpleString() not in COLUMNS[field.name]:
+            raise BadColumn(field.name, " or ".join(COLUMNS[field.name]))
+    if "topic" not in schema.names and target.topic is None:
+        raise BadOption("topic", "", "a topic, or a column topic")
+    if target.once and "qos" in schema.names:
+        raise BadColumn("qos", "none of this name: once = true publishes with QoS 2")
+
+
+class Publishing:
+    """Writes the rows of one task. run_id: names a batch write, over all attempts at its tasks"""
+
+    def __init__(self, target: Target, schema: StructType) -> None:
+        check_schema(schema, target)
+        self._target = target
+        self._run_id = uuid4().hex
+
+    def write(self, iterator: Iterator[Any]) -> Published:
+        settle()
+        context = TaskContext.get()
+        assert context is not None, "Spark calls this in a task"
+        return Published(publish_all(iterator, self._target, self.place(context)))
+
+    def place(self, context: TaskContext) -> Place:
+        """Of a stream its query and batch, also for what is written in its foreachBatch."""
+        query = context.getLocalProperty("sql.streaming.queryId") or self._run_id
+        batch = context.getLocalProperty("streaming.sql.batchId") or "0"
+        return Place(query, int(batch), context.partitionId())
+
+
+class RumqWriter(Publishing, DataSourceArrowWriter):
+    """Of a batch."""
+
+    def place(self, context: TaskContext) -> Place:
+        """A write that is run again is another one, and in one foreachBatch there may be two."""
+        if not self._target.once:
+            return super().place(context)
+        return Place(self._run_id, 0, context.partitionId(), self._target.session_seconds)
+
+
+class RumqStreamWriter(Publishing, DataSourceStreamArrowWriter):
+    """Of a stream. A message that is published cannot be taken back, so there is nothing to commit or abort."""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        pass
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        pass

@@ -1,0 +1,255 @@
+"""A connection that publishes rows. Knows no Spark; the broker may be any of MQTT 5."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+from warnings import warn
+
+import numpy as np
+import trio
+
+from rumq.client.link import why
+from rumq.errors import ConnectionLost, Refused, RumqError
+from rumq.mqtt.decode import decode
+from rumq.mqtt.encode import encode as encode_packet
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.frames import frame_at
+from rumq.mqtt.packets import Connack, Connect
+from rumq.mqtt.properties import Properties
+from rumq.spark.sink.at_least_once import Repeatable
+from rumq.spark.sink.broker_check import open_to
+from rumq.spark.sink.exactly_once import Once
+from rumq.spark.sink.progress_marker import Mark
+from rumq.spark.sink.publish_encoder import FRAME_BYTES_MAX, Frames, check_sizes, encode
+from rumq.spark.sink.sink_options import Target
+from rumq.spark.sink.sink_protocol import Publisher, Wait
+
+CONNECT_SECONDS_MAX = 10.0
+ANSWER_SECONDS_MAX = 60.0
+RECEIVE_BYTES_MAX = 2**18
+BATCH_BYTES_MAX = 2**26  # of Arrow, as packets at once
+
+OpenStream = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which rows these are: the same for every attempt at them.
+
+    query: the query's id, or one for a batch write; mark_seconds: how long its marks are kept, 0 for ever
+    """
+
+    query: str
+    batch: int
+    partition: int
+    mark_seconds: int = 0
+
+    def origin(self) -> str:
+        return f"{self.query}/{self.batch}/{self.partition}/"
+
+    def client_id(self, target: Target) -> str:
+        return f"{target.client_id or f'rumq-spark-{self.query}'}-{self.partition}"
+
+    def state_topic(self, target: Target) -> str:
+        return f"{target.state_topic or f'rumq/spark/{self.query}'}/{self.partition}"
+
+
+def frames_of(batches: Iterable[Any], target: Target, place: Place) -> Iterator[Frames]:
+    """Rows as packets, batch by batch. raises: BadRow"""
+    row = 0
+    for batch in batches:
+        parts = max(1, -(-batch.nbytes // BATCH_BYTES_MAX))
+        step = max(1, -(-batch.num_rows // parts))
+        for at in range(0, batch.num_rows, step):
+            part = batch.slice(at, step)
+            origin = place.origin() if target.origin else None
+            yield encode(
+                part, topic=target.topic, qos=target.qos, retain=target.retain, origin=origin, first_row=row
+            )
+            row += part.num_rows
+
+
+def publish_all(
+    batches: Iterable[Any], target: Target, place: Place, open_stream: OpenStream | None = None
+) -> int:
+    """Publish every row in order; returns once the broker has them all, with their number.
+
+    raises: Refused, ConnectionLost, BadRow; with target.once BrokerCannot, BadMark, Overtaken, Doubt, Changed
+    """
+    frames = frames_of(batches, target, place)
+    if (first := next(frames, None)) is None:
+        return 0
+    rows = chain((first,), frames)
+    return trio.run(partial(_publish, rows, target, place, open_stream or partial(open_to, target)))
+
+
+async def _publish(rows: Iterator[Frames], target: Target, place: Place, open_stream: OpenStream) -> int:
+    if not target.once:
+        async with connected(open_stream, target, target.client_id) as (stream, connack, rest):
+            publisher: Publisher = Repeatable(connack.properties.get("receive_maximum", 65_535))
+            await Driver(publisher, stream, connack).run(rows, rest)
+            return publisher.rows
+    found: Mark | None = None
+    for anew in (False, True):
+        async with connected(open_stream, target, place.client_id(target), anew=anew) as (
+            stream,
+            connack,
+            rest,
+        ):
+            once = Once(
+                connack, place.batch, place.state_topic(target), uuid4().hex,
+                lenient=target.lenient, anew=anew, found=found, mark_seconds=place.mark_seconds,
+            )  # fmt: skip
+            await Driver(once, stream, connack).run(rows, rest)
+        if not once.clean_start_wanted:
+            break
+        found = once.found
+        if once.doubt is not None:
+            warn(f"{once.doubt}: this is done now", stacklevel=1)
+    return once.rows
+
+
+@asynccontextmanager
+async def connected(
+    open_stream: OpenStream, target: Target, client_id: str, *, anew: bool = False
+) -> AsyncIterator[tuple[trio.abc.Stream, Connack, bytes]]:
+    """A stream behind its CONNACK, with that and what came behind it. raises: ConnectionLost, Refused"""
+    with trio.move_on_after(CONNECT_SECONDS_MAX) as limit:
+        try:
+            stream = await open_stream()
+        except OSError as fault:
+            raise ConnectionLost(why(fault)) from fault
+        try:
+            await stream.send_all(encode_packet(connect_packet(target, client_id, anew=anew), 5))
+            connack, rest = await receive_connack(stream)
+        except BaseException as fault:
+            await trio.aclose_forcefully(stream)
+            if isinstance(fault, trio.BrokenResourceError):
+                raise ConnectionLost(why(fault)) from fault
+            raise
+    if limit.cancelled_caught:
+        raise ConnectionLost(f"no answer within {CONNECT_SECONDS_MAX:g} s")
+    try:
+        yield stream, connack, rest
+    finally:
+        await trio.aclose_forcefully(stream)
+
+
+def connect_packet(target: Target, client_id: str, *, anew: bool) -> Connect:
+    password = Path(target.password_file).read_bytes().strip() if target.password_file else None
+    properties = Properties()
+    if target.once:
+        properties["session_expiry_interval"] = target.session_seconds
+    # No keep-alive: between two batches Spark computes, and nothing else runs here meanwhile.
+    return Connect(client_id, 5, anew or not target.once, 0, target.username, password, None, properties)
+
+
+async def receive_connack(stream: trio.abc.Stream) -> tuple[Connack, bytes]:
+    """CONNACK, and the bytes that came behind it. raises: ConnectionLost, Refused"""
+    data = b""
+    try:
+        while (found := frame_at(data, 0, len(data), version=5)) is None or sum(found) > len(data):
+            chunk = await stream.receive_some(RECEIVE_BYTES_MAX)
+            if not chunk:
+                raise ConnectionLost("the broker closed it")
+            data += chunk
+        connack = decode(data[0], data[found[0] : sum(found)], 5)
+    except MqttFault as fault:
+        raise ConnectionLost(f"the broker's answer is no MQTT: {fault}") from fault
+    if not isinstance(connack, Connack):
+        raise ConnectionLost(f"the broker began with {type(connack).__name__.upper()}")
+    if connack.reason.is_error:
+        says = connack.properties.get("reason_string") or connack.reason.text
+        raise Refused("the connection", connack.reason, says)
+    return connack, data[sum(found) :]
+
+
+class Driver:
+    """Does what a publisher says, on one stream."""
+
+    def __init__(self, publisher: Publisher, stream: trio.abc.Stream, connack: Connack) -> None:
+        self._publisher, self._stream = publisher, stream
+        self._frame_bytes_max = connack.properties.get("maximum_packet_size", FRAME_BYTES_MAX)
+        self._arrived, self._hung_up = trio.Event(), trio.Event()
+        self._end: RumqError | None = None
+
+    async def run(self, rows: Iterator[Frames], received: bytes) -> None:
+        """Until the publisher is done, and the broker has hung up. received: what came behind CONNACK
+
+        raises: see `publish_all`
+        """
+        fault: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._receive, received)
+            try:
+                await self._run(rows)
+            except (trio.BrokenResourceError, trio.ClosedResourceError) as broken:
+                # What the broker said last tells more than that it is gone.
+                with trio.move_on_after(1):
+                    await self._hung_up.wait()
+                fault = self._end or ConnectionLost(why(broken))
+            except Exception as raised:
+                fault = raised
+            nursery.cancel_scope.cancel()
+        if fault is not None:
+            raise fault
+
+    async def _run(self, rows: Iterator[Frames]) -> None:
+        while True:
+            self._arrived = trio.Event()
+            wait = self._publisher.step()
+            for chunk in self._publisher.output():
+                await self._stream.send_all(chunk)
+            if wait is Wait.DONE:
+                break
+            if self._end is not None:
+                raise self._end
+            if wait is Wait.ROWS:
+                self._give(next(rows, None))
+                await trio.lowlevel.checkpoint()
+            elif not self._arrived.is_set():
+                await self._answer()
+        if not self._publisher.said_goodbye:
+            return
+        # To close with something unread would reset the connection: what is on its way would be lost.
+        with trio.move_on_after(CONNECT_SECONDS_MAX):
+            await self._hung_up.wait()
+
+    def _give(self, frames: Frames | None) -> None:
+        if frames is not None:
+            check_sizes(np.diff(frames.starts), self._frame_bytes_max)
+        self._publisher.give(frames)
+
+    async def _answer(self) -> None:
+        with trio.move_on_after(ANSWER_SECONDS_MAX) as limit:
+            await self._arrived.wait()
+        if limit.cancelled_caught:
+            raise ConnectionLost(f"the broker answered nothing for {ANSWER_SECONDS_MAX:g} s")
+        if self._end is not None:
+            raise self._end
+
+    async def _receive(self, received: bytes) -> None:
+        """Tell the publisher what comes, until the broker hangs up or breaks a rule."""
+        chunk: bytes = received
+        try:
+            while True:
+                self._publisher.receive(chunk)
+                self._arrived.set()
+                chunk = bytes(await self._stream.receive_some(RECEIVE_BYTES_MAX))
+                if not chunk:
+                    raise ConnectionLost("the broker closed it")
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
+            self._end = ConnectionLost(why(fault))
+        except MqttFault as fault:
+            self._end = ConnectionLost(f"the broker broke the protocol: {fault}")
+        except RumqError as fault:
+            self._end = fault
+        self._hung_up.set()
+        self._arrived.set()

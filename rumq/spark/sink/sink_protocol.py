@@ -1,0 +1,139 @@
+"""What both ways of publishing rows have in common: a protocol that is told what arrived, and says what to send.
+
+Knows no socket, no clock, no Spark. Who drives it calls `step` and does what that says."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Generator, Iterator
+from enum import Enum
+from typing import NoReturn
+
+import numpy as np
+
+from rumq.errors import Refused
+from rumq.mqtt.encode import encode
+from rumq.mqtt.errors import ProtocolViolation
+from rumq.mqtt.packets import Disconnect, Packet, Puback, Publish
+from rumq.mqtt.reasons import Reason
+from rumq.spark.sink.ack_decoder import PUBACK, PUBCOMP, PUBREC, Answers, Ids, Run
+from rumq.spark.sink.publish_encoder import Frames
+
+ERROR = 0x80  # reasons from here on
+# What a packet id waits for.
+FREE, WAITS_PUBACK, WAITS_PUBREC, STORED, WAITS_PUBCOMP = range(5)
+EXPECTED = {PUBACK: WAITS_PUBACK, PUBREC: WAITS_PUBREC, PUBCOMP: WAITS_PUBCOMP}
+NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
+
+
+class Wait(Enum):
+    """Send the output, then: give it rows, or what the broker sends, or it is done."""
+
+    ROWS = "rows"
+    ANSWERS = "answers"
+    DONE = "done"
+
+
+Life = Generator[Wait, None, None]
+
+
+class Publisher(ABC):
+    """Publishes the rows it is given. life: the protocol, which yields what it waits for
+
+    said_goodbye: the broker will hang up once it has everything
+    """
+
+    def __init__(self, receive_maximum: int) -> None:
+        self.receive_maximum = receive_maximum
+        self.waits = np.zeros(65_536, np.uint8)
+        self.rows = 0
+        self.said_goodbye = False
+        self._output: list[bytes | memoryview] = []
+        self._answers = Answers()
+        self._given: deque[Frames] = deque()
+        self._ended = False
+        self._life = self.life()
+
+    @abstractmethod
+    def life(self) -> Life:
+        """The protocol, from the first row to the last answer."""
+
+    # --- for who drives it
+
+    def step(self) -> Wait:
+        """Go on until it has to wait. raises: Refused, and what a protocol of its own says"""
+        return next(self._life, Wait.DONE)
+
+    def output(self) -> Iterator[bytes | memoryview]:
+        """What is to be sent, once."""
+        taken, self._output = self._output, []
+        yield from taken
+
+    def give(self, frames: Frames | None) -> None:
+        """Rows to publish, in order; None: there are no more."""
+        if frames is None:
+            self._ended = True
+        elif len(frames):
+            self._given.append(frames)
+
+    def receive(self, chunk: bytes) -> None:
+        """What the broker sent, however it was cut. raises: MqttFault, Refused"""
+        for found in self._answers.receive(chunk):
+            if isinstance(found, Run):
+                self._check(found)
+                self.answered(found)
+            elif isinstance(found, Disconnect):
+                says = found.properties.get("reason_string") or found.reason.text
+                raise Refused("to go on", found.reason, says)
+            else:
+                self.other(found)
+
+    # --- for protocols
+
+    @abstractmethod
+    def answered(self, run: Run) -> None:
+        """Acknowledgements that were waited for, and are no refusals."""
+
+    def other(self, packet: Packet) -> None:
+        if isinstance(packet, Publish) and packet.qos < 2:
+            self.acknowledge(packet)  # of a session that was there before us
+            return
+        self.unasked(type(packet).__name__.upper())
+
+    def forgives(self, head: int, reason: int) -> bool:
+        """Whether an answer with an error is as good as one without."""
+        return head == PUBCOMP and reason == Reason.PACKET_IDENTIFIER_NOT_FOUND
+
+    def what_is_refused(self, head: int) -> str:
+        """By an error in an acknowledgement of this kind."""
+        return "to publish a row"
+
+    def send(self, packet: Packet) -> None:
+        self._output.append(encode(packet, 5))
+        self.said_goodbye = isinstance(packet, Disconnect)
+
+    def send_rows(self, frames: Frames, first: int, end: int) -> None:
+        self._output.append(frames.bytes_of(first, end))
+
+    def acknowledge(self, packet: Publish) -> None:
+        if packet.packet_id is not None:
+            self.send(Puback(packet.packet_id))
+
+    def ids_that_wait(self) -> int:
+        return int(np.count_nonzero(self.waits))
+
+    def unasked(self, what: str) -> NoReturn:
+        raise ProtocolViolation(f"the broker sent {what}, which answers nothing we sent")
+
+    def _check(self, run: Run) -> None:
+        for reason in set(run.reasons[run.reasons >= ERROR].tolist()):
+            if not self.forgives(run.head, reason):
+                raise Refused(self.what_is_refused(run.head), reason, run.says or Reason(reason).text)
+        if np.any(self.waits[run.ids] != EXPECTED[run.head]):
+            self.unasked(f"{NAMES[run.head]} {first_other(self.waits, run)}")
+
+
+def first_other(waits: np.ndarray[tuple[int], np.dtype[np.uint8]], run: Run) -> int:
+    ids: Ids = run.ids[waits[run.ids] != EXPECTED[run.head]]
+    return int(ids[0])

@@ -1,0 +1,108 @@
+"""The log of a broker on another machine: partitions as they are told over Flight, and ranges read from there.
+
+Each process that asks has a client of its own, made when it first asks: Spark forks its workers, and gRPC must not be
+there when it does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rumq.spark.source.pushed_filters import Pushed
+from rumq.table.flight_location import Where
+from rumq.table.lake_fallback import within
+from rumq.table.options import Options
+from rumq.table.scan import wanting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rumq.flight.client import LogClient
+
+
+@dataclass(frozen=True)
+class RemoteView:
+    """A partition as its server told of it, with what `rumq.table.plan` asks of a view."""
+
+    where: Where
+    name: str
+    first_lsn: int
+    end_lsn: int
+
+    def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int:
+        found = client_of(self.where).find_time(self.name, ts_us, behind_lost=behind_lost)
+        return min(max(found, self.first_lsn), self.end_lsn)
+
+    def segment_of(self, lsn: int) -> str:
+        return client_of(self.where).segments({self.name: lsn + 1}).get(self.name, "")
+
+    def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
+        return client_of(self.where).end_within(self.name, from_lsn, to_lsn, bytes_max)
+
+
+def remote_views(where: Where) -> dict[str, RemoteView]:
+    """By name, in the order in which the server has them. raises: as `LogClient.heads`"""
+    heads = client_of(where).heads()
+    return {name: RemoteView(where, name, head["first"], head["committed"]) for name, head in heads.items()}
+
+
+def remote_batches(
+    options: Options, partition: str, start: int, end: int, names: Sequence[str], schema: pa.Schema,
+    pushed: Pushed,
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """A range as `rumq.table.scan.scan` gives it from files. names: of the columns, in the order of the schema"""
+    from rumq.flight.tickets import Ticket
+
+    assert options.where is not None
+    # An expression is applied here: on the server somebody's could hold up everybody.
+    wants = (
+        None if options.pattern is None and not pushed.topics else pushed.wants(wanting((), options.pattern))
+    )
+    filters = pushed.filters(options.filters, wanting(options.filters, options.pattern))
+    if filters is None:
+        return
+    hidden = {"topic"} if wants is not None else set()
+    if pushed.times is not None:
+        hidden |= {"ts"}
+    ticket = Ticket(
+        partition=partition, start=start, end=end, columns=(*names, *sorted(hidden - set(names))), topics=filters,
+        properties="map" if options.properties == "map" else "array", failOnDataLoss=options.fail_on_data_loss,
+    )  # fmt: skip
+    # Whoever planned this has had an answer.
+    for batch in client_of(options.where, known=True).batches(ticket):
+        wanted = batch if wants is None else matching(batch, wants)
+        if pushed.times is not None:
+            wanted = within(wanted, pushed.times)
+        if wanted.num_rows:
+            yield fitted(wanted, schema)
+
+
+def matching(batch: pa.RecordBatch, wants: Callable[[str], bool]) -> Any:
+    import pyarrow as pa
+
+    topics = batch.column("topic").dictionary_encode()
+    fits = pa.array([wants(topic) for topic in topics.dictionary.to_pylist()], pa.bool_())
+    return batch.filter(fits.take(topics.indices))
+
+
+def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> Any:
+    """The same rows as Spark names their types: inner fields have other names there, nothing is copied."""
+    import pyarrow as pa
+
+    arrays = [batch.column(name).cast(schema.field(name).type) for name in schema.names]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def client_of(where: Where, *, known: bool = False) -> LogClient:
+    """One for each process and place, kept: a worker has many tasks. known: see `LogClient`"""
+    from rumq.flight.client import LogClient
+
+    key = os.getpid(), where
+    if key not in _clients:
+        _clients[key] = LogClient(where, known=known)
+    return _clients[key]
+
+
+_clients: dict[tuple[int, Where], LogClient] = {}

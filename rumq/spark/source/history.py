@@ -1,0 +1,188 @@
+"""`rumq.spark.read`: all of a log as one table. What is in the lake Spark reads by itself, as Parquet, and skips what a
+query does not ask for; the rest comes by format "rumq". docs/spark.md, "History".
+
+Which record comes from where is settled once, when `read` is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import reduce
+from typing import Any, NamedTuple
+
+from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, StructField, StructType
+
+from rumq.lake.folder import Folder, absolute
+from rumq.lake.lake_reader import files_within, lost_within, may_have
+from rumq.lake.manifest import File
+from rumq.spark.source.schema import columns_of, schema_of
+from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate, topic_ranges
+from rumq.table.errors import BadOption, DataLoss
+from rumq.table.options import Options, parse
+from rumq.table.partition_ranges import NO_LAKE, Extent, extents
+from rumq.table.plan import Span, ending, starting
+
+Bound = str | int | date | Mapping[str, int]
+GLOB = re.compile(r"([\\{}\[\]*?])")
+
+
+class Split(NamedTuple):
+    """Where the records are read. whole: files of which all is; clipped: files and the span of each that is
+
+    log: by format "rumq", at most one span of a partition in each"""
+
+    whole: list[str]
+    clipped: list[tuple[str, Span]]
+    log: list[list[Span]]
+
+
+def read(
+    spark: Any, data_dir: str, topics: str | Sequence[str] | None = None, start: Bound | None = None,
+    end: Bound | None = None, columns: Sequence[str] | None = None, *, lake: str = "", stream: str | None = None,
+    fail_on_data_loss: bool = True,
+) -> Any:  # fmt: skip
+    """A DataFrame of the records from `start` to `end` (exclusive), each once, in no order.
+
+    topics: MQTT topic filters; start, end: as in startingOffsets, or a time as in startingTimestamp, or a datetime
+    columns: names, in this order, None for all; lake: folder or URI, "" for where the log says that it is exported to
+    raises: BadOption, BadColumn, DataLoss
+    """
+    given = {"path": os.path.abspath(data_dir), **bound("starting", start), **bound("ending", end)}
+    given |= {"lake": lake if lake in ("", NO_LAKE) else absolute(lake)}
+    given |= {"subscribe": joined(topics)} if topics is not None else {}
+    given |= {"stream": stream} if stream is not None else {}
+    given |= {} if fail_on_data_loss else {"failOnDataLoss": "false"}
+    options = parse(given, now_us=time.time_ns() // 1000)
+    everything = schema_of(options)
+    schema = StructType([field_of(everything, name) for name in columns or everything.names])
+    columns_of(options, schema)
+    split = split_of(options, extents(options))
+    frames = []
+    if split.whole:
+        frames.append(native(spark, split.whole, schema, everything, options))
+    if split.clipped:
+        condition = reduce(lambda a, b: a | b, (within(span) for _, span in split.clipped))
+        paths = [path for path, _ in split.clipped]
+        frames.append(native(spark, paths, schema, everything, options, condition))
+    frames += [from_log(spark, spans, schema, given) for spans in split.log]
+    return reduce(lambda a, b: a.union(b), frames) if frames else spark.createDataFrame([], schema)
+
+
+def bound(which: str, value: Bound | None) -> dict[str, str]:
+    """The option that says so. which: "starting" or "ending" """
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return {f"{which}Offsets": json.dumps(dict(value))}
+    if isinstance(value, date):
+        return {f"{which}Timestamp": value.isoformat()}
+    word = str(value)
+    kind = "Offsets" if word in ("earliest", "latest") or word.startswith("tail:") else "Timestamp"
+    return {f"{which}{kind}": word}
+
+
+def joined(topics: str | Sequence[str]) -> str:
+    if isinstance(topics, str):
+        return topics
+    if found := [each for each in topics if "," in each]:
+        raise BadOption("topics", found[0], "filters without a comma: choose those rows with where()")
+    return ",".join(topics)
+
+
+def field_of(schema: StructType, name: str) -> Any:
+    # One that is not known is refused by `columns_of`, with the near word.
+    return schema[name] if name in schema.names else StructField(name, StructType())
+
+
+def split_of(options: Options, found: list[Extent]) -> Split:
+    """raises: BadOption, DataLoss for what was in the log once and is nowhere"""
+    starts, ends = starting(options, found), ending(options, found)
+    ranges = topic_ranges(options.filters)
+    split = Split([], [], [[], []])
+    for extent in found:
+        name, start, end = extent.name, starts[extent.name], ends[extent.name]
+        exported = extent.exported
+        low, high = max(start, exported.first_lsn), min(end, exported.next_lsn)
+        if extent.lake is None or low >= high:
+            split.log[0].append(Span(name, start, end))
+            continue
+        for lost in lost_within(exported, low, high):
+            if options.fail_on_data_loss:
+                raise DataLoss(name, lost.base_lsn, lost.next_lsn, lost.why)
+        split.log[0].append(Span(name, start, low))
+        split.log[1].append(Span(name, high, end))
+        for file in files_within(exported, low, high):
+            if may_have(file, ranges):
+                path = spark_path(extent.lake.folder, file)
+                if low <= file.base_lsn and file.next_lsn <= high:
+                    split.whole.append(path)
+                else:
+                    split.clipped.append((path, Span(name, low, high)))
+    some = [[span for span in spans if span.start < span.end] for spans in split.log]
+    return split._replace(log=[spans for spans in some if spans])
+
+
+def spark_path(folder: Folder, file: File) -> str:
+    """What Spark opens: nothing in it is a pattern, and Hadoop has names of its own for some schemes."""
+    if folder.system is None:
+        return "file:" + GLOB.sub(r"\\\1", os.path.abspath(folder.path(file.path)))
+    return GLOB.sub(r"\\\1", re.sub("^s3://", "s3a://", folder.name(file.path)))
+
+
+def within(span: Span) -> Any:
+    lsn = f.col("lsn")
+    return (f.col("partition") == span.partition) & (lsn >= span.start) & (lsn < span.end)
+
+
+def native(
+    spark: Any,
+    paths: list[str],
+    schema: StructType,
+    everything: StructType,
+    options: Options,
+    more: Any = None,
+) -> Any:
+    """Files of the lake. more: a condition on their records"""
+    names = dict.fromkeys([*schema.names, "topic", "partition", "lsn"])
+    frame = spark.read.schema(StructType([everything[name] for name in names])).parquet(*paths)
+    if (ranges := topic_ranges(options.filters)) is not None:
+        # Of several filters Spark pushes nothing down to Parquet if one of them has a regular expression.
+        topic = f.col("topic")
+        frame = frame.where(
+            reduce(lambda a, b: a | b, ((topic >= low) & (topic < high) for low, high in ranges))
+        )
+    if options.filters:
+        frame = frame.where(reduce(lambda a, b: a | b, map(mqtt_filter_to_predicate, options.filters)))
+    if more is not None:
+        frame = frame.where(more)
+    fields: Any = schema
+    return frame.select([as_in_log(field) for field in fields])
+
+
+def as_in_log(field: StructField) -> Any:
+    """Where none of a file's records has user properties the lake has null, and the log an empty list."""
+    column = f.col(field.name)
+    if isinstance(field.dataType, ArrayType):
+        return f.coalesce(column, f.array().cast(field.dataType)).alias(field.name)
+    return column
+
+
+def from_log(spark: Any, spans: list[Span], schema: StructType, given: dict[str, str]) -> Any:
+    """Records by format "rumq", which finds them wherever they are by then."""
+    options = {
+        name: given[name] for name in ("path", "subscribe", "lake", "failOnDataLoss") if given.get(name)
+    }
+    return (
+        spark.read.format("rumq")
+        .schema(schema)
+        .options(**options)
+        .option("assign", json.dumps([span.partition for span in spans]))
+        .option("startingOffsets", json.dumps({span.partition: span.start for span in spans}))
+        .option("endingOffsets", json.dumps({span.partition: span.end for span in spans}))
+        .load()
+    )

@@ -1,0 +1,70 @@
+"""The options of format "rumq" that name a broker to read from over the network. docs/spark.md, "From other machines".
+
+Knows no Spark, no gRPC, and no secret: those are in files, named here and read where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rumq.table.errors import BadOption, UnknownOption
+from rumq.table.flight_location import ADDRESS, Where, maybe_address
+
+NAMES = (
+    "broker", "username", "passwordFile", "tokenFile", "tlsCa", "tlsCertificate", "tlsKey", "readTimeoutMs",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "awayTimeoutMs",
+)  # fmt: skip
+
+
+def maybe_where(said: Mapping[str, str]) -> Where | None:
+    """said: by names in lower case. None: the log is read from its files. raises: BadOption, UnknownOption"""
+    given = {name: said[name.lower()] for name in NAMES if name.lower() in said}
+    if "broker" not in given:
+        for name in given:
+            raise UnknownOption(
+                name, "it is for reading from a broker, .option('broker', 'grpc://host:8815')"
+            )
+        return None
+    broker = given["broker"]
+    address = maybe_address(broker)
+    if address is None:
+        more = " (MQTT is for writing)" if broker.startswith("mqtt") else ""
+        raise BadOption("broker", broker, f"{ADDRESS}{more}")
+    if "path" in said:
+        raise BadOption("broker", broker, "it or a path, as in .load(), not both")
+    check_pairs(given, address)
+    return Where(
+        address,
+        given.get("username"),
+        given.get("passwordFile"),
+        given.get("tokenFile"),
+        given.get("tlsCa"),
+        given.get("tlsCertificate"),
+        given.get("tlsKey"),
+        whole(given, "readTimeoutMs", 120_000, 1) / 1000,
+        whole(given, "fetchOffset.numRetries", 3, 0),
+        whole(given, "fetchOffset.retryIntervalMs", 1000, 0) / 1000,
+        whole(given, "awayTimeoutMs", 300_000, 0) / 1000,
+    )
+
+
+def check_pairs(given: Mapping[str, str], address: str) -> None:
+    """raises: BadOption for options that say nothing without another, or contradict one"""
+    for name, other in (
+        ("username", "passwordFile"),
+        ("passwordFile", "username"),
+        ("tlsKey", "tlsCertificate"),
+    ):
+        if name in given and other not in given:
+            raise BadOption(name, given[name], f"{other} beside it")
+    if "tokenFile" in given and "username" in given:
+        raise BadOption("tokenFile", given["tokenFile"], "it or username with passwordFile, not both")
+    for name in ("tlsCa", "tlsCertificate"):
+        if name in given and not address.startswith("grpc+tls"):
+            raise BadOption(name, given[name], "TLS: broker = grpc+tls://...")
+
+
+def whole(given: Mapping[str, str], name: str, default: int, least: int) -> int:
+    value = given.get(name, str(default))
+    if not (value.isascii() and value.isdigit() and int(value) >= least):
+        raise BadOption(name, value, f"a whole number, {least} or more")
+    return int(value)

@@ -1,0 +1,210 @@
+"""A partition as one range of records: what its log still has, and what the lake has of it. docs/spark.md, "History".
+
+Where a record is read from is settled when it is read (rumq/table/scan.py). Knows no Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
+
+from commitlog import RealFiles, StoreError
+from commitlog.export_marker import exported_to
+from commitlog.reader import LogReader, PartitionView
+from rumq.errors import RumqError
+from rumq.lake.lake_reader import Lake, files_within, find_time, lake_at
+from rumq.lake.manifest import Partition
+from rumq.table.errors import BadOption
+from rumq.table.options import Options
+
+NO_LAKE = "none"
+
+
+class View(Protocol):
+    """A partition as it was when it was looked at: of files and a lake, `Extent`, or of a broker, `RemoteView`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def first_lsn(self) -> int: ...
+    @property
+    def end_lsn(self) -> int: ...
+    def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int: ...
+    def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int: ...
+    def segment_of(self, lsn: int) -> str: ...
+
+
+def reader(path: str) -> LogReader:
+    """raises: BadOption where there is no log"""
+    try:
+        return LogReader(RealFiles(), path)
+    except (OSError, StoreError) as fault:
+        raise BadOption("path", path, f"a data directory of rumq ({fault})") from None
+
+
+_views: dict[tuple[str, str], PartitionView] = {}
+_looking = threading.Lock()  # views of a partition share what they know of its files
+
+
+def maybe_view(path: str, name: str) -> PartitionView | None:
+    """A partition as it is now. A process that lives long, on the driver or of a worker, looks at what is new only."""
+    with _looking:
+        view = reader(path).maybe_partition(name, _views.get((path, name)))
+        if view is None:
+            _views.pop((path, name), None)
+        else:
+            _views[path, name] = view
+        return view
+
+
+class Extent:
+    """Records first_lsn..end_lsn of one partition. place: of its lake, "" if it has none; see `PartitionView`"""
+
+    def __init__(
+        self, name: str, view: PartitionView | None, place: str = "", lake: Lake | None = None
+    ) -> None:
+        self.view, self.place, self.lake = view, place, lake
+        self._name = name
+        self.exported = lake.manifest.partition(name) if lake is not None else Partition(name)
+        self.log_first_lsn = view.first_lsn if view is not None else self.exported.next_lsn
+        self._end_lsn = view.end_lsn if view is not None else self.exported.next_lsn
+        has = self.exported.next_lsn > self.exported.first_lsn
+        self._first_lsn = min(self.exported.first_lsn, self.log_first_lsn) if has else self.log_first_lsn
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def first_lsn(self) -> int:
+        return self._first_lsn
+
+    @property
+    def end_lsn(self) -> int:
+        return self._end_lsn
+
+    @property
+    def last_ts(self) -> int:
+        """When its newest record came, µs since 1970; 0 when it has none, or that is not known."""
+        found = self.view.last_ts if self.view is not None else 0
+        return found or max((file.last_ts for file in self.exported.files.values()), default=0)
+
+    def check(self) -> None:
+        """raises: BadOption where log and lake cannot be of one broker"""
+        view, next_lsn = self.view, self.exported.next_lsn
+        if view is None or next_lsn <= 0:
+            return
+        name = view.segment_of(next_lsn - 1)
+        if next_lsn > view.end_lsn or (name and name != self.exported.segment):
+            raise BadOption(
+                "lake",
+                self.place,
+                f"the lake of this log: its records of {self.name} are another's (option lake = {NO_LAKE} reads "
+                "the log alone)",
+            )
+
+    def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int:
+        """As `PartitionView.find_time`, of log and lake."""
+        if self.lake is not None and self.first_lsn < self.log_first_lsn:
+            lsn = find_time(self.lake, self.name, ts_us, self.log_first_lsn)
+            if lsn is not None:
+                return lsn
+        return self.view.find_time(ts_us, behind_lost=behind_lost) if self.view is not None else self.end_lsn
+
+    def segment_of(self, lsn: int) -> str:
+        """The file of the log that has a record; "": none does."""
+        return self.view.segment_of(lsn) if self.view is not None else ""
+
+    def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
+        """How far about `bytes_max` bytes of the log go from a record on; one record at least."""
+        for file in files_within(self.exported, from_lsn, min(to_lsn, self.log_first_lsn)):
+            at, stop = max(from_lsn, file.base_lsn), min(to_lsn, file.next_lsn)
+            size = file.raw * (stop - at) // (file.next_lsn - file.base_lsn)
+            if size > bytes_max:
+                return max(at + (stop - at) * bytes_max // size, from_lsn + 1)
+            bytes_max -= size
+        at = max(from_lsn, self.log_first_lsn)
+        if self.view is None or at >= to_lsn:
+            return to_lsn
+        return self.view.end_within(at, to_lsn, bytes_max)
+
+
+class Places(NamedTuple):
+    """Where the records of a log are. of: partition -> its lake; lakes: as they were before the log was looked at"""
+
+    of: dict[str, str]
+    lakes: dict[str, Lake]
+
+    def maybe(self, name: str) -> tuple[str, Lake | None]:
+        place = self.of.get(name, "")
+        return place, self.lakes.get(place)
+
+
+def places(options: Options, names: list[str]) -> Places:
+    """Of each partition, also of those that only a lake has. names: those of the log
+
+    raises: BadOption where a lake cannot be read"""
+    if options.lake == NO_LAKE:
+        return Places({}, {})
+    if options.lake:
+        of = dict.fromkeys(names, options.lake)
+    else:
+        files = RealFiles()
+        found = {name: exported_to(files, f"{options.path}/{name}") for name in names}
+        of = {name: place for name, place in found.items() if place}
+    lakes: dict[str, Lake] = {}
+    for place in {options.lake} if options.lake else sorted(set(of.values())):
+        try:
+            lakes[place] = lake_at(place)
+        except (RumqError, OSError, ImportError) as fault:
+            allowed = f"a lake that can be read ({fault}); {NO_LAKE} reads the log alone"
+            raise BadOption("lake", place, allowed) from None
+        for name in lakes[place].manifest.partitions:
+            of.setdefault(name, place)
+    return Places(of, lakes)
+
+
+def lakes_of(options: Options) -> dict[str, str]:
+    """Partition -> the place of its lake, for those that have one."""
+    return places(options, reader(options.path).names()).of
+
+
+def views(options: Options) -> list[View]:
+    """The partitions to read, as they are now. raises: BadOption"""
+    if options.where is None:
+        return list(extents(options))
+    from rumq.spark.source.flight_log import remote_views
+
+    there = remote_views(options.where)
+    return [there[name] for name in chosen(options, {name: name.partition("/")[0] for name in there})]
+
+
+def extents(options: Options, only: Collection[str] | None = None) -> list[Extent]:
+    """Those of a data directory. only: of these those that are there, whatever the options say. raises: BadOption"""
+    names = reader(options.path).names()
+    # The lakes come first: what they have the log then has, or it is another log.
+    where = places(options, names)
+    found = []
+    there = {name: name.partition("/")[0] for name in [*names, *sorted(where.of)]}
+    for name in chosen(options, there) if only is None else [name for name in only if name in there]:
+        view = maybe_view(options.path, name)
+        extent = Extent(name, view, *where.maybe(name))
+        if view is not None or extent.exported.next_lsn >= 0:
+            extent.check()
+            found.append(extent)
+    return found
+
+
+def chosen(options: Options, there: dict[str, str]) -> list[str]:
+    """Names of partitions. there: name -> its stream"""
+    streams = sorted(set(there.values()))
+    if options.stream is not None and options.stream not in streams:
+        allowed = f"one of the streams: {', '.join(streams) or 'none is there yet'}"
+        raise BadOption("stream", options.stream, allowed)
+    if missing := [name for name in options.assigned if name not in there]:
+        raise BadOption("assign", ", ".join(missing), f"partitions that are there: {', '.join(there)}")
+    return [
+        name
+        for name, stream in there.items()
+        if options.stream in (None, stream) and (not options.assigned or name in options.assigned)
+    ]

@@ -1,0 +1,144 @@
+"""Which records a query reads: partitions, where each begins and ends, and ranges for tasks. Knows no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from rumq.spark.source.pushed_filters import US_END, Pushed
+from rumq.table.errors import BadOption, DataLoss
+from rumq.table.options import Bound, Options
+from rumq.table.partition_ranges import View, views
+
+EVERYTHING = Pushed()
+TASK_ROWS_MIN = 250_000  # below this a task's start costs more than another core saves
+
+
+class Span(NamedTuple):
+    """Records start..end of a partition."""
+
+    partition: str
+    start: int
+    end: int
+
+
+def spans(options: Options, pushed: Pushed = EVERYTHING) -> list[Span]:
+    """What a batch query reads. raises: BadOption, DataLoss"""
+    found = views(options)
+    starts, ends = starting(options, found), ending(options, found)
+    for view in found:
+        if starts[view.name] > ends[view.name] and (options.start.lsns or options.start.times_us):
+            allowed = f"no more than where it ends, {ends[view.name]}"
+            raise BadOption("startingOffsets", f"{view.name}: {starts[view.name]}", allowed)
+    whole = [(v, Span(v.name, starts[v.name], ends[v.name])) for v in found if pushed.reads(v.name)]
+    narrow = [narrowed(view, span, pushed) for view, span in whole if span.start < span.end]
+    return [span for span in narrow if span.start < span.end]
+
+
+def narrowed(view: View, span: Span, pushed: Pushed) -> Span:
+    """What of it may be wanted."""
+    name, start, end = span
+    start, end = max(start, pushed.first_lsn), min(end, pushed.end_lsn)
+    if pushed.times is not None and start < end:
+        first, below = pushed.times
+        if first > -US_END:
+            start = max(start, view.find_time(max(first, 0)))
+        if below < US_END and start < end:
+            end = min(end, view.find_time(max(below, 0), behind_lost=True))
+    return Span(name, start, end)
+
+
+def starting(options: Options, found: Sequence[View]) -> dict[str, int]:
+    """Partition name -> first lsn. raises: BadOption, DataLoss for one that retention took"""
+    bound = options.start
+    named("startingOffsets", bound, found)
+    lsns = {}
+    for view in found:
+        lsn = view.first_lsn
+        if bound.time_us is not None:
+            lsn = at_time(options, view, bound.time_us)
+        elif bound.times_us is not None:
+            lsn = at_time(options, view, bound.times_us[view.name])
+        elif bound.lsns is not None:
+            lsn = given(view, bound.lsns[view.name])
+            if lsn > view.end_lsn:
+                allowed = f"no more than where the log ends, {view.end_lsn}"
+                raise BadOption("startingOffsets", f"{view.name}: {lsn}", allowed)
+            if lsn < view.first_lsn and options.fail_on_data_loss:
+                raise DataLoss(view.name, lsn, view.first_lsn, "retention has taken them")
+        elif bound.tail is not None:
+            lsn = view.end_lsn - bound.tail
+        elif bound.word == "latest":
+            lsn = view.end_lsn
+        lsns[view.name] = max(lsn, view.first_lsn)
+    return lsns
+
+
+def ending(options: Options, found: Sequence[View]) -> dict[str, int]:
+    """Partition name -> end, exclusive."""
+    bound = options.end
+    named("endingOffsets", bound, found)
+    lsns = {}
+    for view in found:
+        lsn = view.end_lsn
+        if bound.time_us is not None:
+            lsn = view.find_time(bound.time_us)
+        elif bound.times_us is not None:
+            lsn = view.find_time(bound.times_us[view.name])
+        elif bound.lsns is not None:
+            lsn = given(view, bound.lsns[view.name])
+            if lsn > view.end_lsn:
+                allowed = f"no more than where the log ends, {view.end_lsn}"
+                raise BadOption("endingOffsets", f"{view.name}: {lsn}", allowed)
+        lsns[view.name] = lsn
+    return lsns
+
+
+def given(view: View, lsn: int) -> int:
+    return {-2: view.first_lsn, -1: view.end_lsn}.get(lsn, lsn)
+
+
+def named(option: str, bound: Bound, found: Sequence[View]) -> None:
+    """Offsets name exactly the partitions that are read: what is left out would be read from who knows where."""
+    said = bound.lsns if bound.lsns is not None else bound.times_us
+    if said is None:
+        return
+    names = {view.name for view in found}
+    if set(said) != names:
+        wrong = ", ".join(sorted(set(said) ^ names))
+        allowed = f"exactly the partitions that are read ({', '.join(sorted(names))}); assign chooses some"
+        raise BadOption(option, wrong, allowed)
+
+
+def at_time(options: Options, view: View, time_us: int) -> int:
+    """The first record at or after a time."""
+    lsn = view.find_time(time_us)
+    if lsn < view.end_lsn or options.when_none == "latest":
+        return lsn
+    if options.when_none == "error":
+        raise BadOption(
+            "startingTimestamp", f"{view.name}: {time_us // 1000}", "a time that has a record at or after it"
+        )
+    return view.first_lsn
+
+
+def cut(found: Iterable[Span], partitions_min: int, records_max: int, cores: int) -> list[Span]:
+    """Ranges for tasks: of equal size within a span, in order.
+
+    partitions_min: 0 for as many as there are cores, of TASK_ROWS_MIN at least
+    """
+    found = list(found)
+    total = sum(span.end - span.start for span in found)
+    if partitions_min:
+        most = max(total // partitions_min, 1)
+    else:
+        most = max(-(-total // cores), TASK_ROWS_MIN)
+    most = min(most, records_max)
+    tasks = []
+    for span in found:
+        count = span.end - span.start
+        parts = -(-count // most)
+        marks = [span.start + count * n // parts for n in range(parts + 1)] if parts else []
+        tasks += [Span(span.partition, a, b) for a, b in pairwise(marks) if a < b]
+    return tasks

@@ -1,0 +1,181 @@
+"""A range of one partition's records as Arrow batches. Knows no Spark and no broker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from commitlog import Chunk, Gap
+from commitlog.reader import PartitionView
+from rumq.lake.lake_reader import cut as bounds
+from rumq.mqtt.topics import matches
+from rumq.table.arrow.columns import Block, Columns, TopicNames
+from rumq.table.errors import DataLoss
+from rumq.table.lake_fallback import BATCH_BYTES_MAX, BATCH_ROWS_MAX, Filling
+
+NEEDS_PUBLISHERS = {"client_id", "key"}
+Times = tuple[int, int]
+
+
+def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
+    """What says of a topic whether it is wanted; None: all are. Topics of `$` only where a filter names them."""
+    if pattern is not None:
+        expression = re.compile(pattern)
+        return lambda topic: expression.fullmatch(topic) is not None
+    if not filters:
+        return None
+    return lambda topic: any(matches(f, topic) for f in filters)
+
+
+def scan(
+    view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
+    times: Times | None = None,
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """Records start..end that are wanted, in order.
+
+    view: None where only the lake has the partition; columns: name in the schema -> name in `columns.MAKERS`
+    filling: has what the log has not; times: from when to before when, µs since 1970
+    raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError;
+    LakeError
+    cost: memory for a few batches, whatever the range; of the lake for a file of it
+    """
+    found = marked(
+        view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, filling=filling,
+        times=times,
+    )  # fmt: skip
+    return (batch for batch, _ in found)
+
+
+def marked(
+    view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
+    times: Times | None = None,
+) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
+    """As `scan`, each batch with the lsn from which on to read what it has not."""
+    if view is None:
+        yield from filled(
+            "", Gap(start, end, "the log does not have the partition"), filling, fail_on_data_loss
+        )
+        return
+    topics = TopicNames(wants)
+    publishers = view.publishers(start, end) if NEEDS_PUBLISHERS & set(columns.values()) else {}
+    id_bytes = lengths(publishers)
+    ready: list[pa.RecordBatch] = []
+    rows = size = next_lsn = 0
+    for block in blocks(view, start, end, wants):
+        if isinstance(block, Gap):
+            if ready:
+                yield together(ready), next_lsn
+                ready, rows, size = [], 0, 0
+            # Behind the end of the log nothing can be in its lake.
+            elsewhere = filling if block.base_lsn < view.end_lsn else None
+            yield from filled(view.name, block, elsewhere, fail_on_data_loss)
+            continue
+        for part, more in cut(topics.learn(block if times is None else within(block, times)), id_bytes):
+            count = len(part.rows)
+            if ready and (rows + count > BATCH_ROWS_MAX or size + more > BATCH_BYTES_MAX):
+                yield together(ready), next_lsn
+                ready, rows, size = [], 0, 0
+            made = Columns(part, view.name, topics, publishers)
+            arrays = [made.array(columns[name]).cast(schema.field(name).type) for name in schema.names]
+            ready.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            rows += count
+            size += more
+            next_lsn = int(part.lsns[-1]) + 1
+            if rows >= BATCH_ROWS_MAX // 2 or size >= BATCH_BYTES_MAX // 2:
+                yield together(ready), next_lsn
+                ready, rows, size = [], 0, 0
+    if ready:
+        yield together(ready), next_lsn
+
+
+def filled(
+    name: str, gap: Gap, filling: Filling | None, fail_on_data_loss: bool
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """What there is elsewhere of a gap in a partition. raises: DataLoss for what is nowhere"""
+    for part in filling.filled(gap) if filling is not None else [gap]:
+        if not isinstance(part, Gap):
+            yield part
+        elif fail_on_data_loss:
+            name = name or (filling.partition if filling is not None else "")
+            raise DataLoss(name, part.base_lsn, part.next_lsn, part.why)
+
+
+def within(block: Block, times: Times) -> Block:
+    """The records of these times."""
+    first, end = times
+    kept = (block.ts >= first) & (block.ts < end)
+    return block if kept.all() else block.kept(np.flatnonzero(kept))
+
+
+def blocks(
+    view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
+) -> Iterator[Block | Gap]:
+    """Chunks, many small ones as one, and what cannot be read."""
+    waiting: list[Chunk] = []
+    rows = size = 0
+    for found in whole(view, start, end, wants):
+        if isinstance(found, Gap):
+            if waiting:
+                yield Block(waiting)
+                waiting, rows, size = [], 0, 0
+            yield found
+            continue
+        if waiting and (rows + found.count > BATCH_ROWS_MAX or size + len(found.frames) > BATCH_BYTES_MAX):
+            yield Block(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(found)
+        rows += found.count
+        size += len(found.frames)
+    if waiting:
+        yield Block(waiting)
+
+
+def whole(
+    view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
+) -> Iterator[Chunk | Gap]:
+    """Every record of start..end that is wanted, and others, or a gap that says why not.
+
+    wants: what an index can tell to be without those topics is not read"""
+    if start < view.first_lsn:
+        yield Gap(start, min(end, view.first_lsn), "retention has taken them")
+    if wants is None:
+        yield from view.chunks(start, end)
+    else:
+        first, last = max(start, view.first_lsn), min(end, view.end_lsn)
+        for part in view.spans_of(first, last, lambda topic: wants(topic.decode())):
+            yield from view.chunks(*part)
+    if end > view.end_lsn:
+        why = f"the log ends at {view.end_lsn}: its end was lost, or it is another log"
+        yield Gap(max(start, view.end_lsn), end, why)
+
+
+def lengths(publishers: Mapping[int, bytes]) -> Any:
+    """Bytes of each client id by its number, and a last 0 for numbers that are not there."""
+    found = np.zeros(max(publishers, default=-1) + 2, np.int64)
+    found[list(publishers)] = [len(name) for name in publishers.values()]
+    return found
+
+
+def cut(block: Block, id_bytes: Any) -> Iterator[tuple[Block, int]]:
+    """Parts that are no larger than a batch may be, with their bytes; a record that is larger is one of its own.
+
+    id_bytes: see `lengths`; a record has no client id in it, a row has"""
+    if not len(block.rows):
+        return
+    numbers = np.minimum(block.rows["pub_no"], len(id_bytes) - 1)
+    sizes = np.cumsum(block.ends - block.starts + id_bytes[numbers])
+    done = 0
+    for first, stop in bounds(sizes, BATCH_ROWS_MAX, BATCH_BYTES_MAX):
+        size = int(sizes[stop - 1]) - done
+        yield block if (first, stop) == (0, len(sizes)) else block.kept(slice(first, stop)), size
+        done += size
+
+
+def together(batches: list[pa.RecordBatch]) -> Any:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
