@@ -20,7 +20,7 @@ from bench.peers.peer import version
 from bench.scenarios import SCENARIOS, Scenario
 from bench.secure import CAFILE
 from bench.series import Attached, run_series
-from rumq.cli.version import COMPILED, kernels
+from rumq.version import COMPILED, kernels
 
 OK, FAILED, REFUSED, MISSED, INTERRUPTED = 0, 1, 2, 4, 130
 QUICK_RUNS, QUICK_S = 1, 1.0

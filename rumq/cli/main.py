@@ -10,22 +10,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rumq.cli import (
-    access_denied,
-    acl,
-    ask,
-    backup,
-    certs,
-    doctor,
-    flight,
-    import_mosquitto,
-    lake,
-    log,
-    passwd,
+from rumq.cli import access_denied
+from rumq.cli.admin import acl, ask, certs, import_mosquitto, passwd
+from rumq.cli.analytics import flight, lake, spark
+from rumq.cli.client import (
     pub,
-    spark,
-    sub,
-)  # fmt: skip
+    sub,  # fmt: skip
+)
+from rumq.cli.data import backup, doctor, log
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings, sources
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -231,27 +223,27 @@ def build_parser() -> argparse.ArgumentParser:
 def run_broker(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     if args.check:
-        from rumq.cli.beside import check_beside
-        from rumq.cli.entrances import Entrances
-        from rumq.cli.transports import transports_of
+        from rumq.cli.wiring.listener_policies import Entrances
+        from rumq.cli.wiring.sidecars import check_beside
+        from rumq.cli.wiring.transports import transports_of
 
         Entrances(settings, says_exposed=False)
         transports_of(settings)
         check_beside(settings)
         status = OK
         if args.mosquitto_conf is not None:
-            from rumq.cli.from_mosquitto import print_verdicts
+            from rumq.cli.admin.mosquitto_migration import print_verdicts
 
             status = print_verdicts(args)
         print("rumqd: the settings are good" + (", but not all of them are mosquitto's" if status else ""))
         return status
     if args.mosquitto_conf is not None:
-        from rumq.cli.from_mosquitto import tell_missing
+        from rumq.cli.admin.mosquitto_migration import tell_missing
         from rumq.events import setup_events
 
         setup_events(settings.events.format, settings.events.level)
         tell_missing(args)
-    from rumq.cli.run import run
+    from rumq.cli.broker.run import run
 
     return run(settings, lambda: loaded_settings(args).settings, sources(args))
 
@@ -264,7 +256,7 @@ def print_config(args: argparse.Namespace) -> int:
 
 
 def print_version(_: argparse.Namespace) -> int:
-    from rumq.cli.version import version_line
+    from rumq.version import version_line
 
     print(version_line())
     return OK

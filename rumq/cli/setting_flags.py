@@ -77,7 +77,7 @@ def loaded_settings(args: argparse.Namespace) -> "Loaded":
 
     flags = [Flag(*setting) for setting in args.settings]
     if getattr(args, "mosquitto_conf", None) is not None:
-        from rumq.cli.from_mosquitto import tree_of
+        from rumq.cli.admin.mosquitto_migration import tree_of
 
         return load_settings(None, os.environ, flags, tree=tree_of(args))
     return load_settings(args.config, os.environ, flags)

@@ -14,7 +14,7 @@ from rumq.auth.identity import Challenge, Credentials, Work
 from rumq.auth.passwords import Passwords
 from rumq.auth.scram import Scram
 from rumq.auth.verification_cache import Remembered
-from rumq.cli.kept_secret import make_secret, maybe_secret
+from rumq.cli.wiring.broker_secret import make_secret, maybe_secret
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commitlog import RealFiles
-from rumq.cli.exposure import exposed
+from rumq.cli.data.exposure import exposed
 from rumq.lake.folder import LocalFolder
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd

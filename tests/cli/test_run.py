@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cli import version
+from rumq import version
 from rumq.cli.main import main, prepared
 from tests.cli.conftest import ENVIRONMENT, Broker, rumqd
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rumq.cli.setting_changes import (
+from rumq.cli.broker.setting_changes import (
     BOUND_TO_ITS_SOCKET,
     DIRECTORIES,
     FILES,

@@ -12,7 +12,7 @@ import pytest
 import trio
 import trio.testing
 
-from rumq.cli import shard
+from rumq.cli.broker import shard
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
 from tests.conformance.peer import Ended, Peer

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rumq.cli.beside import check_beside
-from rumq.cli.entrances import Entrances
+from rumq.cli.wiring.listener_policies import Entrances
+from rumq.cli.wiring.sidecars import check_beside
 from rumq.config import Settings
 from rumq.config.access import Flight
 from rumq.errors import ConfigError

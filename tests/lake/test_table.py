@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from rumq.cli import lake_table
+from rumq.cli.analytics import lake_table
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
 from rumq.lake.table import register

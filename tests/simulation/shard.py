@@ -7,7 +7,7 @@ from typing import Any
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cli.shard import take_connections
+from rumq.cli.broker.shard import take_connections
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump

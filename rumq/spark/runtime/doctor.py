@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from rumq.cli.version import VERSION
 from rumq.table.errors import NoJava
+from rumq.version import VERSION
 
 JAVA_MIN = 17
 PACKAGES = {"pyspark": (4, 2), "pyarrow": (18,), "numpy": (1, 26), "pandas": (2, 2)}

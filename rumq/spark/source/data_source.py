@@ -16,7 +16,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from rumq.cli.version import VERSION
 from rumq.spark.sink.sink_options import parse_target
 from rumq.spark.source.pushed_filters import Pushed, push
 from rumq.spark.source.schema import columns_of, schema_of
@@ -28,6 +27,7 @@ from rumq.table.options import Options, parse
 from rumq.table.partition_ranges import lakes_of, maybe_view
 from rumq.table.plan import Span, cut, spans
 from rumq.table.scan import scan, wanting
+from rumq.version import VERSION
 
 
 def here() -> str:

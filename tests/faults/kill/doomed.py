@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import rumq.cli.run as holding
-import rumq.cli.shard as wiring
+import rumq.cli.broker.run as holding
+import rumq.cli.broker.shard as wiring
 from commitlog.files import RealFiles
 from rumq.cli.main import main
 

@@ -88,18 +88,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_table(args: argparse.Namespace) -> int:
-    from rumq.cli.lake_table import register_table
+    from rumq.cli.analytics.lake_table import register_table
 
     return register_table(args.folder)
 
 
 def run_export(args: argparse.Namespace) -> int:
-    from rumq.cli.lake_export import export
+    from rumq.cli.analytics.lake_export import export
 
     return export(args)
 
 
 def run_verify(args: argparse.Namespace) -> int:
-    from rumq.cli.lake_verify import print_findings
+    from rumq.cli.analytics.lake_verify import print_findings
 
     return print_findings(args.folder, args.data, as_json=args.json)

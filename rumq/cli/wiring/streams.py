@@ -8,7 +8,7 @@ import os
 
 from commitlog import StreamSpec
 from commitlog.space import segment_bytes
-from rumq.cli.disk_bounds import space_of
+from rumq.cli.wiring.disk_bounds import space_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 

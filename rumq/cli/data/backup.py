@@ -73,7 +73,7 @@ def run_backup(args: argparse.Namespace) -> int:
 def run_restore(args: argparse.Namespace) -> int:
     from commitlog import StoreError
     from commitlog.backup import restore
-    from rumq.cli.log_reading import print_verdicts
+    from rumq.cli.data.log_printing import print_verdicts
 
     try:
         count = restore(args.backup.rstrip("/"), args.data.rstrip("/"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from rumq.auth.errors import SecretsError
 from rumq.auth.files import exposed
-from rumq.cli.entrances import key_of
+from rumq.cli.wiring.listener_policies import key_of
 from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault

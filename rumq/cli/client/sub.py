@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rumq.cli.connection_flags import add_connection_flags, positive, thirty_two_bits, url_topic, way
+from rumq.cli.client.connection_flags import add_connection_flags, positive, thirty_two_bits, url_topic, way
 from rumq.cli.message_format import HELP, JSON, PAYLOAD, VERBOSE, Piece, Shown, formatter
 from rumq.errors import ConfigError, Fault
 

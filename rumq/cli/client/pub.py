@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
-from rumq.cli.connection_flags import (
+from rumq.cli.client.connection_flags import (
     add_connection_flags,
     mqtt_version,
     name_and_value,

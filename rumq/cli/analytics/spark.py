@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from rumq.cli import spark_run
+from rumq.cli.analytics import spark_run
 
 NAME = "spark"
 LINE = "Spark: run a job, doctor, offsets of a checkpoint"

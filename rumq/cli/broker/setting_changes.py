@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rumq.cli.entrances import FLIGHT, key_of
+from rumq.cli.wiring.listener_policies import FLIGHT, key_of
 from rumq.config import Settings
 
 AT_ONCE = (

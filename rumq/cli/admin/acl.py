@@ -45,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
     """Returns the exit status; raises: ConfigError"""
     from rumq.auth.errors import SecretsError
     from rumq.auth.identity import Identity
-    from rumq.cli.entrances import rules_in
     from rumq.cli.setting_flags import loaded_settings
+    from rumq.cli.wiring.listener_policies import rules_in
     from rumq.mosquitto.errors import MosquittoFileError
 
     path = args.rules or loaded_settings(args).settings.auth.rules_file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rumq.cli.log_reading import opened
+from rumq.cli.data.log_printing import opened
 from rumq.errors import RumqError
 
 

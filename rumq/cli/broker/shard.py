@@ -23,16 +23,15 @@ from commitlog.inventory import write_inventory
 from commitlog.space import segment_bytes
 from commitlog.volatile import VolatilePartition
 from rumq.auth.identity import Certificate
-from rumq.cli.beside import companions
-from rumq.cli.disk_bounds import reserve, space_of
-from rumq.cli.doorways import Doorway
-from rumq.cli.entrances import Entrances
-from rumq.cli.limits import limit_newcomers, limits
-from rumq.cli.missing import STATE_STREAM
-from rumq.cli.reloading import Reloading
-from rumq.cli.streams import GENERATION
-from rumq.cli.transports import transports_of
-from rumq.cli.version import VERSION
+from rumq.cli.broker.reload import Reloading
+from rumq.cli.data.missing_partition import STATE_STREAM
+from rumq.cli.wiring.disk_bounds import reserve, space_of
+from rumq.cli.wiring.limits import limit_newcomers, limits
+from rumq.cli.wiring.listener_policies import Entrances
+from rumq.cli.wiring.listening_sockets import Doorway
+from rumq.cli.wiring.sidecars import companions
+from rumq.cli.wiring.streams import GENERATION
+from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError
 from rumq.mqtt.reasons import Reason
@@ -63,6 +62,7 @@ from rumq.shards.stats.sys_publisher import Announcing
 from rumq.shards.turn.loop import Loop
 from rumq.shards.turn.turn import Driver
 from rumq.shards.write_path.worker_threads import Worker
+from rumq.version import VERSION
 
 STOP_SECONDS_MAX = 30.0
 LINGER_SECONDS_MAX = 0.25  # at a stop, for clients that do not close their side

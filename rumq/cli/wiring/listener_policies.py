@@ -21,8 +21,8 @@ from rumq.auth.rules import parse as parse_rules
 from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.auth.verification_cache import Remembered
-from rumq.cli.kept_secret import maybe_secret
-from rumq.cli.limits import limits
+from rumq.cli.wiring.broker_secret import maybe_secret
+from rumq.cli.wiring.limits import limits
 from rumq.config import Settings
 from rumq.config.access import Flight, Listener
 from rumq.errors import ConfigError, Fault

@@ -16,24 +16,24 @@ from commitlog.backup import take_restored
 from commitlog.inventory import missing_partitions
 from commitlog.os_errors import at_start
 from commitlog.store import check_format, hold
-from rumq.cli.beside import check_beside
-from rumq.cli.disk_bounds import bounds
-from rumq.cli.doorways import open_doorways
-from rumq.cli.entrances import Entrances
-from rumq.cli.exposure import exposed
-from rumq.cli.kept_secret import make_secret
-from rumq.cli.missing import STATE_STREAM, what_went
-from rumq.cli.rehoming import rehomed
-from rumq.cli.shard import Place, internal_stream, serve_shard
-from rumq.cli.streams import streams
-from rumq.cli.transports import transports_of
-from rumq.cli.version import COMPILED, VERSION, kernels
+from rumq.cli.broker.resharding import rehomed
+from rumq.cli.broker.shard import Place, internal_stream, serve_shard
+from rumq.cli.data.exposure import exposed
+from rumq.cli.data.missing_partition import STATE_STREAM, what_went
+from rumq.cli.wiring.broker_secret import make_secret
+from rumq.cli.wiring.disk_bounds import bounds
+from rumq.cli.wiring.listener_policies import Entrances
+from rumq.cli.wiring.listening_sockets import open_doorways
+from rumq.cli.wiring.sidecars import check_beside
+from rumq.cli.wiring.streams import streams
+from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
 from rumq.shards.processes.fd_passing import make_doors
 from rumq.shards.processes.supervisor import Supervisor
 from rumq.shards.stats.event_log import tell
+from rumq.version import COMPILED, VERSION, kernels
 
 FAILED, DATA_IN_USE = 1, 3  # exit statuses, as of `rumq.cli.main`
 UNCOMPILED = (

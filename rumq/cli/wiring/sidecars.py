@@ -7,9 +7,9 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-from rumq.cli.entrances import FLIGHT, Entrances, as_listener
-from rumq.cli.exporting import export_commands, exported_streams
-from rumq.cli.transports import one
+from rumq.cli.wiring.lake_exporters import export_commands, exported_streams
+from rumq.cli.wiring.listener_policies import FLIGHT, Entrances, as_listener
+from rumq.cli.wiring.transports import one
 from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
 from rumq.shards.processes.sidecars import Companion

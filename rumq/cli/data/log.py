@@ -2,7 +2,7 @@
 
 import argparse
 
-from rumq.cli.connection_flags import positive
+from rumq.cli.client.connection_flags import positive
 from rumq.cli.message_format import HELP, JSON
 
 NAME = "log"
@@ -94,25 +94,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ls(args: argparse.Namespace) -> int:
-    from rumq.cli.log_reading import print_segments
+    from rumq.cli.data.log_printing import print_segments
 
     return print_segments(args.data, as_json=args.json)
 
 
 def run_read(args: argparse.Namespace) -> int:
-    from rumq.cli.log_reading import print_records
+    from rumq.cli.data.log_printing import print_records
 
     return print_records(args.data, args.topic, args.start, args.stream, args.count, args.format)
 
 
 def run_export(args: argparse.Namespace) -> int:
-    from rumq.cli.log_export import export
+    from rumq.cli.data.log_export import export
 
     parquet = args.format == "parquet" if args.format else args.to.endswith(".parquet")
     return export(args.data, args.topic, args.start, args.until, args.to, parquet=parquet)
 
 
 def run_verify(args: argparse.Namespace) -> int:
-    from rumq.cli.log_reading import print_verdicts
+    from rumq.cli.data.log_printing import print_verdicts
 
     return print_verdicts(args.data, as_json=args.json)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rumq.cli import access_denied
-from rumq.cli.exposure import exposed
-from rumq.cli.missing import STATE_STREAM, what_went
+from rumq.cli.data.exposure import exposed
+from rumq.cli.data.missing_partition import STATE_STREAM, what_went
 
 LINE = "say what is wrong with a data directory, and what to do"
 ABOUT = """\

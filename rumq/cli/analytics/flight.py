@@ -30,6 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rumq.cli.flight_server import serve
+    from rumq.cli.analytics.flight_server import serve
 
     return serve(args)

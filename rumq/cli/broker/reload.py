@@ -7,12 +7,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from rumq.cli.beside import check_beside
-from rumq.cli.disk_bounds import reserve
-from rumq.cli.entrances import Entrances
-from rumq.cli.limits import limit_newcomers, limits
-from rumq.cli.setting_changes import changed_files, differences, file_digests, need_restart
-from rumq.cli.transports import reload
+from rumq.cli.broker.setting_changes import changed_files, differences, file_digests, need_restart
+from rumq.cli.wiring.disk_bounds import reserve
+from rumq.cli.wiring.limits import limit_newcomers, limits
+from rumq.cli.wiring.listener_policies import Entrances
+from rumq.cli.wiring.sidecars import check_beside
+from rumq.cli.wiring.transports import reload
 from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import setup_events

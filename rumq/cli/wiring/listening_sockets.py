@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import NamedTuple
 
-from rumq.cli.entrances import anonymous_allowed, is_loopback
+from rumq.cli.wiring.listener_policies import anonymous_allowed, is_loopback
 from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import RumqError

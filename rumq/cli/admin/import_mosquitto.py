@@ -1,4 +1,4 @@
-"""`rumqd import-mosquitto FILE`: the words of the command; `rumq.cli.from_mosquitto` does the work."""
+"""`rumqd import-mosquitto FILE`: the words of the command; `rumq.cli.admin.mosquitto_migration` does the work."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rumq.cli.from_mosquitto import print_converted
+    from rumq.cli.admin.mosquitto_migration import print_converted
 
     return print_converted(args)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commitlog import RealFiles
-from rumq.cli.beside import check_flight
-from rumq.cli.doorways import tell_exposed
-from rumq.cli.entrances import Entrances, as_listener
 from rumq.cli.setting_flags import loaded_settings
+from rumq.cli.wiring.listener_policies import Entrances, as_listener
+from rumq.cli.wiring.listening_sockets import tell_exposed
+from rumq.cli.wiring.sidecars import check_flight
 from rumq.config import Settings
 from rumq.config.access import Flight
 from rumq.errors import ConfigError, DataDirectoryError, RumqError

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from commitlog import Gap
 from commitlog.files import private_file
-from rumq.cli.log_reading import first_lsn, opened, records
+from rumq.cli.data.log_printing import first_lsn, opened, records
 from rumq.cli.message_format import Shown
 from rumq.errors import RumqError
 
