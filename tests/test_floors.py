@@ -47,12 +47,14 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "rumq/lake": ({"commitlog", "cython", "numpy", "pyarrow", "rumq.errors"}, WORLD - {"urllib"}),
+    "rumq/table": (
+        {"commitlog", "msgspec", "numpy", "pyarrow", "rumq.errors", "rumq.lake", "rumq.mqtt"},
+        WORLD - {"time"},
+    ),
     "rumq/flight": (
-        # Of rumq.spark what knows no Spark.
         {
             "commitlog", "msgspec", "pyarrow", "rumq.auth", "rumq.errors", "rumq.mqtt.errors", "rumq.mqtt.topics",
-            "rumq.table.errors", "rumq.table.partition_ranges", "rumq.table.lake_fallback", "rumq.table.options", "rumq.table.plan",
-            "rumq.table.scan", "rumq.spark.source.topic_predicates",
+            "rumq.table", "rumq.spark.source.topic_predicates",
         },
         WORLD - {"ssl", "threading", "time", "urllib"},
     ),

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate
 
 LAZY = {
-    "read": "history",
-    "mqtt_filter_to_predicate": "topics",
-    "as_messages": "with_columns",
-    "of_topic": "with_columns",
-    "report_lag": "lag",
-    "with_json": "with_columns",
-    "with_topic_parts": "with_columns",
+    "read": "source.history",
+    "mqtt_filter_to_predicate": "source.topic_predicates",
+    "as_messages": "job_kit.dataframe_columns",
+    "of_topic": "job_kit.dataframe_columns",
+    "report_lag": "runtime.query_lag",
+    "with_json": "job_kit.dataframe_columns",
+    "with_topic_parts": "job_kit.dataframe_columns",
 }
 
 

@@ -175,7 +175,7 @@ class Poller:
 
 
 class Doors:
-    """A shard's door and the way to the others', as of `rumq.shards.processes.fd_passing`. The doors themselves outlive shards."""
+    """A shard's door and the way to the others'. The doors themselves outlive shards."""
 
     def __init__(self, network: Network, doors: list["Door"], index: int, poller: Poller) -> None:
         self._network, self._doors, self._index, self._poller = network, doors, index, poller

@@ -22,7 +22,8 @@ PLANTED = [
         SCHEDULES,
     ),
     Planted(
-        "a publisher in another shard is acknowledged before its message is durable", "rumq/shards/bus/publish_receiver.py",
+        "a publisher in another shard is acknowledged before its message is durable",
+        "rumq/shards/bus/publish_receiver.py",
         "placed, lsn = self._placed, self._partition.committed_lsn",
         "placed, lsn = self._placed, self._partition.next_lsn",
         SCHEDULES,

@@ -38,7 +38,7 @@ COLUMNS = {
 class Target:
     """Where to publish, and how what a row does not say. A password is read where it is used, from its file.
 
-    once, lenient: `rumq.spark.sink.exactly_once`; state_topic, client_id: of all partitions, "" for those that go by the query
+    once, lenient: see `exactly_once`; state_topic, client_id: of all partitions, "" for those that go by the query
     """
 
     host: str
