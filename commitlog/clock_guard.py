@@ -72,7 +72,7 @@ def caught_up(jumps: Sequence[Jump], now_us: int) -> list[Jump]:
     ]
 
 
-class Governor:
+class ClockGuard:
     """Compares the clocks at each look. held: why no record goes for its age now; empty when they may go."""
 
     def __init__(self, newest_us: int, now_us: int, monotonic: float) -> None:

@@ -13,7 +13,7 @@ from commitlog.chunk import HEADER_BYTES, ROW_BYTES, Chunk, Gap, maybe_header
 from commitlog.files import Files
 from commitlog.index import place_at, row_of
 from commitlog.kernels import rows as kernel
-from commitlog.segment import Place, read_chunk
+from commitlog.segment import ChunkPosition, read_chunk
 from commitlog.segments import PlaceCache, SegmentFile, segment_at
 
 OFFSET_MAX = 2**64 - 1
@@ -266,7 +266,7 @@ class FindOffset:
         return bool(words[0] == topic_id and words[2] | words[3] << 32 == self._offset)
 
 
-def maybe_rows(files: Files, segment: SegmentFile, place: Place) -> bytes:
+def maybe_rows(files: Files, segment: SegmentFile, place: ChunkPosition) -> bytes:
     """The rows of a chunk; none when they are damaged."""
     handle = files.open(segment.path)
     try:

@@ -7,10 +7,10 @@ from bisect import bisect_left
 
 from commitlog.chunk import SEAL
 from commitlog.files import Files
-from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, Place, place_of, probe, walk
+from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, ChunkPosition, place_of, probe, walk
 
 
-class ActiveLook:
+class CommittedScan:
     """What was seen of a segment. proved: every lsn below it is committed; sealed: its SEAL chunk was there."""
 
     def __init__(self, salt: int, base_lsn: int) -> None:
@@ -19,7 +19,7 @@ class ActiveLook:
         self.sealed = False
         self._position = SEGMENT_HEADER_BYTES
         self._reached = base_lsn
-        self._places: list[Place] = []
+        self._places: list[ChunkPosition] = []
 
     def on(self, files: Files, handle: int, size: int) -> None:
         """Look at what came since. size: of the file now"""
@@ -33,6 +33,6 @@ class ActiveLook:
                     self._places.append(place_of(at, header))
                     self._reached = header.next_lsn
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[ChunkPosition]:
         """Of the chunks that begin below what is proved."""
         return self._places[: bisect_left(self._places, self.proved, key=lambda place: place.base_lsn)]

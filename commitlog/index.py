@@ -21,7 +21,7 @@ from commitlog.name_recovery import name_from_frames
 from commitlog.segment import (
     HOLDS_RECORDS,
     SEGMENT_HEADER_BYTES,
-    Place,
+    ChunkPosition,
     chunks_through,
     opening,
     place_of,
@@ -48,7 +48,7 @@ class Index:
     __slots__ = ("known", "names", "places", "publishers", "rows", "topics")
 
     def __init__(self, known: list[bytes] | None = None) -> None:
-        self.places: list[Place] = []
+        self.places: list[ChunkPosition] = []
         self.topics: Mapping[int, TopicRows] = TopicTable()
         self.names: dict[int, bytes] = {}
         self.known = known
@@ -56,7 +56,7 @@ class Index:
         self.rows: array[int] = array("I")
 
 
-class Draft:
+class IndexBuilder:
     """What is gathered on a way through a segment: by its writer, or by whoever reads it."""
 
     __slots__ = ("_columns", "_first", "_following", "_seen", "index")
@@ -70,7 +70,7 @@ class Draft:
         self._following: array[int] = array("Q", bytes(8 * 1024))
 
     def add(
-        self, place: Place, base_lsn: int, rows: Any, topics: list[tuple[int, int, bytes]],
+        self, place: ChunkPosition, base_lsn: int, rows: Any, topics: list[tuple[int, int, bytes]],
         publishers: list[tuple[int, bytes]],
     ) -> None:  # fmt: skip
         """Take in a chunk. base_lsn: of its segment; rows: None when they cannot be read."""
@@ -116,7 +116,7 @@ class Draft:
 
 def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
     """Look through a segment up to byte `stop`. Reads rows and aux, not frames."""
-    draft = Draft()
+    draft = IndexBuilder()
     handle = files.open(path)
     try:
         head = opening(files, handle, path).header
@@ -233,8 +233,8 @@ def checked(section: bytes, head: Head, number: int, path: str) -> bytes:
     return section
 
 
-def places_in(section: bytes, path: str) -> list[Place]:
-    places = [Place(*fields) for fields in PLACE.iter_unpack(section)]
+def places_in(section: bytes, path: str) -> list[ChunkPosition]:
+    places = [ChunkPosition(*fields) for fields in PLACE.iter_unpack(section)]
     if any(place.base_lsn | place.base_ts >= NUMBER_MAX for place in places):
         raise Damaged(path, "the index has numbers that were never given out")
     return places
@@ -255,7 +255,7 @@ def maybe_index(files: Files, segment_path: str, end_lsn: int, stop: int) -> Ind
         return None
 
 
-def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> list[Place]:
+def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> list[ChunkPosition]:
     """Where the chunks of a segment stand: from its index file, or else from itself."""
     path = index_path(segment_path)
     if files.exists(path):
@@ -359,6 +359,6 @@ def write_index(files: Files, segment_path: str, index: Index, end_lsn: int, sto
     replace_file(files, index_path(segment_path), *index_pieces(index, end_lsn, stop))
 
 
-def place_at(places: list[Place], lsn: int) -> int:
+def place_at(places: list[ChunkPosition], lsn: int) -> int:
     """Number of the chunk that holds `lsn`, or of the first behind it; len(places) when there is none."""
     return bisect_left(places, lsn + 1, key=lambda p: p.next_lsn)

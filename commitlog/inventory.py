@@ -8,7 +8,7 @@ from __future__ import annotations
 from commitlog.errors import StoreError
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.manifest import NAME as MANIFEST
-from commitlog.shard_count import read_roster
+from commitlog.shard_count import read_shard_count
 
 NAME = "PARTITIONS"
 
@@ -38,7 +38,7 @@ def expected(files: Files, root: str, internal: str) -> list[str]:
     ):
         return []  # nothing was ever written here
     try:
-        roster = read_roster(files, root)
+        roster = read_shard_count(files, root)
     except StoreError:
         return []  # who opens it says so
     return [f"{internal}/g{roster.generation}/p{number}" for number in range(roster.shards)]

@@ -9,7 +9,7 @@ from collections.abc import Set
 
 from commitlog.chunk import Gap
 from commitlog.files import Files
-from commitlog.segment import Place, read_chunk
+from commitlog.segment import ChunkPosition, read_chunk
 
 
 def name_from_frames(
@@ -17,7 +17,7 @@ def name_from_frames(
     handle: int,
     path: str,
     salt: int,
-    places: list[Place],
+    places: list[ChunkPosition],
     topics: Set[int],
     names: dict[int, bytes],
 ) -> None:

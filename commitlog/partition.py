@@ -1,7 +1,7 @@
 """One partition of a stream as its owner sees it: append, read, and which lsn is how safe.
 
 Appending and reading what is recent are calls that cannot wait. What may wait for a disk is an object with a `run`
-for another thread: `WriteGroup`, `ColdRead`, `Lookup`, `SealJob`. Knows no thread and no clock."""
+for another thread: `WriteGroup`, `ColdRead`, `FindTime`, `IndexJob`. Knows no thread and no clock."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
 from commitlog.os_errors import while_running
 from commitlog.retention import (
+    IndexJob,
     NoteJumps,
-    Retention,
-    SealJob,
+    SegmentRemoval,
     finished_ones,
     segments_to_drop,
     without_wanted,
@@ -336,7 +336,7 @@ class Partition:
             job.run()
         self.segments.dictionary.save(self.segments.dictionary.lsn)
 
-    def take_seal_job(self) -> SealJob | None:
+    def take_seal_job(self) -> IndexJob | None:
         """The indexing of a segment that was sealed since, for another thread."""
         return self.segments.take_seal_job(self.files)
 
@@ -353,7 +353,7 @@ class Partition:
         wanted_bytes_max: int = 0,
         unexported_lsn: int | None = None,
         unexported_bytes_max: int = 0,
-    ) -> Retention | None:
+    ) -> SegmentRemoval | None:
         """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run.
 
         now_us: None while the clock cannot be believed (`commitlog.clock_guard`)
@@ -369,7 +369,7 @@ class Partition:
             count -= 1
         return self._removal(count)
 
-    def take_removal(self, below_lsn: int) -> Retention | None:
+    def take_removal(self, below_lsn: int) -> SegmentRemoval | None:
         """The removal of segments whose records are all below an lsn, as `take_retention`."""
         return self._removal(finished_ones(self.segments.files, below_lsn))
 
@@ -381,11 +381,11 @@ class Partition:
             count -= 1
         return [Sealed(segment.first_ts, segment.bytes) for segment in segments.files[:count]]
 
-    def take_oldest(self, count: int) -> Retention | None:
+    def take_oldest(self, count: int) -> SegmentRemoval | None:
         """The removal of so many of `sealed`, as `take_retention`."""
         return self._removal(count)
 
-    def _removal(self, count: int) -> Retention | None:
+    def _removal(self, count: int) -> SegmentRemoval | None:
         segments = self.segments
         if segments.removing or count <= 0:
             return None
@@ -394,4 +394,4 @@ class Partition:
             return None  # not all of them are indexed
         segments.removing = True
         paths = [segment.path for segment in segments.files[:count]]
-        return Retention(self.files, self.writer, segments.dictionary, paths, first_lsn)
+        return SegmentRemoval(self.files, self.writer, segments.dictionary, paths, first_lsn)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.cold_reads import ColdRead, FindOffset, FindTime, clipped
-from commitlog.committed_scan import ActiveLook
+from commitlog.committed_scan import CommittedScan
 from commitlog.dictionary import maybe_snapshot
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files, whole_file
 from commitlog.index import Index, load_publishers, maybe_index, place_at, read_segment
 from commitlog.manifest import Manifest
-from commitlog.segment import SEGMENT_HEADER_BYTES, Place
+from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition
 from commitlog.segments import PlaceCache, SegmentFile
 from commitlog.tail_scan import Tail, examine
 
@@ -45,7 +45,7 @@ class SegmentView:
     salt: int
     stop: int
     finished: bool = False
-    places: list[Place] = field(default_factory=list, repr=False)
+    places: list[ChunkPosition] = field(default_factory=list, repr=False)
 
     @property
     def first_ts(self) -> int:
@@ -64,7 +64,7 @@ class Seen:
     """
 
     def __init__(self) -> None:
-        self.looks: dict[str, ActiveLook] = {}
+        self.looks: dict[str, CommittedScan] = {}
         self.tails: dict[tuple[str, int, int | None], Tail] = {}
         self.publishers: dict[str, tuple[int, dict[int, bytes]]] = {}
 
@@ -232,7 +232,7 @@ class PartitionView:
         """A segment that a broker writes to: what it has committed, as its marks say."""
         look = self._seen.looks.get(found.path)
         if look is None or look.salt != segment.salt:
-            look = self._seen.looks[found.path] = ActiveLook(segment.salt, segment.base_lsn)
+            look = self._seen.looks[found.path] = CommittedScan(segment.salt, segment.base_lsn)
         look.on(self._files, handle, found.size)
         segment.places, segment.end_lsn, segment.sealed = look.places(), look.proved, look.sealed
         segment.stop = SEGMENT_HEADER_BYTES

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commitlog.segments import SegmentFile
 
 
-class SealJob:
+class IndexJob:
     """Index a finished segment: from the writer's draft, or from the file."""
 
     def __init__(self, files: Files, segment: SegmentFile, dictionary: Dictionary) -> None:
@@ -105,7 +105,7 @@ class NoteJumps:
         self._writer.note_jumps(self._jumps)
 
 
-class Retention:
+class SegmentRemoval:
     """Remove whole segments: first the dictionary and the promise are saved, then the files go."""
 
     def __init__(

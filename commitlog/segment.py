@@ -55,7 +55,7 @@ class SegmentHeader(NamedTuple):
         return self.base_lsn, self.epoch, self.created_us
 
 
-class Place(NamedTuple):
+class ChunkPosition(NamedTuple):
     """Where a chunk of records stands in its file. flags: of the chunk; late: its greatest ts_delta, µs."""
 
     base_lsn: int
@@ -75,8 +75,8 @@ class Place(NamedTuple):
         return self.base_ts + self.late
 
 
-def place_of(position: int, header: Header) -> Place:
-    return Place(
+def place_of(position: int, header: Header) -> ChunkPosition:
+    return ChunkPosition(
         header.base_lsn, position, header.base_ts, header.count, header.total_len, header.flags,
         header.max_ts_delta,
     )  # fmt: skip
@@ -179,7 +179,7 @@ def body_fault(header: Header, body: bytes | memoryview) -> str | None:
     return None
 
 
-def read_chunk(files: Files, handle: int, path: str, salt: int, place: Place) -> Chunk | Gap:
+def read_chunk(files: Files, handle: int, path: str, salt: int, place: ChunkPosition) -> Chunk | Gap:
     """The chunk at a place, checked; a Gap when it is not what was written."""
     raw = files.read(handle, place.position, place.total_len)
     header = maybe_header(raw[:HEADER_BYTES], salt)

@@ -26,11 +26,11 @@ from commitlog.chunk import (
 )
 from commitlog.clock_guard import Jump
 from commitlog.files import Files
-from commitlog.index import Draft
+from commitlog.index import IndexBuilder
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
 from commitlog.manifest import Manifest, clock_edit
-from commitlog.segment import SEGMENT_HEADER_BYTES, Place, SegmentHeader, encode_segment_header
+from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
 
 BUFFER_BYTES = 1 << 21
 BUFFER_KEPT_MAX = 1 << 24
@@ -55,7 +55,7 @@ class Ended(NamedTuple):
 
     end_lsn: int
     stop: int
-    draft: Draft | None
+    draft: IndexBuilder | None
 
 
 class SegmentWriter:
@@ -85,7 +85,7 @@ class SegmentWriter:
         self.position = 0
         self._chain = 0
         self._base_lsn = 0
-        self._draft = Draft()
+        self._draft = IndexBuilder()
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
         self._told_topics: list[tuple[int, bytes]] = []  # as entries of aux
@@ -136,7 +136,7 @@ class SegmentWriter:
             raise
         self.must_end = False
         self._salt, self._chain = salt, 0
-        self._base_lsn, self._draft = base_lsn, Draft(self._names.topics)
+        self._base_lsn, self._draft = base_lsn, IndexBuilder(self._names.topics)
         self._seen_topics = bytearray(len(self._names.topics) + 1024)
         self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
         self._told_topics, self._told_publishers = [], []
@@ -240,7 +240,7 @@ class SegmentWriter:
         self._write(raw + bytes(total - HEADER_BYTES))
         self._chain = crc
 
-    def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> Place:
+    def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> ChunkPosition:
         """Write memory chunks as one. last: of its sync group, so the next one begins on a page of its own."""
         first = chunks[0]
         rows_len = sum(len(chunk.rows) for chunk in chunks)
@@ -268,7 +268,7 @@ class SegmentWriter:
             DATA, flags, self._salt, first.base_lsn, count, rows, memoryview(buffer)[rows_end : rows_end + frames_len],
             aux, total, first.base_ts, durable_lsn, late, self._epoch, self._chain, low, high, self._generation,
         )  # fmt: skip
-        place = Place(first.base_lsn, self.position, first.base_ts, count, total, flags, late)
+        place = ChunkPosition(first.base_lsn, self.position, first.base_ts, count, total, flags, late)
         rows.release()
         buffer = self._room(total)
         buffer[:HEADER_BYTES] = raw

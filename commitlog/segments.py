@@ -11,9 +11,9 @@ from threading import Lock
 from commitlog.clock_guard import Jump
 from commitlog.dictionary import Dictionary
 from commitlog.files import Files
-from commitlog.index import Draft, load_places
-from commitlog.retention import Retention, SealJob
-from commitlog.segment import Place
+from commitlog.index import IndexBuilder, load_places
+from commitlog.retention import IndexJob, SegmentRemoval
+from commitlog.segment import ChunkPosition
 
 PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
 
@@ -44,8 +44,8 @@ class SegmentFile:
         self.end_lsn: int | None = None
         self.stop = 0
         self.sealed = False
-        self.places: list[Place] = []  # until it is indexed
-        self.draft: Draft | None = None  # of a segment sealed in this run, until it is indexed
+        self.places: list[ChunkPosition] = []  # until it is indexed
+        self.draft: IndexBuilder | None = None  # of a segment sealed in this run, until it is indexed
         self.indexed = False
         self.index_sound = False  # its index's checksums were found right in this run
         self.tried_at = 0
@@ -57,7 +57,7 @@ class SegmentFile:
             return self.places[-1].position + self.places[-1].total_len
         return self.stop
 
-    def take(self, place: Place) -> None:
+    def take(self, place: ChunkPosition) -> None:
         self.first_ts = self.first_ts or place.base_ts
         self.places.append(place)
 
@@ -66,10 +66,10 @@ class PlaceCache:
     """Where the chunks of finished segments stand: those asked for last are kept. For any thread."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, list[Place]] = OrderedDict()
+        self._kept: OrderedDict[str, list[ChunkPosition]] = OrderedDict()
         self._lock = Lock()
 
-    def places(self, files: Files, segment: SegmentFile) -> list[Place]:
+    def places(self, files: Files, segment: SegmentFile) -> list[ChunkPosition]:
         """raises: OSError, FileNotFoundError when retention took it."""
         if segment.end_lsn is None:
             return list(segment.places)
@@ -110,7 +110,7 @@ class SegmentList:
     def snapshot(self) -> list[SegmentFile]:
         return list(self.files)
 
-    def ended(self, end_lsn: int, stop: int, draft: Draft | None) -> None:
+    def ended(self, end_lsn: int, stop: int, draft: IndexBuilder | None) -> None:
         """The active segment is finished: sealed with a draft of its index, or given up without one."""
         self.active.end_lsn, self.active.stop = end_lsn, stop
         self.active.draft, self.active.sealed = draft, draft is not None
@@ -118,17 +118,17 @@ class SegmentList:
     def at(self, lsn: int) -> SegmentFile | None:
         return segment_at(self.files, lsn)
 
-    def take_seal_job(self, files: Files) -> SealJob | None:
+    def take_seal_job(self, files: Files) -> IndexJob | None:
         for segment in self.files:
             if segment.end_lsn is not None and not segment.indexed and segment.tried_at != len(self.files):
                 segment.indexed = True
                 segment.tried_at = len(
                     self.files
                 )  # one that failed is tried again when there are other segments
-                return SealJob(files, segment, self.dictionary)
+                return IndexJob(files, segment, self.dictionary)
         return None
 
-    def removed(self, retention: Retention) -> None:
+    def removed(self, retention: SegmentRemoval) -> None:
         """The removal has run: forget the segments."""
         self.removing = False
         if retention.done:

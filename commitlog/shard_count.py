@@ -14,22 +14,22 @@ from commitlog.files import Files, replace_file, whole_file
 NAME = "SHARDS"
 
 
-class Roster(NamedTuple):
+class ShardCount(NamedTuple):
     shards: int
     generation: int
 
 
-def read_roster(files: Files, root: str) -> Roster:
+def read_shard_count(files: Files, root: str) -> ShardCount:
     """raises: OSError, StoreError"""
     path = f"{root}/{NAME}"
     if not files.exists(path):
-        return Roster(1, 1)
+        return ShardCount(1, 1)
     said = whole_file(files, path)[:64].decode(errors="replace").split()
     if len(said) != 2 or not all(word.isdigit() and int(word) for word in said):
         raise StoreError(root, f"its file {NAME} says {' '.join(said)!r}: restore it from a backup")
-    return Roster(int(said[0]), int(said[1]))
+    return ShardCount(int(said[0]), int(said[1]))
 
 
-def write_roster(files: Files, root: str, roster: Roster) -> None:
+def write_shard_count(files: Files, root: str, roster: ShardCount) -> None:
     """Durable when it returns. raises: OSError"""
     replace_file(files, f"{root}/{NAME}", f"{roster.shards} {roster.generation}\n".encode())

@@ -6,7 +6,7 @@ what was not safe goes to a new one."""
 from __future__ import annotations
 
 from commitlog.chunk import HEADER_BYTES, Chunk
-from commitlog.segment import SEGMENT_HEADER_BYTES, Place
+from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition
 from commitlog.segment_writer import Ended, Opened, SegmentWriter
 
 MERGED_BYTES_MAX = 1 << 20
@@ -39,7 +39,7 @@ class WriteGroup:
         self.end_lsn = end_lsn
         self.mark_us = mark_us
         self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
-        self.news: list[Opened | Ended | Place] = []
+        self.news: list[Opened | Ended | ChunkPosition] = []
         self.fault: OSError | None = None
         self.offline: OSError | None = None
         self.safe_lsn = chunks[0].base_lsn if chunks else end_lsn
@@ -99,7 +99,9 @@ class WriteGroup:
     def _give_up(self, fault: OSError) -> None:
         """Nothing more goes to the active segment, and of this group only what is safe counts in it."""
         self.fault = self.fault or fault
-        while self.news and isinstance(self.news[-1], Place) and self.news[-1].base_lsn >= self.safe_lsn:
+        while (
+            self.news and isinstance(self.news[-1], ChunkPosition) and self.news[-1].base_lsn >= self.safe_lsn
+        ):
             self.news.pop()
         if self._position > SEGMENT_HEADER_BYTES:
             ended = self._writer.fence(self.safe_lsn, self._position)

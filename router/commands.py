@@ -33,7 +33,7 @@ class Committed:
 
 
 @dataclass(slots=True, eq=False)
-class Arrived:
+class RemoteChunk:
     """A chunk of a partition that another shard owns."""
 
     partition: int
@@ -41,7 +41,7 @@ class Arrived:
 
 
 @dataclass(slots=True, eq=False)
-class Moved:
+class RemoteWatermark:
     """How far another shard's partition has come: everything wanted below `live_lsn` has arrived."""
 
     partition: int
@@ -227,6 +227,6 @@ class GoOn:
 
 Command = (
     Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Permits | Attach | Detach | End | Blocked
-    | Ready | ColdRead | StartFound | Arrived | Moved | Interest | NoInterest | RetainedFound
+    | Ready | ColdRead | StartFound | RemoteChunk | RemoteWatermark | Interest | NoInterest | RetainedFound
     | ShareMembers | ShareAway | ShareNews | SharePart | GoOn
 )  # fmt: skip

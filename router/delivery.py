@@ -9,13 +9,22 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from router.effects import Deliver, Effect, Gone, More, ReadCold, ShareBack, ShareDone, ShareReady
+from router.effects import (
+    CatchUpPaused,
+    Deliver,
+    Effect,
+    ReadCold,
+    RecordsLost,
+    ShareBack,
+    ShareDone,
+    ShareReady,
+)
 from router.feed import Feed
 from router.groups import DENIED, Group, Reader
 from router.kernels import routes as kernel
 from router.reader_turns import ReaderTurns
-from router.remote_feed import Hole
-from router.shared_group import Member, Share
+from router.remote_feed import FilteredRange
+from router.shared_group import Member, SharedGroup
 
 NOTHING, EVERYTHING = array("I", [0]), array("I", [1])  # of one place: tables of `Deliver`
 CATCH_UP_BYTES = 1 << 18  # how much one reader behind gets before others have their turn
@@ -184,8 +193,8 @@ class Delivery:
         self.catch_up(reader)
         given = [type(effect) for effect in self.effects[before:]]
         if Deliver in given and turns.is_crowded:
-            if More not in given:
-                self.effects.append(More(reader, if_taken=True))
+            if CatchUpPaused not in given:
+                self.effects.append(CatchUpPaused(reader, if_taken=True))
         elif reader.start is not None or all(
             reader in reader.group.live[feed.index] or reader in feed.ahead for feed in self.feeds
         ):
@@ -214,7 +223,7 @@ class Delivery:
             self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers, places)
             pieces += 1
             given += len(chunk.frames) * (stop - first) // chunk.count + 1
-        self.effects.append(More(reader))
+        self.effects.append(CatchUpPaused(reader))
 
     def _next(self, reader: Reader, feed: Feed) -> tuple[Any, int, int] | None:
         """What the reader reads next: (chunk, first row, row after the last); None: it is live, or must wait."""
@@ -250,7 +259,7 @@ class Delivery:
                     self.effects.append(ReadCold(index, lsn))
                 feed.waiters.setdefault(lsn, []).append(reader)
                 return None
-            if type(chunk) is Hole:
+            if type(chunk) is FilteredRange:
                 reader.cursors[index] = min(chunk.next_lsn, limit)
                 continue
             if not hasattr(chunk, "rows"):  # a gap: damage that recovery found
@@ -274,7 +283,7 @@ class Delivery:
         first, stop = reader.skipped.get(index, (lsn, lsn))
         for begin, end in ((lsn, min(first, next_lsn)), (max(lsn, stop), next_lsn)):
             if begin < end:
-                self.effects.append(Gone(reader, index, begin, end, why))
+                self.effects.append(RecordsLost(reader, index, begin, end, why))
         if first <= next_lsn and lsn <= stop:
             lsn, next_lsn = min(lsn, first), max(next_lsn, stop)
         reader.skipped[index] = lsn, next_lsn
@@ -342,7 +351,7 @@ class Delivery:
 
     # Shares
 
-    def _hand_out(self, feed: Feed, share: Share, chunk: Any, first: int, stop: int, rows: Any) -> None:
+    def _hand_out(self, feed: Feed, share: SharedGroup, chunk: Any, first: int, stop: int, rows: Any) -> None:
         """Split rows of a chunk among the members that can take some; none can: the share falls behind."""
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
@@ -364,7 +373,7 @@ class Delivery:
                 Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, table, places)
             )
 
-    def run_share(self, share: Share) -> None:
+    def run_share(self, share: SharedGroup) -> None:
         """Go on with a share: first what members gave back, then from its cursors."""
         while share.returned and share.able():
             index, lsn, next_lsn = share.returned[0]
@@ -422,9 +431,9 @@ class Delivery:
                 )
                 given += len(chunk.frames) * (stop - first) // chunk.count + 1
             if given >= CATCH_UP_BYTES:
-                self.effects.append(More(share.reader))
+                self.effects.append(CatchUpPaused(share.reader))
 
-    def _tell_home(self, share: Share) -> None:
+    def _tell_home(self, share: SharedGroup) -> None:
         """Whether our members of a share that lives elsewhere can take more."""
         if share.able():
             if share.is_parked:

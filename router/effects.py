@@ -10,7 +10,7 @@ from typing import Any
 from router.groups import Group, Reader
 from router.retained import Given, Search
 from router.subscriber import Subscriber
-from router.subscription import Form, Subscription
+from router.subscription import DeliveryOptions, Subscription
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +40,7 @@ class DeliverRetained:
 
     reader: Reader
     search: Search | Given
-    form: Form
+    form: DeliveryOptions
 
 
 @dataclass(slots=True, eq=False)
@@ -124,7 +124,7 @@ class ShareDone:
 
 
 @dataclass(slots=True, eq=False)
-class Gone:
+class RecordsLost:
     """Records from `lsn` up to `next_lsn` that a reader will not get: what of them it asked for is told, and counted.
 
     why: "retention" (took them first), "damaged" (on disk), "backlog_records_max" (the reader was too far behind)
@@ -138,7 +138,7 @@ class Gone:
 
 
 @dataclass(slots=True, eq=False)
-class More:
+class CatchUpPaused:
     """A reader has had its piece and is still behind: answer with `Ready` once the piece has left.
 
     if_taken: only if what it was given in this step is taken"""
@@ -157,13 +157,14 @@ class Merged:
 
 
 @dataclass(slots=True, eq=False)
-class Placed:
+class ReplayStarted:
     """The start of a replay has been found: its reader's cursors stand there."""
 
     reader: Reader
 
 
 Effect = (
-    Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | Gone | More | Merged | Placed | ShareWeight
+    Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | RecordsLost | CatchUpPaused | Merged
+    | ReplayStarted | ShareWeight
     | ShareBegun | ShareLeft | ShareBack | ShareReady | ShareDone
 )  # fmt: skip

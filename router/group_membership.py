@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from router.feed import Feed
-from router.groups import Group, Groups, Reader, Wants
+from router.groups import Group, GroupKey, Groups, Reader
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
 SHARED_MAX = 16  # with more subscriptions a reader has a group of its own
 
 
-class Grouping:
+class GroupMembership:
     """Changes groups, and tells the routes of every feed."""
 
     def __init__(self, feeds: list[Feed], groups: Groups) -> None:
@@ -27,13 +27,13 @@ class Grouping:
 
     # Any group
 
-    def interned(self, wants: Wants) -> Group:
+    def interned(self, wants: GroupKey) -> Group:
         """The group of all who want the same, with one member more."""
         group, fresh = self.groups.join(wants)
         self.match_again(fresh)
         return group
 
-    def private(self, wants: Wants, subscriptions: Iterable[Subscription] = ()) -> Group:
+    def private(self, wants: GroupKey, subscriptions: Iterable[Subscription] = ()) -> Group:
         """A group for one reader alone, with these subscriptions and whatever is added later."""
         group = self.groups.private(wants)
         for subscription in subscriptions:
@@ -91,8 +91,8 @@ class Grouping:
         own = many or subscriber.personal or any(s.no_local for s in subscriptions)
         shape = (subscriber.shape, subscriber.key if own else None)
         if many:
-            return self.private(Wants(frozenset(), located, shape), subscriptions)
-        return self.interned(Wants(frozenset(subscriptions), located, shape))
+            return self.private(GroupKey(frozenset(), located, shape), subscriptions)
+        return self.interned(GroupKey(frozenset(subscriptions), located, shape))
 
     def regroup(
         self, subscriber: Subscriber, reader: Reader, subscriptions: Collection[Subscription]

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from router.subscription import Form, Permit, Subscription, merge
-from router.topic_matching import MATCH_VISITS, UNDER_WAY_MAX, Matching
+from router.subscription import DeliveryOptions, Permit, Subscription, merge
+from router.topic_matching import MATCH_VISITS, UNDER_WAY_MAX, TopicMatching
 from router.trie import FilterTrie
 
 if TYPE_CHECKING:
     from router.reader_turns import ReaderTurns
-    from router.shared_group import Share
+    from router.shared_group import SharedGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
+class GroupKey:
     """What a reader wants: equal wants make one group.
 
     subscriptions: by filter; located: tell each message's place in the log, hence only what is committed
@@ -50,14 +50,14 @@ class Group:
 
     __slots__ = ("_by_filter", "_numbers", "cache", "count", "forms", "live", "private", "wants")
 
-    def __init__(self, wants: Wants, partitions: int, *, private: bool = False) -> None:
+    def __init__(self, wants: GroupKey, partitions: int, *, private: bool = False) -> None:
         self.wants = wants
         self.private = private
         self.live: list[dict[Reader, None]] = [{} for _ in range(partitions)]
         self.count = 0
-        self.forms: list[Form] = []
+        self.forms: list[DeliveryOptions] = []
         self.cache: object = None  # free for whoever builds the bytes
-        self._numbers: dict[Form, int] = {}
+        self._numbers: dict[DeliveryOptions, int] = {}
         self._by_filter: dict[str, tuple[Subscription, ...]] = {}
         for subscription in wants.subscriptions:
             same = self._by_filter.get(subscription.topic_filter, ())
@@ -142,7 +142,7 @@ class Reader:
         self.cursors = cursors
         self.key = key
         self.sink: object = None
-        self.share: Share | None = None
+        self.share: SharedGroup | None = None
         self.turns: ReaderTurns | None = None  # of its session, if it waits for its turn when it is behind
         self.closed = False  # nobody wants anything of it any more
         self.start: tuple[str, int] | None = None
@@ -168,12 +168,12 @@ class Groups:
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
-        self._by_wants: dict[Wants, Group] = {}
+        self._by_wants: dict[GroupKey, Group] = {}
         self._by_filter: dict[str, dict[Group, None]] = {}
         self._private = 0
         self.filters = FilterTrie()
         self.visits_left = 1 << 60  # nodes that matches may look at in this turn
-        self._under_way: dict[str, Matching] = {}  # topics whose match takes more than a turn
+        self._under_way: dict[str, TopicMatching] = {}  # topics whose match takes more than a turn
         self.leaving: list[Group] = []  # have no member, and filters that are still to be taken out: `let_go`
         self.crowded: list[Group] = []  # have more forms than can be good for them
         self.here: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
@@ -182,7 +182,7 @@ class Groups:
     def __len__(self) -> int:
         return len(self._by_wants) + self._private
 
-    def join(self, wants: Wants) -> tuple[Group, list[str]]:
+    def join(self, wants: GroupKey) -> tuple[Group, list[str]]:
         """The group for `wants` with one member more, and the filters that are new to it."""
         group = self._by_wants.get(wants)
         fresh: list[str] = []
@@ -194,7 +194,7 @@ class Groups:
         group.count += 1
         return group, fresh
 
-    def private(self, wants: Wants) -> Group:
+    def private(self, wants: GroupKey) -> Group:
         """A group of one member, without subscriptions so far: `add` them. `wants` has the rest."""
         assert not wants.subscriptions
         group = Group(wants, self._partitions, private=True)
@@ -272,7 +272,7 @@ class Groups:
         if matching is None:
             if self.visits_left <= 0 or not self._has_room():
                 return None
-            matching = Matching(topic, self.filters.walk(topic))
+            matching = TopicMatching(topic, self.filters.walk(topic))
             self.visits_left -= MATCH_VISITS
         if not matching.over and self.visits_left > 0:
             self.visits_left -= matching.go_on(self.filters, self._by_filter, self.visits_left)

@@ -7,13 +7,13 @@ from __future__ import annotations
 from router.groups import Reader
 from router.subscriber import Subscriber
 from router.subscription import Subscription
-from router.subscription_changes import Subscribing
+from router.subscription_changes import SubscriptionChanges
 
 
-class Restoring:
+class Recovery:
     """Builds readers and shares that begin where they are told to."""
 
-    def __init__(self, subscribing: Subscribing) -> None:
+    def __init__(self, subscribing: SubscriptionChanges) -> None:
         self._subscribing = subscribing
 
     def reader(

@@ -18,14 +18,14 @@ CHUNK_BYTES = 1024  # what a chunk costs beside its rows and frames
 TRIM = 64
 
 
-class Hole(NamedTuple):
+class FilteredRange(NamedTuple):
     """Records that nobody here wanted when they came."""
 
     base_lsn: int
     next_lsn: int
 
 
-class MirrorFeed(Feed):
+class RemoteFeed(Feed):
     """The reading side of a partition whose writing side is elsewhere."""
 
     def __init__(self, index: int, partition: Any, groups: Groups) -> None:
@@ -88,13 +88,13 @@ class MirrorFeed(Feed):
         if lsn >= self._kept_from:
             at = bisect_right(self._since, lsn) - 1
             if at < 0:
-                return Hole(lsn, self._since[0] if self._since else self.live_mark)
+                return FilteredRange(lsn, self._since[0] if self._since else self.live_mark)
             chunk = self._kept[at]
             if lsn < chunk.base_lsn:
-                return Hole(lsn, chunk.base_lsn)
+                return FilteredRange(lsn, chunk.base_lsn)
             if lsn < chunk.next_lsn:
                 return chunk
-            return Hole(lsn, self._since[at + 1] if at + 1 < len(self._since) else self.live_mark)
+            return FilteredRange(lsn, self._since[at + 1] if at + 1 < len(self._since) else self.live_mark)
         return self.read_chunk(lsn)
 
     def read_chunk(self, lsn: int) -> Any | None:

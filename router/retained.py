@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from router.kernels import filters
 from router.kernels import routes as kernel
-from router.sorted_topics import Ordered
+from router.sorted_topics import SortedTopics
 from router.subscription import Permit
 
 ROW_EMPTY = 64
@@ -44,7 +44,7 @@ class RetainedView:
     """Topic -> its retained message; searched by filter without a look at payloads."""
 
     def __init__(self) -> None:
-        self._messages = Ordered()
+        self._messages = SortedTopics()
         self.bytes = 0
         self.bytes_in: dict[int, int] = {}  # of each partition
         self.changes = 0
@@ -128,7 +128,7 @@ class Search:
 
     def __init__(
         self,
-        messages: Ordered,
+        messages: SortedTopics,
         topic_filter: str,
         below: list[int] | None,
         wanted: Callable[[], bool] | None,

@@ -13,9 +13,9 @@ from router.delivery import Delivery
 from router.effects import Effect
 from router.feed import Feed
 from router.groups import Groups
-from router.remote_feed import MirrorFeed
+from router.remote_feed import RemoteFeed
 from router.retained import RetainedView
-from router.subscription_changes import Subscribing
+from router.subscription_changes import SubscriptionChanges
 from router.topic_matching import VISITS_A_TURN
 
 CHUNK_RETAIN = 8
@@ -27,13 +27,13 @@ class Shard:
     def __init__(self, partitions: list[Any], backlog_records_max: int = 0) -> None:
         self.groups = Groups(len(partitions))
         self.feeds = [
-            (MirrorFeed if partition.is_mirrored else Feed)(index, partition, self.groups)
+            (RemoteFeed if partition.is_mirrored else Feed)(index, partition, self.groups)
             for index, partition in enumerate(partitions)
         ]
         self.retained = RetainedView()
         self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.stats.sys_publisher`
         self.delivery = Delivery(self.feeds, backlog_records_max)
-        self.subscribing = Subscribing(self.feeds, self.groups, self.delivery, self.view_of)
+        self.subscribing = SubscriptionChanges(self.feeds, self.groups, self.delivery, self.view_of)
         self.sharing = self.subscribing.sharing
         self._steps: dict[type, Callable[[Any], None]] = {
             c.Subscribe: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),
@@ -51,8 +51,8 @@ class Shard:
             c.Blocked: lambda m: self.subscribing.blocked(m.reader, m.partition, m.lsn),
             c.Ready: lambda m: self.subscribing.ready(m.subscriber),
             c.ColdRead: lambda m: self.delivery.cold_read(self.feeds[m.partition], m.lsn, m.chunks),
-            c.Arrived: self._arrived,
-            c.Moved: self._moved,
+            c.RemoteChunk: self._arrived,
+            c.RemoteWatermark: self._moved,
             c.Interest: lambda m: self.subscribing.interest(m.subscriber, m.topic_filters, m.own, m.cursors),
             c.NoInterest: lambda m: self.subscribing.no_interest(m.subscriber, m.topic_filters),
             c.RetainedFound: lambda m: self.subscribing.retained_found(m.reader, m.subscription, m.messages),
@@ -124,12 +124,12 @@ class Shard:
         else:
             self.sharing.done(shard, key, command.ranges)
 
-    def _arrived(self, command: c.Arrived) -> None:
+    def _arrived(self, command: c.RemoteChunk) -> None:
         feed = self.feeds[command.partition]
         for chunk in feed.arrived(command.chunk):  # type: ignore[attr-defined]
             self.delivery.show(feed, chunk, located=False)
 
-    def _moved(self, command: c.Moved) -> None:
+    def _moved(self, command: c.RemoteWatermark) -> None:
         feed = self.feeds[command.partition]
         for chunk in feed.moved(command.live_lsn, command.committed_lsn):  # type: ignore[attr-defined]
             self.delivery.show(feed, chunk, located=True)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from router.groups import Group, Reader, Wants
+from router.groups import Group, GroupKey, Reader
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
@@ -61,7 +61,7 @@ class Member:
         return bool(self.before)
 
 
-class Share:
+class SharedGroup:
     """The readers of `$share/<name>/<filter>`.
 
     is_here: its home is this shard; else it hands out only what its home gives it, in `returned`"""
@@ -96,7 +96,7 @@ class Share:
     ) -> Member:
         """Add a session, or change how it wants its messages."""
         shape = (subscriber.shape, subscriber.key)
-        wants = Wants(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
+        wants = GroupKey(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
         # Not interned: nothing is routed to a member but what the share hands it.
         group = Group(wants, partitions)
         group.form_number([subscription.topic_filter], subscription.topic_filter)

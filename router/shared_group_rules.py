@@ -13,20 +13,24 @@ from collections.abc import Callable
 from router.delivery import Delivery
 from router.effects import ShareBack, ShareBegun, ShareLeft, ShareWeight
 from router.feed import Feed
-from router.group_membership import Grouping
-from router.groups import Reader, Wants
-from router.shared_group import Member, Range, Share, without
+from router.group_membership import GroupMembership
+from router.groups import GroupKey, Reader
+from router.shared_group import Member, Range, SharedGroup, without
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
 
-class Sharing:
+class SharedGroupRules:
     def __init__(
-        self, feeds: list[Feed], grouping: Grouping, delivery: Delivery, close: Callable[[Reader], None]
+        self,
+        feeds: list[Feed],
+        grouping: GroupMembership,
+        delivery: Delivery,
+        close: Callable[[Reader], None],
     ) -> None:
         self._feeds, self._grouping, self._delivery = feeds, grouping, delivery
         self._close = close
-        self.shares: dict[str, Share] = {}
+        self.shares: dict[str, SharedGroup] = {}
         self.is_home: Callable[[str], bool] = lambda key: True
 
     # Members of this shard
@@ -41,7 +45,7 @@ class Sharing:
         self._weigh(share)
         self._delivery.run_share(share)
 
-    def _there(self, key: str, topic_filter: str) -> Share:
+    def _there(self, key: str, topic_filter: str) -> SharedGroup:
         share = self.shares.get(key)
         if share is None:
             share = self.new(key, topic_filter)
@@ -50,18 +54,20 @@ class Sharing:
                     share.reader.group.live[feed.index][share.reader] = None
         return share
 
-    def new(self, asked: str, topic_filter: str) -> Share:
+    def new(self, asked: str, topic_filter: str) -> SharedGroup:
         """A share without members, at the end of the log, but not live yet."""
         everything = Subscription(topic_filter, qos=2)
         is_here = self.is_home(asked)
         # One that lives elsewhere reads what it is told to: nothing need come here by itself.
-        group = self._grouping.interned(Wants(frozenset([everything]), False, asked, is_shard=not is_here))
+        group = self._grouping.interned(GroupKey(frozenset([everything]), False, asked, is_shard=not is_here))
         reader = Reader(0, group, [feed.mark(False) for feed in self._feeds], asked)
-        share = self.shares[asked] = Share(asked, topic_filter, reader, is_here=is_here)
+        share = self.shares[asked] = SharedGroup(asked, topic_filter, reader, is_here=is_here)
         reader.share = share
         return share
 
-    def leave(self, subscriber: Subscriber, share: Share, unacknowledged: list[tuple[int, int, int]]) -> None:
+    def leave(
+        self, subscriber: Subscriber, share: SharedGroup, unacknowledged: list[tuple[int, int, int]]
+    ) -> None:
         """unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
         member = share.members.pop(subscriber)
         if member.given or member.before:
@@ -73,7 +79,7 @@ class Sharing:
         self._go_on_or_end(share)
         self._weigh(share)  # behind what comes back
 
-    def _go_on_or_end(self, share: Share) -> None:
+    def _go_on_or_end(self, share: SharedGroup) -> None:
         if share.members:
             self._delivery.run_share(share)
             return
@@ -82,7 +88,7 @@ class Sharing:
         del self.shares[share.key]
         self._close(share.reader)
 
-    def _weigh(self, share: Share) -> None:
+    def _weigh(self, share: SharedGroup) -> None:
         if not share.is_here:
             self._delivery.effects.append(ShareWeight(share.key, share.topic_filter, len(share.members)))
 
@@ -125,7 +131,7 @@ class Sharing:
             self._remove(share, shard)
         self._delivery.effects.append(ShareLeft(shard, key))
 
-    def _remove(self, share: Share, shard: Subscriber) -> None:
+    def _remove(self, share: SharedGroup, shard: Subscriber) -> None:
         share.returned.extend(share.members.pop(shard).outstanding)
         self._go_on_or_end(share)
 

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 BLOCK_NAMES_MAX = 512
 
 
-class Ordered:
+class SortedTopics:
     """name -> value, by name."""
 
     def __init__(self) -> None:

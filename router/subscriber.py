@@ -16,7 +16,7 @@ from router.reader_turns import ReaderTurns
 from router.subscription import Permit, Subscription
 
 if TYPE_CHECKING:
-    from router.shared_group import Share
+    from router.shared_group import SharedGroup
 
 
 READERS_MAX = (1 << 25) - 1  # what a slot of an in-flight window has room for
@@ -55,7 +55,7 @@ class Subscriber:
         self.main_subscriptions: dict[str, Subscription] = {}
         self.late: dict[str, Reader] = {}
         self.replays: dict[str, Reader] = {}
-        self.shares: dict[str, Share] = {}
+        self.shares: dict[str, SharedGroup] = {}
         self.turns = ReaderTurns()  # of `late` and `replays`
         # Retained messages that were asked for before delivery began: subscription, and below which lsns.
         self.owed: dict[str, tuple[Subscription, list[int] | None]] = {}

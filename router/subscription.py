@@ -35,7 +35,7 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class DeliveryOptions:
     """How the messages of a topic go to a group: what its matching subscriptions add up to.
 
     qos: the highest granted (MQTT 5.0, 3.3.4: one copy respects the maximum of all that match)
@@ -50,18 +50,18 @@ class Form:
     tells_publisher: bool = False
 
 
-def merge(matching: list[Subscription]) -> Form:
+def merge(matching: list[Subscription]) -> DeliveryOptions:
     """The form that one copy for all `matching` subscriptions takes."""
     if len(matching) == 1:
         one = matching[0]
-        return Form(
+        return DeliveryOptions(
             one.qos,
             one.retain_as_published,
             one.no_local,
             (one.identifier,) if one.identifier else (),
             one.tells_publisher,
         )
-    return Form(
+    return DeliveryOptions(
         max(s.qos for s in matching),
         any(s.retain_as_published for s in matching),
         all(s.no_local for s in matching),

@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import islice
 
 from router.delivery import Delivery
-from router.effects import DeliverRetained, FindRetained, FindStart, Merged, More, Placed
+from router.effects import CatchUpPaused, DeliverRetained, FindRetained, FindStart, Merged, ReplayStarted
 from router.feed import Feed
-from router.group_membership import Grouping
-from router.groups import Groups, Reader, Wants
+from router.group_membership import GroupMembership
+from router.groups import GroupKey, Groups, Reader
 from router.retained import Given, Retained, RetainedView
-from router.shared_group_rules import Sharing
+from router.shared_group_rules import SharedGroupRules
 from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription, merge
 
@@ -28,7 +28,7 @@ def permit_of(reader: Reader, topic_filter: str) -> Permit | None:
     return known[0].permit if known else None
 
 
-class Subscribing:
+class SubscriptionChanges:
     """Changes readers, groups and shares; what must be delivered for it goes to `delivery`."""
 
     def __init__(
@@ -36,10 +36,10 @@ class Subscribing:
     ) -> None:
         """view_of: filter -> where the retained messages are that it can match"""
         self.feeds = feeds
-        self.grouping = Grouping(feeds, groups)
+        self.grouping = GroupMembership(feeds, groups)
         self.delivery = delivery
         self._view_of = view_of
-        self.sharing = Sharing(feeds, self.grouping, delivery, self._close)
+        self.sharing = SharedGroupRules(feeds, self.grouping, delivery, self._close)
 
     # Readers
 
@@ -136,7 +136,7 @@ class Subscribing:
         wanted = [Subscription(topic_filter, 2, False, True) for topic_filter in topic_filters]
         reader = subscriber.main
         if reader is None:
-            group = self.grouping.private(Wants(frozenset(), False, subscriber.key, is_shard=True), wanted)
+            group = self.grouping.private(GroupKey(frozenset(), False, subscriber.key, is_shard=True), wanted)
             reader = subscriber.main = Reader(
                 0, group, [feed.mark(False) for feed in self.feeds], subscriber.key
             )
@@ -201,7 +201,7 @@ class Subscribing:
             reader.cursors[index] = lsn
         reader.waiting = 0
         reader.start = None
-        self.delivery.effects.append(Placed(reader))
+        self.delivery.effects.append(ReplayStarted(reader))
         if retained and reader.sink is not None:
             (subscription,) = reader.group.subscriptions
             given = Given(retained, lambda: permit_of(reader, subscription.topic_filter))
@@ -309,7 +309,7 @@ class Subscribing:
                 if reader in busy or main in busy:
                     # What it cannot take comes back to this reader: it must still be there.
                     if reader.caught_up():
-                        self.delivery.effects.append(More(reader, if_taken=True))
+                        self.delivery.effects.append(CatchUpPaused(reader, if_taken=True))
                 elif reader.caught_up():
                     (subscription,) = reader.group.subscriptions
                     del subscriber.late[asked]

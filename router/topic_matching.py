@@ -18,7 +18,7 @@ UNDER_WAY_MAX = 64  # matches that have begun and go on in other turns
 MATCH_VISITS = 4  # what a match costs beside the nodes it looks at
 
 
-class Matching:
+class TopicMatching:
     """First the filters that match, then the groups that they lead to, then what each group gets."""
 
     __slots__ = ("_filters_of", "_levels", "_numbers", "_plain", "_todo", "_walk", "topic")

@@ -10,7 +10,7 @@ from rumq.auth.errors import BAD_METHOD, BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZ
 from rumq.auth.identity import Credentials, Identity, Method, Steps
 
 
-class Gate:
+class Authenticator:
     """methods: asked in this order, the first that knows the client decides
 
     anonymous: whether a client that shows nothing comes in
@@ -60,7 +60,7 @@ class Gate:
         raise Denied(BAD_USER_NAME_OR_PASSWORD, f"user {shown.username!r} is not known", guess=True)
 
 
-OPEN = Gate(anonymous=True)
+OPEN = Authenticator(anonymous=True)
 
 
 def outcome(steps: Steps, answer: object = None) -> object:

@@ -19,7 +19,7 @@ from typing import Any
 
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, SERVER_UNAVAILABLE, Denied
 from rumq.auth.identity import Credentials, Identity, Steps, Work
-from rumq.auth.verification_cache import Remembered
+from rumq.auth.verification_cache import VerificationCache
 
 Call = Callable[[bytes], tuple[int, bytes]]
 KNOWS = "the server that knows who may come in"
@@ -30,7 +30,7 @@ class CallOut:
 
     name = "http"
 
-    def __init__(self, call: Call, remembered: Remembered[Identity]) -> None:
+    def __init__(self, call: Call, remembered: VerificationCache[Identity]) -> None:
         self._call, self._remembered = call, remembered
 
     def check(self, shown: Credentials) -> Steps:

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class StandIns(Generic[T]):
+class DecoyHashes(Generic[T]):
     """User -> one of `known`, of a shape that is as frequent as it is there."""
 
     def __init__(self, known: Iterable[T], shape_of: Callable[[T], Hashable], secret: bytes) -> None:

@@ -40,7 +40,7 @@ class Lane(Generic[T]):
         self.count = 0
 
 
-class Lanes(Generic[T]):
+class FairQueue(Generic[T]):
     """At most `running_max` items are out at once."""
 
     def __init__(

@@ -12,7 +12,7 @@ FORGET_SECONDS = 60.0  # each halves what an address has collected
 ADDRESSES_MAX = 10_000
 
 
-class Guesses:
+class LoginBackoff:
     """Address -> how often a refusal went there lately."""
 
     def __init__(self, first_seconds: float = FIRST_SECONDS, seconds_max: float = SECONDS_MAX) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from rumq.auth import hashes
-from rumq.auth.decoy_hashes import StandIns
+from rumq.auth.decoy_hashes import DecoyHashes
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, Denied, SecretsError
 from rumq.auth.identity import Credentials, Identity, Steps, Work
-from rumq.auth.verification_cache import Remembered
+from rumq.auth.verification_cache import VerificationCache
 
 USER_BYTES_MAX = 1024
 PASSWORD_BYTES_MAX = 65_535  # of MQTT
@@ -64,12 +64,12 @@ class Passwords:
     name = "password"
 
     def __init__(
-        self, users: Mapping[str, str], remembered: Remembered[bool], secret: bytes | None = None
+        self, users: Mapping[str, str], remembered: VerificationCache[bool], secret: bytes | None = None
     ) -> None:
         """secret: which stand-in an unknown user has comes of it; by chance if none is given"""
         self.users = users
         self._remembered = remembered
-        self._stand_ins = StandIns(
+        self._stand_ins = DecoyHashes(
             users.values() or [hashes.argon2id(secrets.token_bytes(16), secrets.token_bytes(16))],
             hashes.cost_of,
             secret or secrets.token_bytes(32),

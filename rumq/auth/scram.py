@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from rumq.auth.decoy_hashes import StandIns
+from rumq.auth.decoy_hashes import DecoyHashes
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, Denied
 from rumq.auth.hashes import SCRAM, ScramKeys, parse_scram, scram_keys
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
@@ -34,7 +34,7 @@ class Scram:
         }
         self._chance = chance
         self._secret = secret
-        self._stand_ins = StandIns(
+        self._stand_ins = DecoyHashes(
             self._keys.values(), lambda keys: (keys.iterations, len(keys.salt)), secret
         )
         self._empty: dict[str, bool] = {}  # user -> whether its password is nothing

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 V = TypeVar("V")
 
 
-class Remembered(Generic[V]):
+class VerificationCache(Generic[V]):
     """Parts (a user, a hash, a password) -> an answer, for `seconds_max`."""
 
     def __init__(self, seconds_max: float, entries_max: int = 16_384) -> None:

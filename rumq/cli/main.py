@@ -223,11 +223,11 @@ def build_parser() -> argparse.ArgumentParser:
 def run_broker(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     if args.check:
-        from rumq.cli.wiring.listener_policies import Entrances
+        from rumq.cli.wiring.listener_policies import ListenerPolicies
         from rumq.cli.wiring.sidecars import check_beside
         from rumq.cli.wiring.transports import transports_of
 
-        Entrances(settings, says_exposed=False)
+        ListenerPolicies(settings, says_exposed=False)
         transports_of(settings)
         check_beside(settings)
         status = OK

@@ -17,14 +17,14 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rumq.auth.authenticator import Gate, outcome
+from rumq.auth.authenticator import Authenticator, outcome
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, SERVER_BUSY, Denied
 from rumq.auth.identity import Credentials, Identity, Steps, Work
-from rumq.auth.login_backoff import Guesses
+from rumq.auth.login_backoff import LoginBackoff
 from rumq.auth.permit import Permit
 from rumq.auth.rules import Rules
 from rumq.auth.seal import Seal
-from rumq.flight.login_turns import ANYWHERE, WAITING_MAX, TooMany, Turns, place_of
+from rumq.flight.login_turns import ANYWHERE, WAITING_MAX, LoginTurns, TooMany, place_of
 
 HEADER = "authorization"
 SESSION_SECONDS, SESSIONS_MAX = 3600.0, 10_000
@@ -47,22 +47,22 @@ class Caller(NamedTuple):
         return self.permit is None or self.permit.reach("replay", topic_filter) != "none"
 
 
-class Door:
+class CallAuthorization:
     """now: monotonic seconds; now_us: µs since 1970; wait: lets the calling thread alone wait so many seconds"""
 
     def __init__(
-        self, gate: Gate, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
+        self, gate: Authenticator, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
         wait: Callable[[float], None], exact: bool = True, guess_seconds_max: float = 8.0, hashes_max: int = 1,
     ) -> None:  # fmt: skip
         """exact: whether who asks is told that the password was wrong; hashes_max: computed at once"""
         self._now, self._now_us, self._wait = now, now_us, wait
         self._lock = threading.Lock()  # methods and rules remember, and were made for one thread
-        self._turns = Turns(hashes_max)
-        self._guesses = Guesses(seconds_max=guess_seconds_max)
+        self._turns = LoginTurns(hashes_max)
+        self._guesses = LoginBackoff(seconds_max=guess_seconds_max)
         self._seal = Seal()
         self.become(gate, rules, exact=exact)
 
-    def become(self, gate: Gate, rules: Rules | None, *, exact: bool = True) -> None:
+    def become(self, gate: Authenticator, rules: Rules | None, *, exact: bool = True) -> None:
         """Another gate and other rules hold from now on; who had shaken hands does so again."""
         with self._lock:
             self._gate, self._rules, self._exact = gate, rules, exact

@@ -18,7 +18,7 @@ import pyarrow.flight as fl
 
 from rumq.flight.errors import Away, BadRequest, Busy, Failed, NotAllowed, maybe_fault
 from rumq.flight.tickets import Ticket
-from rumq.table.flight_location import LASTING, Where, header_of, tls_of, why_away
+from rumq.table.flight_location import LASTING, FlightLocation, header_of, tls_of, why_away
 
 AHEAD = 2  # batches that are fetched while one is used
 AWAY_RETRY_SECONDS = 5.0  # at most, from one try to the next while somebody is away
@@ -29,7 +29,7 @@ class LogClient:
     """Connects when it is first used, and anew when the connection was lost."""
 
     def __init__(
-        self, where: Where, *, wait: Callable[[float], None] = time.sleep,
+        self, where: FlightLocation, *, wait: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.monotonic, known: bool = False,
     ) -> None:  # fmt: skip
         """known: another process has had an answer from there: it is worth waiting for"""

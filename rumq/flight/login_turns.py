@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from rumq.auth.fair_queue import Lanes
+from rumq.auth.fair_queue import FairQueue
 
 HELD_MAX = 16  # refusals of one user at one place that wait at once
 HELD_OF_A_PLACE_MAX = 48  # refusals of all users at it
@@ -27,12 +27,12 @@ class TooMany(Exception):
     """A place has as many calls here as it may have."""
 
 
-class Turns:
+class LoginTurns:
     """At most `running_max` at once; each place in turn."""
 
     def __init__(self, running_max: int) -> None:
         self._lock = threading.Lock()
-        self._lanes: Lanes[threading.Event] = Lanes(running_max)
+        self._lanes: FairQueue[threading.Event] = FairQueue(running_max)
         self._waiting: Counter[str] = Counter()
         self._held: Counter[tuple[str, str]] = Counter()
 

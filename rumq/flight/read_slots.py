@@ -25,7 +25,7 @@ class Read:
         self.holder, self.since, self.ended = holder, INFINITY, False
 
 
-class Reads:
+class ReadSlots:
     def __init__(self, reads_max: int = READS_MAX, *, now: Callable[[], float]) -> None:
         self._max, self._now = reads_max, now
         self._lock = threading.Lock()

@@ -13,14 +13,14 @@ from rumq.flight.errors import BadRequest, NotAllowed
 from rumq.flight.schema import makers_of, schema_of
 from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Segments, Ticket, parse_command
 from rumq.spark.source.topic_predicates import topic_ranges
-from rumq.table.lake_fallback import Filling
+from rumq.table.lake_fallback import LakeFallback
 from rumq.table.options import Options
 from rumq.table.partition_ranges import Extent, extents, reader
 from rumq.table.plan import cut, spans
 from rumq.table.scan import marked, wanting
 
 
-class Log:
+class ServedLog:
     """A data directory, which a broker may be writing to, and the lake that it is exported to."""
 
     def __init__(self, path: str) -> None:
@@ -69,7 +69,9 @@ class Log:
         columns, wanted = makers_of(ticket.columns, ticket.properties), wants(ticket, caller)
         filling = None
         if extent.place:
-            filling = Filling(extent.place, extent.name, columns, schema, wanted, topic_ranges(ticket.topics))
+            filling = LakeFallback(
+                extent.place, extent.name, columns, schema, wanted, topic_ranges(ticket.topics)
+            )
         return marked(
             extent.view, ticket.start, ticket.end, columns, schema, wants=wanted,
             fail_on_data_loss=ticket.failOnDataLoss, filling=filling,

@@ -1,4 +1,5 @@
-"""The Flight service: calls come in by gRPC's threads, `Door` says who asks and `Log` what there is. docs/spark.md.
+"""The Flight service: calls arrive on threads of gRPC, `CallAuthorization` identifies the caller, `ServedLog` reads.
+docs/spark.md.
 
 What goes wrong leaves as a typed error with JSON beside its sentence (rumq.flight.errors), never as a traceback: Flight
 would send it, with paths and lines. (For that, `get_schema` is not served: pyarrow sends one there whatever is raised.
@@ -17,12 +18,12 @@ import pyarrow.flight as fl
 
 from rumq.auth.errors import SERVER_BUSY, Denied
 from rumq.errors import RumqError
-from rumq.flight.call_authorization import HEADER, Caller, Door
+from rumq.flight.call_authorization import HEADER, CallAuthorization, Caller
 from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_wire
 from rumq.flight.login_turns import place_of
-from rumq.flight.read_slots import READS_MAX, Reads
+from rumq.flight.read_slots import READS_MAX, ReadSlots
 from rumq.flight.schema import schema_of
-from rumq.flight.served_log import Log, check_permission
+from rumq.flight.served_log import ServedLog, check_permission
 from rumq.flight.tickets import Command, EndWithin, FindTime, Segments, decoded, parse_ticket
 
 ACTIONS = {
@@ -47,7 +48,7 @@ class Shown(fl.ServerMiddleware):  # type: ignore[misc]
 class Showing(fl.ServerMiddlewareFactory):  # type: ignore[misc]
     """Takes the header of every call; a handshake is answered here, for nothing else of it has headers."""
 
-    def __init__(self, door: Door, event: Event) -> None:
+    def __init__(self, door: CallAuthorization, event: Event) -> None:
         self._door, self._event = door, event
 
     def start_call(self, info: Any, headers: dict[str, list[str]]) -> Shown:
@@ -75,7 +76,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
     """Serves from when it is made until `close`."""
 
     def __init__(
-        self, location: str, log: Log, door: Door, *, event: Event,
+        self, location: str, log: ServedLog, door: CallAuthorization, *, event: Event,
         certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None,
         reads_max: int = READS_MAX, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
@@ -85,7 +86,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         raises: OSError, pa.ArrowException where it cannot listen
         """
         self._log, self._door, self._event = log, door, event
-        self._reads = Reads(reads_max, now=now)
+        self._reads = ReadSlots(reads_max, now=now)
         self._closing = False
         super().__init__(
             location, auth_handler=Handshake(), middleware={"shown": Showing(door, event)},
@@ -201,7 +202,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             raise as_flight(Failed("a bug, which its events tell")) from None
 
 
-def refused(denied: Denied, peer: str, door: Door, event: Event) -> NotAllowed:
+def refused(denied: Denied, peer: str, door: CallAuthorization, event: Event) -> NotAllowed:
     """What is answered; told to the operator unless it came unchecked, at whatever rate somebody likes."""
     if denied.reason != SERVER_BUSY:
         event("flight.refused", peer=peer, why=denied.why)

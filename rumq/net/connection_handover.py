@@ -83,13 +83,13 @@ def taken_up(
     facts: Facts,
 ) -> Connection:  # fmt: skip
     """A WebSocket that is open already."""
-    from rumq.net.socket_stream import RawStream
-    from rumq.net.stream_connection import Layered
+    from rumq.net.socket_stream import SocketStream
+    from rumq.net.stream_connection import StreamConnection
     from rumq.net.websocket import WebSocketStream
 
     assert facts.websocket is not None
-    layered = Layered(pump, sock, peer, outbox_bytes_max, welcome, facts.certificate)
-    below = RawStream(sock)
+    layered = StreamConnection(pump, sock, peer, outbox_bytes_max, welcome, facts.certificate)
+    below = SocketStream(sock)
     stream = WebSocketStream.taken_up(below, layered, facts.websocket, facts.frame_bytes_max)
     layered.through(stream)
     if facts.unsent:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rumq.net.socket_stream import RawStream
+from rumq.net.socket_stream import SocketStream
 
 if TYPE_CHECKING:
     from rumq.net.pump import Pump
@@ -52,7 +52,7 @@ class Lingerer:
         return bool(data)
 
 
-class Lingering:
+class LingeringClose:
     """All of one pump."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Lingering:
     def take(self, sock: Any, rest: list[Any]) -> None:
         """Close a socket, or the stream in its place, when its client has read `rest` and all before it."""
         size = sum(map(len, rest))
-        stream = sock if hasattr(sock, "push") else RawStream(sock)
+        stream = sock if hasattr(sock, "push") else SocketStream(sock)
         lingerer = Lingerer(stream, self._clock() + self._seconds_max)
         try:
             if rest:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import PLAIN, Entry, Transports
 
 ACCEPTS_A_TURN = 64
@@ -75,7 +75,7 @@ class Listener:
         event: Callable[..., None],
         later: Callable[[float, Callable[[], None]], None],
         transports: Transports = PLAIN,
-        openings: Openings | None = None,
+        openings: TransportHandshakes | None = None,
     ) -> None:
         """welcome: gives a new connection its link; later: calls back after so many seconds
 

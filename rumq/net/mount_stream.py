@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.mount import OutsideTheMount
-from rumq.net.stream_connection import Layered, Stream
+from rumq.net.stream_connection import Stream, StreamConnection
 
 if TYPE_CHECKING:
     from rumq.net.certificate import PeerCertificate
@@ -33,7 +33,7 @@ class Changes(Protocol):
         """raises: OutsideTheMount"""
 
 
-class MountedStream:
+class MountStream:
     """The uppermost stream of one connection."""
 
     can_move = False  # a frame may be here in part
@@ -41,7 +41,12 @@ class MountedStream:
     __slots__ = ("_bounds", "_changes", "_fault", "_in", "_out", "_owner", "_ready", "below", "is_open")
 
     def __init__(
-        self, changes: Changes, below: Stream, owner: Layered, frame_bytes_max: int, first_bytes_max: int = 0
+        self,
+        changes: Changes,
+        below: Stream,
+        owner: StreamConnection,
+        frame_bytes_max: int,
+        first_bytes_max: int = 0,
     ) -> None:
         """frame_bytes_max: of a frame; first_bytes_max: until the client has logged in; 0: the same"""
         self._bounds = frame_bytes_max, min(frame_bytes_max, first_bytes_max or frame_bytes_max)

@@ -62,7 +62,7 @@ class Ranking:
         return next(iter(self._by_count[self._most])) if self._most else None
 
 
-class Newcomers:
+class PendingLogins:
     """All of one pump. `limit` sets its bounds; without it there are none. tell: of whom some had to go, and how many
     have altogether; called for the first, second, fourth, eighth ..."""
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from rumq.net.connection import Connection
-from rumq.net.pending_logins import Newcomers
+from rumq.net.pending_logins import PendingLogins
 
 if TYPE_CHECKING:
-    from rumq.net.lingering_close import Lingering
+    from rumq.net.lingering_close import LingeringClose
 
 READ_BYTES = 1 << 18
 EVENTS_MAX = 512
@@ -30,7 +30,7 @@ STREAK_SECONDS = 0.001
 CROWD = 96
 
 
-class Turns(Protocol):
+class TurnHandler(Protocol):
     """What happens round the reading and writing of a turn."""
 
     def begin_turn(self) -> None: ...
@@ -50,7 +50,7 @@ class Pump:
 
     def __init__(
         self,
-        turns: Turns,
+        turns: TurnHandler,
         *,
         coalesce_seconds: float = 0.0,
         read_bytes: int = READ_BYTES,
@@ -65,10 +65,10 @@ class Pump:
         self._last_turn = 0.0
         self._epoll = epoll()
         self.connections: dict[int, Connection] = {}
-        self.newcomers = Newcomers(turn_away, lambda: self.turns)
+        self.newcomers = PendingLogins(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # had more to read than their piece
-        self.lingering: Lingering | None = None  # None: every socket is closed at once
+        self.lingering: LingeringClose | None = None  # None: every socket is closed at once
         self.turns = 0
         self.bytes_in = self.bytes_out = 0  # of clients whose connections have ended
         self.dirty: list[Connection] = []

@@ -8,7 +8,7 @@ from typing import Any
 from rumq.net.connection import IOV_MAX
 
 
-class RawStream:
+class SocketStream:
     """A `rumq.net.stream_connection.Stream` that changes nothing. It never is the uppermost one."""
 
     can_move = True

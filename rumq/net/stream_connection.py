@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rumq.net.connection import Connection
-from rumq.net.tls_relay import Outside, relay
+from rumq.net.tls_relay import ClientEnd, relay
 
 if TYPE_CHECKING:
     from rumq.net.certificate import PeerCertificate
@@ -63,7 +63,7 @@ PARTED: Any = (
 )
 
 
-class Layered(Connection):
+class StreamConnection(Connection):
     """The transport of one link, through a stream."""
 
     __slots__ = ("_welcome", "stream", "told")
@@ -125,7 +125,7 @@ class Layered(Connection):
                 self.pump.deafened(self, fault.strerror or "connection lost")
         if self.closing:
             self.pump.drop(self, lingers=self.lingers and not self.deaf)
-        elif self.room > 0 and isinstance(self.link, Outside):
+        elif self.room > 0 and isinstance(self.link, ClientEnd):
             self.link.has_room()
 
     def _put_out(self) -> None:

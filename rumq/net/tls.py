@@ -14,10 +14,10 @@ from typing import Any
 from rumq.net.certificate import BadDer, PeerCertificate, peer_certificate
 from rumq.net.connection_handover import Facts, packed
 from rumq.net.protocol_mismatch import answer, said_without_tls
-from rumq.net.stream_connection import Layered
+from rumq.net.stream_connection import StreamConnection
 from rumq.net.tls_faults import sentence
 from rumq.net.tls_options import TlsOptions, context_of
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 
 READ_BYTES = 1 << 16
 RECORD_BYTES = 1 << 14
@@ -52,14 +52,19 @@ class TlsStream:
     )  # fmt: skip
 
     def __init__(
-        self, server: TlsServer, sock: socket.socket, owner: Layered, openings: Openings, kept: bytes = b""
+        self,
+        server: TlsServer,
+        sock: socket.socket,
+        owner: StreamConnection,
+        openings: TransportHandshakes,
+        kept: bytes = b"",
     ) -> None:
         """kept: bytes that were read before TLS began"""
         self.is_open = False
         self._server = server
         self._sock = sock
         self._owner = owner
-        self._openings: Openings | None = openings
+        self._openings: TransportHandshakes | None = openings
         self._tls: Any = None  # until something comes: one that is silent costs no state of OpenSSL
         self._kept = kept or None  # read from the socket, and not taken by OpenSSL yet
         self._unsent: bytes | memoryview | None = None

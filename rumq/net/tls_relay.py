@@ -17,13 +17,13 @@ from rumq.net.connection import Connection
 from rumq.session.protocol.reason_strings import told_in
 
 if TYPE_CHECKING:
-    from rumq.net.stream_connection import Layered
+    from rumq.net.stream_connection import StreamConnection
 
 RELAY_BYTES = 1 << 18
 CONNACK = PacketType.CONNACK << 4
 
 
-class Near(Connection):
+class RelaySocket(Connection):
     """Our end of the pair."""
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class Near(Connection):
             self.link.has_room()  # type: ignore[attr-defined]
 
 
-class Outside:
+class ClientEnd:
     """The link of the client's connection: what comes goes on to the other shard."""
 
     is_bus = False
@@ -45,7 +45,7 @@ class Outside:
 
     __slots__ = ("_is_held", "closed", "is_greeted", "near", "transport", "version")
 
-    def __init__(self, connection: Layered, near: Near) -> None:
+    def __init__(self, connection: StreamConnection, near: RelaySocket) -> None:
         self.transport = connection
         self.near = near
         self.closed = False
@@ -91,14 +91,14 @@ class Outside:
         self.transport.close()
 
 
-class Inside:
+class ShardEnd:
     """The link of our end of the pair: what comes goes out to the client."""
 
     is_bus = True  # no client of its own
 
     __slots__ = ("_ends", "_is_held", "_outside", "transport")
 
-    def __init__(self, outside: Outside) -> None:
+    def __init__(self, outside: ClientEnd) -> None:
         self._outside = outside
         self.transport = outside.near
         self._is_held = False
@@ -149,13 +149,13 @@ class Inside:
             self._outside.transport.close()
 
 
-def relay(connection: Layered) -> int:
+def relay(connection: StreamConnection) -> int:
     """Have a connection's plain bytes go to another shard; returns the descriptor that is for it."""
     near, far = socket.socketpair()
     near.setblocking(False)
-    inner = Near(connection.pump, near, connection.peer, RELAY_BYTES)
-    outside = Outside(connection, inner)
-    inner.link = Inside(outside)  # type: ignore[assignment]
+    inner = RelaySocket(connection.pump, near, connection.peer, RELAY_BYTES)
+    outside = ClientEnd(connection, inner)
+    inner.link = ShardEnd(outside)  # type: ignore[assignment]
     connection.link = outside  # type: ignore[assignment]
     connection.pump.add(inner)
     return far.detach()

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from rumq.auth.fair_queue import UNBOUNDED, Lanes
+from rumq.auth.fair_queue import UNBOUNDED, FairQueue
 from rumq.auth.quota_holder import holder_of_peer
 from rumq.net.connection import Connection
 from rumq.net.pending_logins import State
@@ -27,7 +27,7 @@ LOOK_SECONDS = 0.1
 HANDSHAKES_MAX = 256
 
 
-class Opening:
+class TransportHandshake:
     """Stands where a connection's link will be. transport: what is opening: "tls", "websocket" or "proxy" """
 
     is_bus = False
@@ -38,7 +38,7 @@ class Opening:
 
     __slots__ = ("_heard", "_openings", "closed", "transport", "transport_name")
 
-    def __init__(self, openings: Openings, connection: Connection, name: str) -> None:
+    def __init__(self, openings: TransportHandshakes, connection: Connection, name: str) -> None:
         self._openings = openings
         self.transport = connection
         self.transport_name = name
@@ -85,7 +85,7 @@ class Opening:
             self._openings.over(self)
 
 
-class Openings:
+class TransportHandshakes:
     """All of one pump."""
 
     def __init__(
@@ -108,12 +108,14 @@ class Openings:
         self._pump = pump
         self._later = later
         # The first to be over, first; until the first byte, and from then on.
-        self._silent: dict[Opening, float] = {}
-        self._open: dict[Opening, float] = {}
+        self._silent: dict[TransportHandshake, float] = {}
+        self._open: dict[TransportHandshake, float] = {}
         self._next_look = float("inf")
-        self._queue: Lanes[Opening] = Lanes(count_max, UNBOUNDED)
-        self._handshakes: dict[Opening, float] = {}  # when it last said something; the longest ago first
-        self._queued: dict[Opening, None] = {}
+        self._queue: FairQueue[TransportHandshake] = FairQueue(count_max, UNBOUNDED)
+        self._handshakes: dict[
+            TransportHandshake, float
+        ] = {}  # when it last said something; the longest ago first
+        self._queued: dict[TransportHandshake, None] = {}
         self._is_looking = False
         self._turn = -1
         self._work_seconds = 0.0
@@ -123,34 +125,34 @@ class Openings:
 
     def begin(self, connection: Connection, name: str) -> None:
         """Have a connection wait for its transport, in the place of a link."""
-        self.wait(Opening(self, connection, name))
+        self.wait(TransportHandshake(self, connection, name))
 
-    def wait(self, opening: Opening) -> None:
+    def wait(self, opening: TransportHandshake) -> None:
         connection = opening.transport
         connection.link = opening  # type: ignore[assignment]
         self._silent[opening] = self.clock() + self.silent_seconds_max
         self._pump.newcomers.enter(connection)
         self._look_in(self.silent_seconds_max)
 
-    def heard(self, opening: Opening, *, first: bool) -> None:
+    def heard(self, opening: TransportHandshake, *, first: bool) -> None:
         """It has sent something. first: for the first time"""
         if first:
             self._give_time(opening)
         self.goes_on(opening)
         self._pump.newcomers.now(opening.transport, State.HEARD)
 
-    def _give_time(self, opening: Opening) -> None:
+    def _give_time(self, opening: TransportHandshake) -> None:
         self._silent.pop(opening, None)
         self._open.pop(opening, None)
         self._open[opening] = self.clock() + self.seconds_max
         self._look_in(self.seconds_max)
 
-    def goes_on(self, opening: Opening) -> None:
+    def goes_on(self, opening: TransportHandshake) -> None:
         """Its handshake has not stopped: there may be more of it to read."""
         if self._handshakes.pop(opening, None) is not None:
             self._handshakes[opening] = self.clock()
 
-    def over(self, opening: Opening) -> None:
+    def over(self, opening: TransportHandshake) -> None:
         self._silent.pop(opening, None)
         self._open.pop(opening, None)
         self._pump.newcomers.leave(opening.transport)
@@ -183,7 +185,7 @@ class Openings:
 
     # Handshakes at once
 
-    def may_shake_hands(self, opening: Opening) -> bool:
+    def may_shake_hands(self, opening: TransportHandshake) -> bool:
         """Whether it may begin; if not, its connection is read from again once it may."""
         if opening in self._handshakes:
             return True

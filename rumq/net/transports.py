@@ -13,13 +13,13 @@ from rumq.mqtt.mount import Mount
 from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import Known
-from rumq.net.mount_stream import MountedStream
+from rumq.net.mount_stream import MountStream
 from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, ProxyOptions, Told, header_of
 from rumq.net.pump import Pump
-from rumq.net.socket_stream import RawStream
-from rumq.net.stream_connection import Layered, Stream
+from rumq.net.socket_stream import SocketStream
+from rumq.net.stream_connection import Stream, StreamConnection
 from rumq.net.tls import TlsServer, TlsStream
-from rumq.net.transport_handshake import Opening, Openings
+from rumq.net.transport_handshake import TransportHandshake, TransportHandshakes
 from rumq.net.websocket import WebSocketStream
 from rumq.net.websocket_handshake import WebSocketOptions
 
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     """What connections of one listener need on their way in."""
 
     transports: Transports
-    openings: Openings
+    openings: TransportHandshakes
     pump: Pump
     outbox_bytes_max: int
     welcome: Callable[[Connection], Any]
@@ -87,16 +87,16 @@ class Entry(NamedTuple):
             if rest:
                 self.pump.feed(connection, rest)
             return
-        layered = Layered(self.pump, sock, peer, self.outbox_bytes_max, self.welcome, who)
+        layered = StreamConnection(self.pump, sock, peer, self.outbox_bytes_max, self.welcome, who)
         stream: Stream
         if tls is not None:
             stream = TlsStream(tls, sock, layered, self.openings, rest)
         else:
-            stream = RawStream(sock, rest)
+            stream = SocketStream(sock, rest)
         if websocket is not None:
             stream = WebSocketStream(websocket, stream, layered)
         if mount is not None:
-            stream = MountedStream(
+            stream = MountStream(
                 Mount(mount.point, mount.packet_bytes_max),
                 stream,
                 layered,
@@ -112,7 +112,7 @@ class Entry(NamedTuple):
             self.pump.again(layered)
 
 
-class Header(Opening):
+class Header(TransportHandshake):
     """Waits for the whole of a PROXY header; the connection behind it is another one on the same socket."""
 
     __slots__ = ("_entry",)

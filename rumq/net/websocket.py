@@ -12,9 +12,9 @@ from rumq.net.connection_handover import Facts, packed
 from rumq.net.kernels.frames import Incoming, control, header
 from rumq.net.protocol_mismatch import WEBSOCKET_TEXT, said_to_websocket
 from rumq.net.protocol_mismatch import answer as answer_other
-from rumq.net.socket_stream import RawStream
-from rumq.net.stream_connection import Layered, Stream
-from rumq.net.transport_handshake import Opening
+from rumq.net.socket_stream import SocketStream
+from rumq.net.stream_connection import Stream, StreamConnection
+from rumq.net.transport_handshake import TransportHandshake
 from rumq.net.websocket_handshake import WebSocketOptions, answer, refusal
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class WebSocketStream:
 
     __slots__ = ("_ended", "_head", "_incoming", "_options", "_owner", "below", "is_open")
 
-    def __init__(self, options: WebSocketOptions, below: Stream, owner: Layered) -> None:
+    def __init__(self, options: WebSocketOptions, below: Stream, owner: StreamConnection) -> None:
         self.below = below
         self.is_open = False
         self._options = options
@@ -41,7 +41,7 @@ class WebSocketStream:
 
     @classmethod
     def taken_up(
-        cls, below: Stream, owner: Layered, state: list[Any], frame_bytes_max: int
+        cls, below: Stream, owner: StreamConnection, state: list[Any], frame_bytes_max: int
     ) -> WebSocketStream:
         """One that is open, from where another process has left it."""
         stream = cls(WebSocketOptions(frame_bytes_max=frame_bytes_max), below, owner)
@@ -55,7 +55,7 @@ class WebSocketStream:
         return self.below.can_move
 
     def facts(self, certificate: PeerCertificate | None) -> bytes:
-        if not isinstance(self.below, RawStream):
+        if not isinstance(self.below, SocketStream):
             return self.below.facts(certificate)
         state = list(self._incoming.state())
         return packed(Facts(certificate, state, self._options.frame_bytes_max, self.below.unsent()))
@@ -106,7 +106,7 @@ class WebSocketStream:
 
         raises: BlockingIOError until it is whole, OSError"""
         head, opening = self._head, self._owner.link
-        assert head is not None and isinstance(opening, Opening)
+        assert head is not None and isinstance(opening, TransportHandshake)
         opening.heard = True
         opening.transport_name = "websocket"
         before = len(head)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rumq.table.errors import BadOption, UnknownOption
-from rumq.table.flight_location import ADDRESS, Where, maybe_address
+from rumq.table.flight_location import ADDRESS, FlightLocation, maybe_address
 
 NAMES = (
     "broker", "username", "passwordFile", "tokenFile", "tlsCa", "tlsCertificate", "tlsKey", "readTimeoutMs",
@@ -15,7 +15,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def maybe_where(said: Mapping[str, str]) -> Where | None:
+def maybe_where(said: Mapping[str, str]) -> FlightLocation | None:
     """said: by names in lower case. None: the log is read from its files. raises: BadOption, UnknownOption"""
     given = {name: said[name.lower()] for name in NAMES if name.lower() in said}
     if "broker" not in given:
@@ -32,7 +32,7 @@ def maybe_where(said: Mapping[str, str]) -> Where | None:
     if "path" in said:
         raise BadOption("broker", broker, "it or a path, as in .load(), not both")
     check_pairs(given, address)
-    return Where(
+    return FlightLocation(
         address,
         given.get("username"),
         given.get("passwordFile"),

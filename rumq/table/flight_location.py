@@ -18,7 +18,7 @@ ADDRESS = "grpc://host:8815 or grpc+tls://host:8815"
 
 
 @dataclass(frozen=True)
-class Where:
+class FlightLocation:
     """address: grpc://host:port or grpc+tls://host:port, as `address_of` gives it; files are read where they are used
 
     read_seconds_max: between two batches, and for any other answer
@@ -58,7 +58,7 @@ def maybe_address(text: str) -> str | None:
     return f"{parts.scheme}://{host}:{port or PORT}"
 
 
-def header_of(where: Where) -> str | None:
+def header_of(where: FlightLocation) -> str | None:
     """The authorization header, from its files as they are now: tokens are short-lived. raises: Away"""
     if where.token_file is not None:
         return "Bearer " + text_of(where, where.token_file).strip()
@@ -73,7 +73,7 @@ def basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def tls_of(where: Where) -> Mapping[str, bytes]:
+def tls_of(where: FlightLocation) -> Mapping[str, bytes]:
     """What a client is given for TLS, as bytes of PEM. raises: Away for files that cannot be it"""
     if not where.address.startswith("grpc+tls"):
         return {}
@@ -97,7 +97,7 @@ def tls_of(where: Where) -> Mapping[str, bytes]:
     return found
 
 
-def text_of(where: Where, path: str) -> str:
+def text_of(where: FlightLocation, path: str) -> str:
     try:
         return Path(path).read_text()
     except (OSError, UnicodeDecodeError) as fault:

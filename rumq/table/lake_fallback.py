@@ -17,7 +17,7 @@ BATCH_ROWS_MAX = 65_536
 BATCH_BYTES_MAX = 8 << 20  # of frames; larger ones make Spark slower, much larger ones end its JVM
 
 
-class Filling(NamedTuple):
+class LakeFallback(NamedTuple):
     """Where else the records of a partition may be, and which are wanted.
 
     place: of the lake; columns, schema, wants, times: as of `scan`; ranges: bounds of the topics that are wanted"""

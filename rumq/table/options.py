@@ -16,7 +16,7 @@ from rumq.mqtt.topics import check_topic_filter, parse_share
 from rumq.table.broker_options import NAMES as OF_A_BROKER
 from rumq.table.broker_options import maybe_where
 from rumq.table.errors import BadOption, UnknownOption
-from rumq.table.flight_location import Where
+from rumq.table.flight_location import FlightLocation
 
 EITHER = (
     "path", "subscribe", "subscribePattern", "assign", "stream", "startingOffsets", "startingTimestamp",
@@ -78,7 +78,7 @@ class Options:
     trigger_records_min: int = 0
     trigger_seconds_max: float = 900.0
     trigger_bytes_max: int = 0  # 0: no bound
-    where: Where | None = None  # the broker to read from, and then path is empty
+    where: FlightLocation | None = None  # the broker to read from, and then path is empty
     lake: str = ""  # "": where the log is exported to, if it says so; "none": no lake
 
 

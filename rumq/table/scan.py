@@ -15,7 +15,7 @@ from rumq.lake.lake_reader import cut as bounds
 from rumq.mqtt.topics import matches
 from rumq.table.arrow.columns import Block, Columns, TopicNames
 from rumq.table.errors import DataLoss
-from rumq.table.lake_fallback import BATCH_BYTES_MAX, BATCH_ROWS_MAX, Filling
+from rumq.table.lake_fallback import BATCH_BYTES_MAX, BATCH_ROWS_MAX, LakeFallback
 
 NEEDS_PUBLISHERS = {"client_id", "key"}
 Times = tuple[int, int]
@@ -33,7 +33,7 @@ def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool
 
 def scan(
     view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: LakeFallback | None = None,
     times: Times | None = None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """Records start..end that are wanted, in order.
@@ -53,7 +53,7 @@ def scan(
 
 def marked(
     view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: Filling | None = None,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: LakeFallback | None = None,
     times: Times | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
     """As `scan`, each batch with the lsn from which on to read what it has not."""
@@ -95,7 +95,7 @@ def marked(
 
 
 def filled(
-    name: str, gap: Gap, filling: Filling | None, fail_on_data_loss: bool
+    name: str, gap: Gap, filling: LakeFallback | None, fail_on_data_loss: bool
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """What there is elsewhere of a gap in a partition. raises: DataLoss for what is nowhere"""
     for part in filling.filled(gap) if filling is not None else [gap]:

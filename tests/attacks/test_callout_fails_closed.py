@@ -17,7 +17,7 @@ from rumq.auth.authenticator import outcome
 from rumq.auth.callout import CallOut
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Identity, Work
-from rumq.auth.verification_cache import Remembered
+from rumq.auth.verification_cache import VerificationCache
 from rumq.net.http_post import post
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer
@@ -37,7 +37,7 @@ REFUSED = [(200, b'{"allow": false}'), (200, b'{"allow": false, "ignore": true}'
 
 
 def decided(status: int, body: bytes, now: float = 0.0, method: CallOut | None = None) -> Identity | None:
-    method = method or CallOut(lambda _: (status, body), Remembered(60.0))
+    method = method or CallOut(lambda _: (status, body), VerificationCache(60.0))
     steps = method.check(Credentials("c", "alice", b"p", now=now))
     try:
         step = next(steps)
@@ -70,7 +70,7 @@ def test_a_yes_lets_in_and_one_that_does_not_know_leaves_it_to_the_next() -> Non
 
 def test_a_yes_for_longer_than_numbers_go_holds_as_long_as_any() -> None:
     """10 to the 400 is no float, and a comparison with it must not end in an error."""
-    remembered: Remembered[Identity] = Remembered(60.0)
+    remembered: VerificationCache[Identity] = VerificationCache(60.0)
     asked: list[bytes] = []
     body = b'{"allow": true, "seconds": 1%s}' % (b"0" * 400)
     method = CallOut(lambda question: (200, asked.append(question) or body), remembered)  # type: ignore[func-returns-value]

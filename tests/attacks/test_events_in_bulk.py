@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from rumq.events import get_logger, setup_events
-from rumq.shards.stats.refusal_summary import ADDRESSES_MAX, TOLD_MAX, WINDOW_SECONDS, Summing
+from rumq.shards.stats.refusal_summary import ADDRESSES_MAX, TOLD_MAX, WINDOW_SECONDS, RefusalSummary
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -80,7 +80,7 @@ class Told:
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, object]]] = []
         self.calls: list[object] = []
-        self.summing = Summing(lambda name, **fields: self.events.append((name, fields)), self.later)
+        self.summing = RefusalSummary(lambda name, **fields: self.events.append((name, fields)), self.later)
 
     def later(self, seconds: float, call: object) -> None:
         assert seconds == WINDOW_SECONDS

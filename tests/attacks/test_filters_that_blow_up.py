@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.groups import Groups, Wants
+from router.groups import GroupKey, Groups
 from router.subscription import Subscription
 from router.topic_matching import MATCH_VISITS, VISITS_A_TURN
 from rumq.mqtt.topics import matches
@@ -213,7 +213,7 @@ def test_a_match_in_pieces_finds_what_one_at_once_does_whatever_changes_meanwhil
     filters = ["#", "+/#", "a/#", "a/+", "+/a", "a/a", "a/b", "+/+", "a/+/#", "$s/#", "+"]
     for _ in range(400):
         groups = Groups(1)
-        there = [groups.private(Wants(frozenset(), shape=n)) for n in range(3)]
+        there = [groups.private(GroupKey(frozenset(), shape=n)) for n in range(3)]
         topic = chance.choice(["a/a", "a/b", "b", "$s/a", "a"])
         model: set[tuple[int, str]] = set()
         groups.visits_left = 0

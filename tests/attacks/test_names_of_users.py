@@ -13,7 +13,7 @@ from rumq.auth.errors import Denied
 from rumq.auth.identity import Challenge, Credentials, Work
 from rumq.auth.passwords import Passwords
 from rumq.auth.scram import Scram
-from rumq.auth.verification_cache import Remembered
+from rumq.auth.verification_cache import VerificationCache
 from rumq.cli.wiring.broker_secret import make_secret, maybe_secret
 from tests.broker_process import Rumqd
 from tests.conformance import wire
@@ -69,14 +69,14 @@ def test_an_unknown_name_costs_what_known_ones_cost(monkeypatch: pytest.MonkeyPa
     """argon2id takes 20 ms, mosquitto's hashes a tenth of one: a stand-in of one kind tells all users of the other."""
     users = {f"new{n}": "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2E$x" for n in range(2)}
     users |= {f"old{n}": hashes.pbkdf2_sha512(b"x", SALT, 101) for n in range(2)}
-    passwords = Passwords(users, Remembered(0.0), SECRET)
+    passwords = Passwords(users, VerificationCache(0.0), SECRET)
     found = {
         f"nobody{n}": hashes.cost_of(checked(passwords, f"nobody{n}", b"x", monkeypatch)) for n in range(400)
     }
     counts = Counter(found.values())
     assert counts.keys() == {"$argon2id$v=19$m=19456,t=2,p=1", "$7$101"}
     assert all(140 < count < 260 for count in counts.values())
-    again = Passwords(users, Remembered(0.0), SECRET)
+    again = Passwords(users, VerificationCache(0.0), SECRET)
     assert all(
         hashes.cost_of(checked(again, name, b"y", monkeypatch)) == cost for name, cost in found.items()
     )
@@ -85,7 +85,7 @@ def test_an_unknown_name_costs_what_known_ones_cost(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("kind", [hashes.argon2id, hashes.scram, hashes.pbkdf2_sha512])
 def test_nothing_is_no_password_even_where_a_hash_of_nothing_stands(kind: object) -> None:
-    steps = Passwords({"anna": kind(b"", SALT)}, Remembered(60.0), SECRET).check(  # type: ignore[operator]
+    steps = Passwords({"anna": kind(b"", SALT)}, VerificationCache(60.0), SECRET).check(  # type: ignore[operator]
         Credentials("c", "anna", b"")
     )
     step = outcome(steps)

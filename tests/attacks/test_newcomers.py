@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rumq.auth.quota_holder import holder_of, holder_of_peer
-from rumq.net.pending_logins import TURNS, Newcomers, State
+from rumq.net.pending_logins import TURNS, PendingLogins, State
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -32,7 +32,7 @@ class Crowd:
         self.turn = 0
         self.gone: list[Any] = []
         self.told: list[tuple[str, int]] = []
-        self.newcomers = Newcomers(self.ends, lambda: self.turn)
+        self.newcomers = PendingLogins(self.ends, lambda: self.turn)
         self.newcomers.tell = lambda holder, shed: self.told.append((holder, shed))
         self.newcomers.limit(limits.get("count", 0), limits.get("of_holder", 0), limits.get("size", 0))
 

@@ -16,11 +16,11 @@ from rumq.auth.fair_queue import (
     USER_HELD_MAX,
     WAITING_MAX,
     Bounds,
-    Lanes,
+    FairQueue,
 )
 from rumq.auth.identity import Work
 from rumq.shards.turn import auth_pool
-from rumq.shards.turn.auth_pool import Checking
+from rumq.shards.turn.auth_pool import AuthPool
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -46,7 +46,7 @@ class Place:
         self.now = 0.0
         self.ended: list[str] = []
         self.timers: list[tuple[float, Callable[[], None]]] = []
-        self.checking = Checking(
+        self.checking = AuthPool(
             lambda fd, call: None, lambda seconds, call: self.timers.append((self.now + seconds, call)),
             lambda: self.now,
         )  # fmt: skip
@@ -160,7 +160,7 @@ def test_what_nobody_waits_for_is_not_computed(place: Place) -> None:
 
 
 def test_an_address_that_is_held_back_has_a_turn_now_and_then() -> None:
-    lanes: Lanes[str] = Lanes(100, Bounds())
+    lanes: FairQueue[str] = FairQueue(100, Bounds())
     for n in range(HELD_MAX):
         lanes.hold("a", f"u{n}", 0.0)
     for _ in range(USER_HELD_MAX):

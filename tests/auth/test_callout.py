@@ -8,7 +8,7 @@ from rumq.auth.authenticator import outcome
 from rumq.auth.callout import CallOut
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Identity, Work
-from rumq.auth.verification_cache import Remembered
+from rumq.auth.verification_cache import VerificationCache
 
 
 class Server:
@@ -38,7 +38,7 @@ def ask(method: CallOut, now: float = 0.0, password: bytes = b"p") -> Identity |
 
 def test_it_is_told_what_the_client_showed_and_says_who_it_is() -> None:
     server = Server(200, {"allow": True, "user": "Alice", "groups": ["ops"]})
-    who = ask(CallOut(server, Remembered(60.0)))
+    who = ask(CallOut(server, VerificationCache(60.0)))
     assert who == Identity("Alice", frozenset({"ops"}), "http")
     assert server.asked == [
         {"client_id": "c", "username": "alice", "password": "p", "peer": "10.0.0.1", "certificate": None}
@@ -54,13 +54,13 @@ def test_it_is_told_what_the_client_showed_and_says_who_it_is() -> None:
 )  # fmt: skip
 def test_without_a_yes_nobody_comes_in(status: int, answer: object, reason: int) -> None:
     with pytest.raises(Denied) as denied:
-        ask(CallOut(Server(status, answer), Remembered(60.0)))
+        ask(CallOut(Server(status, answer), VerificationCache(60.0)))
     assert denied.value.reason == reason
 
 
 def test_an_answer_holds_as_long_as_it_says() -> None:
     server = Server(200, {"allow": True, "seconds": 10})
-    method = CallOut(server, Remembered(60.0))
+    method = CallOut(server, VerificationCache(60.0))
     for now, asked in ((0.0, 1), (9.0, 1), (11.0, 2)):
         assert ask(method, now) is not None
         assert len(server.asked) == asked
@@ -70,7 +70,7 @@ def test_an_answer_holds_as_long_as_it_says() -> None:
 
 def test_a_refusal_is_not_remembered() -> None:
     server = Server(403)
-    method = CallOut(server, Remembered(60.0))
+    method = CallOut(server, VerificationCache(60.0))
     for count in (1, 2):
         with pytest.raises(Denied):
             ask(method)

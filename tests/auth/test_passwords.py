@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from rumq.auth import hashes
-from rumq.auth.authenticator import Gate, outcome
+from rumq.auth.authenticator import Authenticator, outcome
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import Denied, SecretsError
-from rumq.auth.fair_queue import HELD_MAX, Lanes
+from rumq.auth.fair_queue import HELD_MAX, FairQueue
 from rumq.auth.files import read_secrets, replace
 from rumq.auth.identity import Certificate, Credentials, Identity, Work
-from rumq.auth.login_backoff import Guesses
+from rumq.auth.login_backoff import LoginBackoff
 from rumq.auth.passwords import Passwords, parse, written
-from rumq.auth.verification_cache import Remembered
+from rumq.auth.verification_cache import VerificationCache
 
 SALT = b"sixteen bytes..."
 KINDS = [hashes.argon2id, hashes.scram, hashes.pbkdf2_sha512]
@@ -53,11 +53,13 @@ def test_what_is_no_hash_is_refused_before_it_is_used(text: str) -> None:
     assert hashes.problem_of(text)
 
 
-def gate(users: dict[str, str], *, anonymous: bool = False, seconds: float = 0.0) -> Gate:
-    return Gate([Certificates("common name"), Passwords(users, Remembered(seconds))], anonymous=anonymous)
+def gate(users: dict[str, str], *, anonymous: bool = False, seconds: float = 0.0) -> Authenticator:
+    return Authenticator(
+        [Certificates("common name"), Passwords(users, VerificationCache(seconds))], anonymous=anonymous
+    )
 
 
-def come_in(way: Gate, shown: Credentials) -> tuple[Identity, int]:
+def come_in(way: Authenticator, shown: Credentials) -> tuple[Identity, int]:
     """Who it is, and how many hashes that took."""
     steps, answer, works = way.enter(shown), None, 0
     while isinstance(step := outcome(steps, answer), Work):
@@ -154,7 +156,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_wrong_answers_are_held_back_longer_each_time_and_forgotten() -> None:
-    guesses = Guesses(0.25, 8.0)
+    guesses = LoginBackoff(0.25, 8.0)
     waits = [guesses.failed("a", 0.0) for _ in range(8)]
     assert waits == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
     assert guesses.failed("b", 0.0) == 0.25
@@ -162,7 +164,7 @@ def test_wrong_answers_are_held_back_longer_each_time_and_forgotten() -> None:
 
 
 def test_each_address_has_its_turn() -> None:
-    lanes: Lanes[str] = Lanes(1)
+    lanes: FairQueue[str] = FairQueue(1)
     for item in ("a1", "a2", "a3"):
         lanes.put("a", item)
     lanes.put("b", "b1")
@@ -174,7 +176,7 @@ def test_each_address_has_its_turn() -> None:
 
 
 def test_an_address_that_guesses_waits_for_its_answers() -> None:
-    lanes: Lanes[str] = Lanes(1)
+    lanes: FairQueue[str] = FairQueue(1)
     for _ in range(HELD_MAX):
         lanes.hold("a")
     lanes.put("a", "a1")

@@ -23,7 +23,7 @@ from commitlog.dictionary import Snapshot, decode_snapshot, encode_snapshot
 from commitlog.errors import Damaged
 from commitlog.index import NUMBERS_MAX, Index, decode_index, encode_index
 from commitlog.manifest import bad_lines, decode_edits, encode_edit
-from commitlog.segment import Place, SegmentHeader, decode_segment_header, encode_segment_header
+from commitlog.segment import ChunkPosition, SegmentHeader, decode_segment_header, encode_segment_header
 from commitlog.topic_table import TopicRows
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
@@ -150,7 +150,7 @@ def test_an_index_says_what_it_was_told(
     rows: list[int],
 ) -> None:
     index = Index()
-    index.places = [Place(*place) for place in places]
+    index.places = [ChunkPosition(*place) for place in places]
     index.topics = {number: TopicRows(*fields) for number, fields in topics.items()}
     index.names = index.publishers = names
     index.rows = array("I", rows)

@@ -8,12 +8,12 @@ from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
-from rumq.net.pending_logins import Newcomers
+from rumq.net.pending_logins import PendingLogins
 from rumq.session.flow_control.limits import Limits
-from rumq.session.state.shard_totals import Totals
+from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
-from rumq.shards.retention.export_positions import Exports
-from rumq.shards.stats.sys_publisher import Announcing
+from rumq.shards.retention.export_positions import ExportPositions
+from rumq.shards.stats.sys_publisher import SysPublisher
 from rumq.shards.turn.turn import Driver
 from rumq.shards.write_path.worker_threads import Worker
 from tests.commitlog.records import DEAD, NOW, numbers
@@ -71,7 +71,7 @@ class Client:
         self.closed = True
 
 
-class Counted(Totals):
+class Counted(ShardTotals):
     """Of the pump, what it has counted, and newcomers of whom nobody has to go."""
 
     __slots__ = ("connections", "newcomers")
@@ -79,14 +79,15 @@ class Counted(Totals):
     def __init__(self) -> None:
         super().__init__()
         self.connections: dict[int, object] = {}
-        self.newcomers = Newcomers(lambda connection, why: None, lambda: 0)
+        self.newcomers = PendingLogins(lambda connection, why: None, lambda: 0)
 
 
 class Shard:
     def __init__(
         self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW,
         one_writer: bool = True, status_seconds: int = 0, free_percent_min: float = 0,
-        wanted_free_percent_min: float = 0, exports: Exports | None = None, other: StreamSpec = STREAMS[0], **main: Any,
+        wanted_free_percent_min: float = 0, exports: ExportPositions | None = None,
+        other: StreamSpec = STREAMS[0], **main: Any,
     ) -> None:  # fmt: skip
         """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time;
         status_seconds: how often it tells of itself"""
@@ -116,7 +117,7 @@ class Shard:
         restore(self.driver, images)
         if status_seconds:
             self.driver.pump = Counted()
-            announcing = Announcing(
+            announcing = SysPublisher(
                 self.driver, self.store.partitions[-1], interval_seconds=status_seconds, version="rumq version 1",
                 started=self.monotonic,
             )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.clock_guard import STABLE_SECONDS, Governor, Jump, age_us, behind, remembered
+from commitlog.clock_guard import STABLE_SECONDS, ClockGuard, Jump, age_us, behind, remembered
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import NOW, Seen, everything
 from tests.conformance import wire
@@ -165,7 +165,7 @@ def test_a_start_ten_years_ahead_takes_nothing_until_somebody_has_looked(machine
 
 
 def test_after_a_week_away_the_clock_is_believed_after_ten_minutes() -> None:
-    governor = Governor(NOW, NOW + 7 * DAY * SECOND, 0.0)
+    governor = ClockGuard(NOW, NOW + 7 * DAY * SECOND, 0.0)
     assert governor.held
     for at in range(0, int(STABLE_SECONDS), 10):
         assert governor.look(NOW + (7 * DAY + at) * SECOND, float(at)) is None
@@ -176,7 +176,7 @@ def test_after_a_week_away_the_clock_is_believed_after_ten_minutes() -> None:
 
 def test_a_clock_that_is_steered_has_not_jumped() -> None:
     """Half a second an hour, for a year."""
-    governor = Governor(0, NOW, 0.0)
+    governor = ClockGuard(0, NOW, 0.0)
     for hour in range(366 * 24):
         assert governor.look(NOW + hour * HOUR * SECOND + hour * SECOND // 2, hour * 3600.0) is None
     assert not governor.held

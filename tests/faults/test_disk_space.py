@@ -10,7 +10,7 @@ from commitlog import StreamSpec
 from commitlog.export_marker import write_exported
 from commitlog.testing.simulated_device import taken
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.retention.export_positions import Exports
+from rumq.shards.retention.export_positions import ExportPositions
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
@@ -130,7 +130,7 @@ def test_what_a_lasting_session_has_not_had_stays_up_to_its_bound(shards: list[S
 
 def test_what_is_not_exported_yet_stays_up_to_its_bound(shards: list[Shard]) -> None:
     files = SimulatedFiles()
-    shard = small_disk(shards, exports=Exports(files, ["main"], 0))
+    shard = small_disk(shards, exports=ExportPositions(files, ["main"], 0))
     shard.driver._trimming._exports._files = shard.files  # type: ignore[union-attr]
     client = Client(shard, "p", 5)
     main = shard.store.partitions[1]

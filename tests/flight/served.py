@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rumq.auth.authenticator import OPEN, Gate
+from rumq.auth.authenticator import OPEN, Authenticator
 from rumq.auth.passwords import Passwords
 from rumq.auth.rules import Rules, parse
-from rumq.auth.verification_cache import Remembered
-from rumq.flight.call_authorization import Door
+from rumq.auth.verification_cache import VerificationCache
+from rumq.flight.call_authorization import CallAuthorization
 from rumq.flight.client import LogClient
-from rumq.flight.served_log import Log
+from rumq.flight.served_log import ServedLog
 from rumq.flight.server import LogServer
-from rumq.table.flight_location import Where
+from rumq.table.flight_location import FlightLocation
 
 # "secret", hashed as mosquitto does it with one round: cheap, and read by the same code.
 HASHED = (
@@ -32,9 +32,9 @@ topics = ["plant/2/#"]
 """
 
 
-def users(*names: str) -> Gate:
+def users(*names: str) -> Authenticator:
     """Everybody's password is "secret"."""
-    return Gate([Passwords(dict.fromkeys(names, HASHED), Remembered(300.0))])
+    return Authenticator([Passwords(dict.fromkeys(names, HASHED), VerificationCache(300.0))])
 
 
 def rules(text: str = RULES) -> Rules:
@@ -42,19 +42,21 @@ def rules(text: str = RULES) -> Rules:
 
 
 def door_of(
-    gate: Gate = OPEN,
+    gate: Authenticator = OPEN,
     found: Rules | None = None,
     *,
     wait: Callable[[float], None] = lambda seconds: None,
     **more: Any,
-) -> Door:
-    return Door(gate, found, now=time.monotonic, now_us=lambda: time.time_ns() // 1000, wait=wait, **more)
+) -> CallAuthorization:
+    return CallAuthorization(
+        gate, found, now=time.monotonic, now_us=lambda: time.time_ns() // 1000, wait=wait, **more
+    )
 
 
 @contextmanager
 def served(
     root: str,
-    door: Door | None = None,
+    door: CallAuthorization | None = None,
     *,
     made: Any = LogServer,
     tls: bool = False,
@@ -65,7 +67,7 @@ def served(
     told: list[tuple[str, dict[str, Any]]] = []
     scheme = "grpc+tls" if tls else "grpc"
     server = made(
-        f"{scheme}://127.0.0.1:{port}", Log(root), door or door_of(),
+        f"{scheme}://127.0.0.1:{port}", ServedLog(root), door or door_of(),
         event=lambda name, **fields: told.append((name, fields)), **more,
     )  # fmt: skip
     server.told, server.address = told, f"{scheme}://127.0.0.1:{server.port}"
@@ -77,4 +79,4 @@ def served(
 
 def client_at(address: str, **more: Any) -> LogClient:
     """It tries once."""
-    return LogClient(Where(address, **{"retries": 0, **more}), wait=lambda seconds: None)
+    return LogClient(FlightLocation(address, **{"retries": 0, **more}), wait=lambda seconds: None)

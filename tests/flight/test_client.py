@@ -12,10 +12,10 @@ import trustme
 
 from rumq.flight.client import LogClient
 from rumq.flight.errors import Away, Busy
-from rumq.flight.served_log import Log
+from rumq.flight.served_log import ServedLog
 from rumq.flight.server import LogServer
 from rumq.flight.tickets import Ticket
-from rumq.table.flight_location import Where, maybe_address
+from rumq.table.flight_location import FlightLocation, maybe_address
 from tests.commitlog.records import NOW
 from tests.flight.served import client_at, served
 from tests.spark.logs import SECOND_US
@@ -24,7 +24,7 @@ P0 = "main/g1/p0"
 ALL = Ticket(partition=P0, start=0, end=300, columns=("lsn",))
 
 
-class Faltering(Log):
+class Faltering(ServedLog):
     """Gives a batch of ten records for each thing it is asked, and fails then, so often."""
 
     def __init__(self, path: str, times: int) -> None:
@@ -43,7 +43,7 @@ class Faltering(Log):
 
 
 def faltering(times: int, logs: list[Faltering]) -> Any:
-    def made(location: str, log: Log, door: Any, **more: Any) -> LogServer:
+    def made(location: str, log: ServedLog, door: Any, **more: Any) -> LogServer:
         logs.append(Faltering(log.path, times))
         return LogServer(location, logs[-1], door, **more)
 
@@ -59,7 +59,7 @@ def test_a_lost_connection_goes_on_behind_the_last_batch(root: str) -> None:
     logs: list[Faltering] = []
     waited: list[float] = []
     with served(root, made=faltering(5, logs)) as server:
-        client = LogClient(Where(server.address, retries=1, retry_seconds=0.5), wait=waited.append)
+        client = LogClient(FlightLocation(server.address, retries=1, retry_seconds=0.5), wait=waited.append)
         assert lsns(client) == list(range(300))
     assert logs[0].starts == [0, 10, 20, 30, 40, 50]
     assert waited == [0.5] * 5
@@ -67,7 +67,7 @@ def test_a_lost_connection_goes_on_behind_the_last_batch(root: str) -> None:
 
 def test_who_finds_nobody_waits_twice_as_long_each_time_and_gives_up() -> None:
     waited: list[float] = []
-    client = LogClient(Where("grpc://127.0.0.1:1", retries=3, retry_seconds=0.5), wait=waited.append)
+    client = LogClient(FlightLocation("grpc://127.0.0.1:1", retries=3, retry_seconds=0.5), wait=waited.append)
     with pytest.raises(
         Away, match=r"no log is served at grpc://127.0.0.1:1: nobody listens there.*\[flight\] port"
     ):
@@ -81,7 +81,7 @@ def test_who_finds_nobody_waits_twice_as_long_each_time_and_gives_up() -> None:
 def test_a_server_that_says_nothing_is_waited_for_so_long(root: str) -> None:
     go_on = threading.Event()
 
-    class Silent(Log):
+    class Silent(ServedLog):
         def batches(self, ticket: Any, caller: Any) -> Iterator[Any]:
             yield next(super().batches(ticket, caller))
             go_on.wait(20)
@@ -99,7 +99,9 @@ def test_a_server_that_says_nothing_is_waited_for_so_long(root: str) -> None:
 def test_who_reads_only_some_leaves_nothing_behind(root: str) -> None:
     with served(root, reads_max=1) as server:
         # The server hears of it a moment later: until then it has no place for another.
-        client = LogClient(Where(server.address, retries=1000), wait=lambda seconds: time.sleep(0.01))
+        client = LogClient(
+            FlightLocation(server.address, retries=1000), wait=lambda seconds: time.sleep(0.01)
+        )
         for _ in range(3):
             found = client.batches(ALL)
             next(found)
@@ -195,7 +197,7 @@ def test_who_has_answered_is_waited_for_through_a_restart(root: str) -> None:
     back: list[bool] = []
     servers = ExitStack()
     server = servers.enter_context(served(root))
-    where = Where(server.address, retries=2, retry_seconds=1.0, away_seconds_max=300.0)
+    where = FlightLocation(server.address, retries=2, retry_seconds=1.0, away_seconds_max=300.0)
     port = server.port
 
     def wait(seconds: float) -> None:

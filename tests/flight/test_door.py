@@ -6,10 +6,10 @@ import time
 import jwt
 import pytest
 
-from rumq.auth.authenticator import Gate
+from rumq.auth.authenticator import Authenticator
 from rumq.auth.errors import Denied
 from rumq.auth.tokens import Claims, Tokens, parse_keys
-from rumq.flight.call_authorization import SESSION_SECONDS, Door
+from rumq.flight.call_authorization import SESSION_SECONDS, CallAuthorization
 from rumq.flight.errors import NotAllowed
 from rumq.flight.login_turns import HELD_MAX
 from rumq.flight.served_log import check_permission, wants
@@ -29,7 +29,7 @@ def ticket(*topics: str) -> Ticket:
 
 
 def test_a_password_and_a_token_say_who_asks() -> None:
-    gate = Gate([Tokens(parse_keys(KEY, "keys"), Claims()), *users("anna").methods])
+    gate = Authenticator([Tokens(parse_keys(KEY, "keys"), Claims()), *users("anna").methods])
     door = door_of(gate, rules())
     assert door.enter(basic("anna", "secret"), "h").user == "anna"
     assert door.enter(token(), "h").user == "anna"
@@ -92,8 +92,8 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
 
-    def door(self, gate: Gate) -> Door:
-        return Door(
+    def door(self, gate: Authenticator) -> CallAuthorization:
+        return CallAuthorization(
             gate, None, now=lambda: self.now, now_us=lambda: int(self.now * 1e6), wait=lambda seconds: None
         )
 
@@ -116,7 +116,7 @@ def test_a_handshake_gives_a_token_for_an_hour() -> None:
 def test_a_handshake_lasts_no_longer_than_the_token_it_was_made_with() -> None:
     clock = Clock()
     clock.now = time.time()
-    door = clock.door(Gate([Tokens(parse_keys(KEY, "keys"), Claims())]))
+    door = clock.door(Authenticator([Tokens(parse_keys(KEY, "keys"), Claims())]))
     bearer = door.shake_hands(token(exp=int(clock.now) + 60))
     assert door.enter(bearer, "h").user == "anna"
     clock.now += 61

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rumq.cli.wiring.listener_policies import Entrances
+from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.sidecars import check_beside
 from rumq.config import Settings
 from rumq.config.access import Flight
@@ -19,7 +19,7 @@ from rumq.errors import ConfigError
 from rumq.flight.client import LogClient
 from rumq.flight.errors import Away, NotAllowed
 from rumq.flight.tickets import Ticket
-from rumq.table.flight_location import Where
+from rumq.table.flight_location import FlightLocation
 from tests.broker_process import Rumqd
 from tests.cli.conftest import ENVIRONMENT, command, rumqd
 from tests.flight.served import HASHED, client_at, served
@@ -95,7 +95,7 @@ def test_a_server_that_is_killed_in_the_middle_costs_a_reader_a_moment(tmp_path:
         if len(servers) == 1:
             servers.append(ByHand(str(tmp_path / "d"), "--port", str(first.bound["port"])))
 
-    client = LogClient(Where(first.address), wait=wait)
+    client = LogClient(FlightLocation(first.address), wait=wait)
     batches = client.batches(Ticket(partition=P0, start=0, end=60))
     found = [next(batches)]
     first.process.kill()
@@ -160,7 +160,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_others_come_in_only_where_users_are_set_up_or_everybody_may() -> None:
     for host, anonymous, expected in (("127.0.0.1", "auto", True), ("*", "auto", False), ("*", "yes", True)):
         settings = Settings(flight=Flight(port=1, host=host, anonymous=anonymous))
-        assert Entrances(settings).flight().gate.anonymous is expected
+        assert ListenerPolicies(settings).flight().gate.anonymous is expected
 
 
 @pytest.fixture

@@ -3,16 +3,16 @@
 import pytest
 
 from rumq.flight.errors import Busy
-from rumq.flight.read_slots import LEAVING_MAX, STALLED_SECONDS, Read, Reads
+from rumq.flight.read_slots import LEAVING_MAX, STALLED_SECONDS, Read, ReadSlots
 
 
 class Clock:
     now = 1000.0
 
 
-def reads(most: int) -> tuple[Reads, Clock]:
+def reads(most: int) -> tuple[ReadSlots, Clock]:
     clock = Clock()
-    return Reads(most, now=lambda: clock.now), clock
+    return ReadSlots(most, now=lambda: clock.now), clock
 
 
 def test_whoever_has_most_gives_way_to_who_has_less_and_nobody_to_an_equal() -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from commitlog import RealFiles
 from commitlog.manifest import Manifest
-from rumq.auth.authenticator import Gate
+from rumq.auth.authenticator import Authenticator
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.errors import RumqError
 from rumq.flight.errors import Busy, Failed, NotAllowed
-from rumq.flight.served_log import Log
+from rumq.flight.served_log import ServedLog
 from rumq.flight.server import LogServer
 from rumq.flight.tickets import Ticket
 from rumq.table.errors import DataLoss
@@ -139,7 +139,7 @@ def test_a_bad_request_is_one_sentence(root: str, ask: Any, says: str) -> None:
 
 
 def test_nothing_is_told_of_a_bug_but_that_it_is_one(root: str) -> None:
-    class Broken(Log):
+    class Broken(ServedLog):
         def heads(self) -> Any:
             raise ZeroDivisionError(self.path)
 
@@ -230,7 +230,7 @@ def test_files_of_secrets_are_read_where_they_are_used(root: str, tmp_path: Path
         secret.write_text("secret\n")
         assert P0 in client.heads()
     key = "k" * 32
-    gate = Gate([Tokens(parse_keys(key, "keys"), Claims())])
+    gate = Authenticator([Tokens(parse_keys(key, "keys"), Claims())])
     with served(root, door_of(gate)) as server:
         client = client_at(server.address, token_file=str(secret))
         with pytest.raises(NotAllowed, match="wrong user name, password or token"):

@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from rumq.net.lingering_close import Lingering
+from rumq.net.lingering_close import LingeringClose
 from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Entry, Mounting, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
-from rumq.session.handshake.listener_policy import Entrance
+from rumq.session.handshake.listener_policy import ListenerPolicy
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Will
 from tests.fuzz.kernels.mutate import Mutator
@@ -54,7 +54,7 @@ class Layers(Sessions):
         data = super()._input(random)
         return random.choice(too_long()) if random.randrange(8) == 0 else data
 
-    def _stranger(self, machine: Machine, data: bytes, entrance: Entrance, random: Random) -> Stranger:
+    def _stranger(self, machine: Machine, data: bytes, entrance: ListenerPolicy, random: Random) -> Stranger:
         transports = Transports(
             self._tls if random.randrange(4) == 0 else None,
             WebSocketOptions(frame_bytes_max=PACKET_BYTES_MAX) if random.randrange(2) else None,
@@ -111,17 +111,17 @@ class Covered(Stranger):
     """One whose bytes go through layers, all of them ready."""
 
     def __init__(
-        self, machine: Machine, data: bytes, entrance: Entrance, counts: Any, transports: Transports
+        self, machine: Machine, data: bytes, entrance: ListenerPolicy, counts: Any, transports: Transports
     ) -> None:
         self._transports = transports
         self._blocked = 0
         super().__init__(machine, data, entrance, counts)
 
-    def _accept(self, shard: Any, theirs: Stream, entrance: Entrance) -> None:
+    def _accept(self, shard: Any, theirs: Stream, entrance: ListenerPolicy) -> None:
         machine, pump = self._machine, shard.pump
         if pump.lingering is None:
-            pump.lingering = Lingering(pump, later=shard.driver.later, clock=lambda: machine.monotonic)
-            shard.openings = Openings(
+            pump.lingering = LingeringClose(pump, later=shard.driver.later, clock=lambda: machine.monotonic)
+            shard.openings = TransportHandshakes(
                 pump, later=shard.driver.later, event=self._told, clock=lambda: machine.monotonic
             )
         welcome = lambda connection: shard.driver.welcome(connection, entrance)  # noqa: E731
@@ -158,7 +158,8 @@ class Sealed(Covered):
     """One that speaks TLS. Now and then a record of its is changed."""
 
     def __init__(
-        self, machine: Machine, before: bytes, data: bytes, entrance: Entrance, counts: Any, transports: Transports,
+        self, machine: Machine, before: bytes, data: bytes, entrance: ListenerPolicy, counts: Any,
+        transports: Transports,
         context: ssl.SSLContext,
     ) -> None:  # fmt: skip
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

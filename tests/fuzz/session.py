@@ -8,7 +8,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from rumq.auth.authenticator import Gate
+from rumq.auth.authenticator import Authenticator
 from rumq.auth.hashes import scram
 from rumq.auth.rules import File, Rule, Rules
 from rumq.auth.scram import Scram
@@ -19,7 +19,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader, frame_at
 from rumq.net.connection import Connection
 from rumq.session.flow_control.limits import Limits
-from rumq.session.handshake.listener_policy import Entrance
+from rumq.session.handshake.listener_policy import ListenerPolicy
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.corpus import Maker, packets
 from tests.fuzz.kernels.mutate import Mutator
@@ -71,9 +71,11 @@ class Sessions(Target):
         machine = Machine(BUILD, random, None)
         machine.settle()
         entrances = [
-            Entrance(),
-            Entrance(0, Gate(anonymous=True, enhanced=[Scram(KEYS, bytes(32), bytes)]), rules=Rules(RULES)),
-            Entrance(0, limits=Limits(packet_bytes_max=4096, receive_maximum=4, inflight_max=3, maximum_qos=1)),
+            ListenerPolicy(),
+            ListenerPolicy(
+                0, Authenticator(anonymous=True, enhanced=[Scram(KEYS, bytes(32), bytes)]), rules=Rules(RULES)
+            ),
+            ListenerPolicy(0, limits=Limits(packet_bytes_max=4096, receive_maximum=4, inflight_max=3, maximum_qos=1)),
         ]  # fmt: skip
         made = [self._input(random) for _ in range(self.inputs)]
         strangers: list[Stranger] = []
@@ -98,7 +100,9 @@ class Sessions(Target):
         gc.collect()
         return self.counts
 
-    def _stranger(self, machine: Machine, data: bytes, entrance: Entrance, random: Random) -> "Stranger":
+    def _stranger(
+        self, machine: Machine, data: bytes, entrance: ListenerPolicy, random: Random
+    ) -> "Stranger":
         return Stranger(machine, data, entrance, self.counts)
 
     def _input(self, random: Random) -> bytes:
@@ -123,7 +127,7 @@ def asking(maker: Maker) -> bytes:
 class Stranger:
     """One connection whose end here says what it was given to say, piece by piece, and reads all answers."""
 
-    def __init__(self, machine: Machine, data: bytes, entrance: Entrance, counts: Counter[str]) -> None:
+    def __init__(self, machine: Machine, data: bytes, entrance: ListenerPolicy, counts: Counter[str]) -> None:
         self._machine, self._left, self._counts = machine, data, counts
         self._version, self._heard = version_of(data), 0
         self._frames = FrameReader(version=self._version)
@@ -133,7 +137,7 @@ class Stranger:
         assert shard is not None
         self._accept(shard, theirs, entrance)
 
-    def _accept(self, shard: Any, theirs: Stream, entrance: Entrance) -> None:
+    def _accept(self, shard: Any, theirs: Stream, entrance: ListenerPolicy) -> None:
         connection = Connection(shard.pump, theirs, "192.0.2.1:7", OUTBOX_BYTES)  # type: ignore[arg-type]
         connection.link = shard.driver.welcome(connection, entrance)
         shard.pump.add(connection)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rumq.net.tls import TlsServer, TlsStream
-from rumq.net.transport_handshake import Opening
+from rumq.net.transport_handshake import TransportHandshake
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
 from tests.net.authorities import Authorities
@@ -171,7 +171,7 @@ class Owner:
     def __init__(self, client: Client) -> None:
         self.is_again = False
         self.pump = SimpleNamespace(again=self._again)
-        self.link = Opening(
+        self.link = TransportHandshake(
             SimpleNamespace(over=lambda opening: None, heard=lambda opening, first: None), self, "tls"
         )  # type: ignore[arg-type]
 

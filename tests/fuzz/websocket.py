@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rumq.net.kernels.frames import Incoming
-from rumq.net.transport_handshake import Opening
+from rumq.net.transport_handshake import TransportHandshake
 from rumq.net.websocket import WebSocketStream
 from rumq.net.websocket_handshake import WebSocketOptions, answer
 from tests.fuzz.campaign import Target, Wrong
@@ -184,7 +184,7 @@ class Owner:
         self.pump = SimpleNamespace(
             again=lambda owner: None, newcomers=SimpleNamespace(keeps=lambda owner, size: True)
         )
-        self.link = Opening(
+        self.link = TransportHandshake(
             SimpleNamespace(over=lambda opening: None, heard=lambda opening, first: None), self, "websocket"
         )  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from router.effects import Deliver
-from rumq.shards.delivery.fan_out_cache import Blobs
+from rumq.shards.delivery.fan_out_cache import FanOutCache
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.wire import Kind
@@ -61,4 +61,4 @@ def test_a_message_that_goes_out_as_it_came_is_not_copied_on_its_way_to_the_outb
     group = client.subscriber.main.group
     effect = Deliver(group, 0, chunk, 0, chunk.count, [client.subscriber.main], 0, None, None)
     chunk_effects.append(effect)
-    assert Blobs(world.shard.feeds).of(effect, False, 0, 0, 0).data is chunk.frames
+    assert FanOutCache(world.shard.feeds).of(effect, False, 0, 0, 0).data is chunk.frames

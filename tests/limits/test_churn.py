@@ -13,7 +13,7 @@ import pytest
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import PLAIN, Entry, Mounting, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.session.state.deadlines import SWEEP_MIN
@@ -41,7 +41,7 @@ class House:
         self.pump = driver.pump = Pump(driver)
         for worker in (driver.writer, driver.reader):
             self.pump.watch(worker.fd, worker.finish)
-        self.openings = Openings(self.pump, later=driver.later, event=lambda name, **fields: None)
+        self.openings = TransportHandshakes(self.pump, later=driver.later, event=lambda name, **fields: None)
 
     def turns(self, count: int) -> None:
         for _ in range(count):

@@ -6,10 +6,10 @@ from typing import Any
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
-from rumq.net.lingering_close import Lingering
+from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.pump import Pump
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Transports
 from rumq.session.flow_control.limits import Limits
 from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
@@ -31,13 +31,13 @@ class Served:
         )  # fmt: skip
         self._driver = driver = Driver(store, Limits(), event=self.event, linger_seconds=0.0)
         self._pump = driver.pump = Pump(driver)
-        self._pump.lingering = Lingering(self._pump, later=driver.later)
+        self._pump.lingering = LingeringClose(self._pump, later=driver.later)
         for worker in (driver.writer, driver.reader):
             self._pump.watch(worker.fd, worker.finish)
         images = read_journal(driver)
         adapt_to_log(driver, images)
         restore(driver, images)
-        openings = Openings(self._pump, later=driver.later, event=self.event)
+        openings = TransportHandshakes(self._pump, later=driver.later, event=self.event)
         self._listeners = {
             name: Listener(
                 self._pump, open_sockets("127.0.0.1", 0, 100)[0], connections_max=1000, outbox_bytes_max=1 << 20,

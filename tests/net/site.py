@@ -9,7 +9,7 @@ from typing import Any
 from rumq.net.connection import Connection
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.pump import Pump
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Transports
 
 TURNS_MAX = 2000
@@ -51,7 +51,7 @@ class Site:
         self._link = link
         self._later: list[tuple[float, Callable[[], None]]] = []
         self.pump = Pump(self)
-        self.openings = Openings(
+        self.openings = TransportHandshakes(
             self.pump, later=self.later, event=self.event, seconds_max=seconds_max, count_max=openings_max,
             clock=lambda: self.now,
         )  # fmt: skip

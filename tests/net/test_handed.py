@@ -12,8 +12,8 @@ from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
 from rumq.net.websocket_handshake import WebSocketOptions
-from rumq.shards.processes.client_placement import Homes
-from rumq.shards.processes.fd_passing import Doors, make_doors
+from rumq.shards.processes.client_placement import ClientPlacement
+from rumq.shards.processes.fd_passing import FdPassing, make_shard_sockets
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
 from tests.net.site import Echo, Site, TlsClient
@@ -29,9 +29,9 @@ class Shards:
     """Two of them: `first` accepts, and everybody lives in `second`."""
 
     def __init__(self) -> None:
-        doors = self.sockets = make_doors(2)
-        self.doors = [Doors(doors, index, lambda seconds, call: None) for index in range(2)]
-        self.homes = Homes(self.doors[0], 0, 2)
+        doors = self.sockets = make_shard_sockets(2)
+        self.doors = [FdPassing(doors, index, lambda seconds, call: None) for index in range(2)]
+        self.homes = ClientPlacement(self.doors[0], 0, 2)
         self.stranger = next(name for name in "abcdef" if not self.homes.is_here(name))
         self.first, self.second = Site(link=self.handing), Site()
         self.second.pump.watch(self.doors[1].fd, self.doors[1].hear)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rumq.net.connection import Connection
-from rumq.net.lingering_close import BYTES_MAX, REST_BYTES_MAX, Lingering
+from rumq.net.lingering_close import BYTES_MAX, REST_BYTES_MAX, LingeringClose
 from rumq.net.pump import Pump
 from rumq.net.tls import TlsServer
 from rumq.net.transports import PLAIN, Mounting, Transports
@@ -45,7 +45,7 @@ class World:
         self.now = 100.0
         self._calls: list[tuple[float, Callable[[], None]]] = []
         self.pump = Pump(Turns())
-        self.lingering = self.pump.lingering = Lingering(
+        self.lingering = self.pump.lingering = LingeringClose(
             self.pump, later=lambda seconds, call: self._calls.append((self.now + seconds, call)),
             seconds_max=SECONDS, count_max=COUNT, clock=lambda: self.now,
         )  # fmt: skip

@@ -8,10 +8,10 @@ import pytest
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.pump import Pump
-from rumq.net.socket_stream import RawStream
-from rumq.net.stream_connection import Layered
+from rumq.net.socket_stream import SocketStream
+from rumq.net.stream_connection import StreamConnection
 from rumq.net.tls_relay import relay
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 from tests.faults.shard import Shard
 
 
@@ -24,13 +24,13 @@ def shard() -> Iterator[Shard]:
     made.driver.pump.close()
 
 
-def connected(shard: Shard) -> tuple[Layered, socket.socket]:
+def connected(shard: Shard) -> tuple[StreamConnection, socket.socket]:
     near, far = socket.socketpair()
     near.setblocking(False)
     pump = shard.driver.pump
-    connection = Layered(pump, near, "somebody", 1 << 16, shard.driver.welcome)
-    connection.through(RawStream(near))
-    openings = Openings(pump, later=shard.driver.later, event=shard.driver.tell)
+    connection = StreamConnection(pump, near, "somebody", 1 << 16, shard.driver.welcome)
+    connection.through(SocketStream(near))
+    openings = TransportHandshakes(pump, later=shard.driver.later, event=shard.driver.tell)
     openings.begin(connection, "tls")
     pump.add(connection)
     return connection, far

@@ -3,9 +3,9 @@
 from typing import Any, ClassVar
 
 from commitlog import Chunk, NotInMemory
-from router.groups import Groups, Reader, Wants
-from router.remote_feed import Hole, MirrorFeed
-from router.shared_group import Share
+from router.groups import GroupKey, Groups, Reader
+from router.remote_feed import FilteredRange, RemoteFeed
+from router.shared_group import SharedGroup
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
@@ -23,8 +23,8 @@ def chunk(base_lsn: int, count: int) -> Chunk:
     return Chunk(base_lsn, count, 0, 0, bytes(32 * count), b"x" * count)
 
 
-def feed(next_lsn: int = 100) -> MirrorFeed:
-    made = MirrorFeed(0, Elsewhere(), Groups(1))
+def feed(next_lsn: int = 100) -> RemoteFeed:
+    made = RemoteFeed(0, Elsewhere(), Groups(1))
     made.begin(next_lsn)
     return made
 
@@ -34,12 +34,12 @@ def test_what_was_left_out_is_a_hole_up_to_what_follows() -> None:
     first, second = chunk(110, 5), chunk(130, 5)
     assert mirror.arrived(first) == [first] and mirror.arrived(second) == [second]
     assert mirror.live_mark == 135
-    assert mirror.maybe_chunk(100) == Hole(100, 110)
+    assert mirror.maybe_chunk(100) == FilteredRange(100, 110)
     assert mirror.maybe_chunk(112) is first
-    assert mirror.maybe_chunk(120) == Hole(120, 130)
+    assert mirror.maybe_chunk(120) == FilteredRange(120, 130)
     assert mirror.maybe_chunk(134) is second
     mirror.moved(150, 0)
-    assert mirror.maybe_chunk(140) == Hole(140, 150)
+    assert mirror.maybe_chunk(140) == FilteredRange(140, 150)
     assert mirror.maybe_chunk(99) is None, "before the feed began its owner must be asked"
 
 
@@ -93,7 +93,9 @@ def test_what_is_kept_is_bounded_and_what_goes_is_asked_for() -> None:
 def test_a_share_forgets_lsns_that_will_be_given_out_again() -> None:
     """What waited of them would come twice, and what members had of them would be taken for what comes now."""
     groups = Groups(1)
-    share = Share("$share/g/#", "#", Reader(1, groups.private(Wants(frozenset())), [120], "$share/g/#"))
+    share = SharedGroup(
+        "$share/g/#", "#", Reader(1, groups.private(GroupKey(frozenset())), [120], "$share/g/#")
+    )
     member = share.join(Subscriber("a", None), Subscription("#"), 2, 1)
     share.returned.extend([(0, 90, 110), (0, 111, 112), (1, 111, 112)])
     share.recent.append((0, 80, 120))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.group_membership import SHARED_MAX
-from router.groups import FORMS_MAX, Groups, Wants
+from router.groups import FORMS_MAX, GroupKey, Groups
 from router.subscription import Subscription
 from rumq.mqtt.topics import matches
 from tests.router.world import Client, World
@@ -160,7 +160,7 @@ def test_a_group_that_changes_in_place_matches_like_one_that_is_made_so(
     changes: list[tuple[bool, str, int]],
 ) -> None:
     groups = Groups(1)
-    group = groups.private(Wants(frozenset()))
+    group = groups.private(GroupKey(frozenset()))
     model: dict[str, int] = {}
     for add, topic_filter, qos in changes:
         if add:

@@ -3,7 +3,7 @@
 import pytest
 
 from router import commands as c
-from router.recovery import Restoring
+from router.recovery import Recovery
 from router.subscription import Subscription
 from tests.router.world import World
 
@@ -15,7 +15,7 @@ def test_what_a_restored_reader_could_not_take_comes_when_it_can(kind: str) -> N
     sent = world.publish(topics, qos=1)
     world.commit()
     client = world.client("c")
-    restoring = Restoring(world.shard.subscribing)
+    restoring = Recovery(world.shard.subscribing)
     reader = restoring.reader(
         client.subscriber, 2, [Subscription("#", 1)], [0, 0], None, located=kind == "replays"
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from router import commands as c
 from router.effects import DeliverRetained
 from router.retained import Retained, RetainedView, Search
-from router.sorted_topics import BLOCK_NAMES_MAX, Ordered
+from router.sorted_topics import BLOCK_NAMES_MAX, SortedTopics
 from rumq.mqtt.topics import matches
 from tests.kernel_forms import forms
 from tests.router.world import World
@@ -64,7 +64,7 @@ def test_a_search_finds_the_topics_of_a_filter(topics: list[str], asked: str) ->
     step=st.sampled_from([1, -1, 7]),
 )
 def test_names_stand_in_order(changes: list[tuple[bool, int]], step: int) -> None:
-    ordered, model = Ordered(), {}
+    ordered, model = SortedTopics(), {}
     for number in range(2 * BLOCK_NAMES_MAX):
         name = b"%d" % (number * step % (4 * BLOCK_NAMES_MAX + 1))
         assert ordered.set(name, name) == model.get(name)

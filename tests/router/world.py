@@ -11,11 +11,11 @@ from typing import Any
 from commitlog import LogError
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.effects import Deliver, FindStart, Gone, Merged, More, Placed, ReadCold
+from router.effects import CatchUpPaused, Deliver, FindStart, Merged, ReadCold, RecordsLost, ReplayStarted
 from router.groups import Reader
 from router.shard import Shard
 from router.subscriber import Subscriber
-from router.subscription import Form, Subscription
+from router.subscription import DeliveryOptions, Subscription
 from tests.commitlog.records import NOW, frame, opened, write
 
 FLAG_QOS, FLAG_RETAIN = 1, 8
@@ -31,7 +31,7 @@ class Client:
         self.credit = UNLIMITED
         self.here = False
         self.got: dict[str, dict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
-        self.forms: list[Form] = []
+        self.forms: list[DeliveryOptions] = []
 
     def kind_of(self, reader: Reader) -> str:
         if reader.share is not None:
@@ -49,7 +49,7 @@ class World:
         self.cold: deque[ReadCold] = deque()
         self.searches: deque[FindStart] = deque()
         self.more: deque[Reader] = deque()
-        self.gone: list[Gone] = []
+        self.gone: list[RecordsLost] = []
         self.retained: list[Any] = []
         self.now = NOW
 
@@ -178,11 +178,11 @@ class World:
             self.cold.append(effect)
         elif isinstance(effect, FindStart):
             self.searches.append(effect)
-        elif isinstance(effect, More):
+        elif isinstance(effect, CatchUpPaused):
             self.more.append(effect.reader)
-        elif isinstance(effect, Gone):
+        elif isinstance(effect, RecordsLost):
             self.gone.append(effect)
-        elif not isinstance(effect, Merged | Placed):
+        elif not isinstance(effect, Merged | ReplayStarted):
             self.retained.append(effect)
 
     def _offer(self, effect: Deliver, reader: Reader, waiting: list[c.Command]) -> None:

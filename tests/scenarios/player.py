@@ -110,7 +110,7 @@ class Player:
         if rest[0] == "arrives":
             return [self._arrived(int(first[1:]), int(rest[1]), rest[2:])]
         if rest[0] == "moves":
-            return [c.Moved(int(first[1:]), int(rest[2]), int(rest[4]))]
+            return [c.RemoteWatermark(int(first[1:]), int(rest[2]), int(rest[4]))]
         return [self._of_client(first, rest)]
 
     def _of_client(self, name: str, words: list[str]) -> Any:
@@ -198,7 +198,7 @@ class Player:
         return Chunk(lsn, len(names), NOW, FLAG_QOS, bytes(rows), frames)
 
     def _arrived(self, part: int, lsn: int, names: list[str]) -> Any:
-        return c.Arrived(part, self._chunk(part, lsn, names))
+        return c.RemoteChunk(part, self._chunk(part, lsn, names))
 
     def _of_shard(self, name: str, words: list[str]) -> list[Any]:
         who = self.subscribers.setdefault(name, Subscriber(name, None, is_shard=True))

@@ -5,7 +5,7 @@ from typing import Any
 from router import effects as e
 from router.groups import Reader
 from router.subscriber import Subscriber
-from router.subscription import Form
+from router.subscription import DeliveryOptions
 from router.subscription_changes import LSN_MAX
 
 ROW_QOS, ROW_RETAIN = 3, 4
@@ -37,12 +37,12 @@ class Teller:
             return f"ask for retained {effect.subscription.topic_filter}: {', '.join(below)}"
         if kind is e.Merged:
             return f"{effect.key}'s {effect.asked} goes on with the others"
-        if kind is e.Placed:
+        if kind is e.ReplayStarted:
             at = ", ".join(f"p{index}:{lsn}" for index, lsn in enumerate(effect.reader.cursors))
             return f"{self._named(effect.reader)} begins at {at}"
-        if kind is e.More:
+        if kind is e.CatchUpPaused:
             return f"{self._named(effect.reader)} has more to come"
-        if kind is e.Gone:
+        if kind is e.RecordsLost:
             return (
                 f"{self._named(effect.reader)} misses {effect.records} of p{effect.partition}: {effect.why}"
             )
@@ -80,7 +80,7 @@ class Teller:
         return who.key
 
 
-def in_words(form: Form) -> str:
+def in_words(form: DeliveryOptions) -> str:
     said = [f"as qos {form.qos} at most"]
     said += ["retain as published"] if form.retain_as_published else []
     said += ["not to its publisher"] if form.no_local else []

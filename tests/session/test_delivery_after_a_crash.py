@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from router.commands import Blocked
 from router.effects import Deliver
-from router.groups import Group, Reader, Wants
+from router.groups import Group, GroupKey, Reader
 from router.subscription import Subscription
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.mqtt.kernels.window import Window
-from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session import Shape
 
 BASE_LSN = 1_000
@@ -67,8 +67,8 @@ def offer(
     outbox, commands = Outbox(), []
     journal = Journal(outbox)
     window = Window(credit)
-    flow = Outflow(outbox, lambda: window, None, commands, journal)
-    group = Group(Wants(frozenset([Subscription("t", 2)]), False, (Shape(4, 0, 0), None)), 1)
+    flow = DeliveryWindow(outbox, lambda: window, None, commands, journal)
+    group = Group(GroupKey(frozenset([Subscription("t", 2)]), False, (Shape(4, 0, 0), None)), 1)
     reader = Reader(1, group, [0], "c")
     reader.unsure = [BASE_LSN + unsure]
     effect = Deliver(group, 0, Chunk(len(levels)), 0, len(levels), [reader], 0, None, None)

@@ -10,8 +10,8 @@ from typing import Any
 from commitlog.export_marker import write_exported
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.processes import sidecars
-from rumq.shards.processes.sidecars import Beside, Companion
-from rumq.shards.retention.export_positions import Exports
+from rumq.shards.processes.sidecars import Sidecar, Sidecars
+from rumq.shards.retention.export_positions import ExportPositions
 from tests.commitlog.records import DIRECTORY, opened
 
 
@@ -54,7 +54,7 @@ def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> 
         started.put(process)
         return process
 
-    kept = Beside([Companion(["export", "it"], lambda **fields: told.append(fields))], open_process=start)
+    kept = Sidecars([Sidecar(["export", "it"], lambda **fields: told.append(fields))], open_process=start)
     kept.start()
     started.get(timeout=10).end(1)
     second = started.get(timeout=10)
@@ -74,8 +74,8 @@ def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monke
         started.put(process)
         return process
 
-    kept = Beside(
-        [Companion(["x"], lambda **fields: told.put(fields["start_seconds"]))],
+    kept = Sidecars(
+        [Sidecar(["x"], lambda **fields: told.put(fields["start_seconds"]))],
         open_process=start,
         clock=lambda: now,
     )
@@ -92,7 +92,7 @@ def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monke
 
 
 def test_a_stop_before_the_start_is_a_stop() -> None:
-    Beside([Companion(["x"], lambda **fields: None)]).stop()
+    Sidecars([Sidecar(["x"], lambda **fields: None)]).stop()
 
 
 def test_new_settings_are_passed_on_to_those_that_read_them() -> None:
@@ -105,8 +105,8 @@ def test_new_settings_are_passed_on_to_those_that_read_them() -> None:
         started.put(process)
         return process
 
-    kept = Beside(
-        [Companion([name], lambda **fields: None, name == "reads") for name in ("reads", "exports")],
+    kept = Sidecars(
+        [Sidecar([name], lambda **fields: None, name == "reads") for name in ("reads", "exports")],
         open_process=start,
     )
     kept.start()
@@ -135,7 +135,7 @@ def test_retention_knows_what_is_exported_once_the_note_is_read() -> None:
     files, reader = SimulatedFiles(), Reader()
     opened(files)
     part = SimpleNamespace(stream="main", directory=DIRECTORY)
-    exports = Exports(files, ["main"], 1000)
+    exports = ExportPositions(files, ["main"], 1000)
     assert exports.wanted_lsn(part, reader) == 0, "nothing is known: nothing may go"
     write_exported(files, DIRECTORY, 70)
     assert exports.wanted_lsn(part, reader) == 0 and len(reader.jobs) == 1, "asked once at a time"
@@ -145,6 +145,6 @@ def test_retention_knows_what_is_exported_once_the_note_is_read() -> None:
 
 def test_streams_that_nobody_exports_wait_for_nobody() -> None:
     part = SimpleNamespace(stream="other", directory=DIRECTORY)
-    assert Exports(SimulatedFiles(), ["main"], 1000).wanted_lsn(part, Reader()) is None
+    assert ExportPositions(SimulatedFiles(), ["main"], 1000).wanted_lsn(part, Reader()) is None
     part.stream = "main"
-    assert Exports(SimulatedFiles(), ["main"], 0).wanted_lsn(part, Reader()) is None
+    assert ExportPositions(SimulatedFiles(), ["main"], 0).wanted_lsn(part, Reader()) is None

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from router.effects import DeliverRetained
-from router.groups import Group, Reader, Wants
+from router.groups import Group, GroupKey, Reader
 from router.retained import Given, Retained, RetainedView
 from router.subscription import Subscription, merge
 from rumq.mqtt.kernels.window import Window
-from rumq.session.flow_control.delivery_window import Outflow
-from rumq.session.state.drop_counters import Ledger
+from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Shape
-from rumq.shards.delivery.retained_delivery import BUILDS_A_TURN, LOOKS_A_TURN, Handing
+from rumq.shards.delivery.retained_delivery import BUILDS_A_TURN, LOOKS_A_TURN, RetainedDelivery
 
 NOW_US = 1_800_000_000_000_000
 ROW_V5_EXPIRY = 16 | 8
@@ -54,14 +54,14 @@ def topics_in(data: bytes) -> Iterator[str]:
 
 
 class Client:
-    def __init__(self, handing: Handing, room: int = 1 << 30, window: int = 10) -> None:
+    def __init__(self, handing: RetainedDelivery, room: int = 1 << 30, window: int = 10) -> None:
         self.handing, self.outbox = handing, Outbox(room)
         self.window = Window(window)
-        self.flow = Outflow(self.outbox, lambda: self.window, None, [])
+        self.flow = DeliveryWindow(self.outbox, lambda: self.window, None, [])
 
     def asks(self, view: RetainedView, topic_filter: str, qos: int = 0) -> bool:
         subscription = Subscription(topic_filter, qos)
-        group = Group(Wants(frozenset([subscription]), False, (Shape(4, 0, 0), None)), 2)
+        group = Group(GroupKey(frozenset([subscription]), False, (Shape(4, 0, 0), None)), 2)
         reader = Reader(1, group, [0, 0], "c")
         effect = DeliverRetained(reader, view.search(topic_filter), merge([subscription]))
         return self.flow.offer_retained(self.handing.pieces(effect))
@@ -73,14 +73,14 @@ def view() -> RetainedView:
 
 
 @pytest.fixture
-def handing(view: RetainedView) -> Handing:
-    handing = Handing(view, Ledger())
+def handing(view: RetainedView) -> RetainedDelivery:
+    handing = RetainedDelivery(view, DropCounters())
     handing.begin_turn(NOW_US)
     return handing
 
 
 def test_a_turn_builds_so_many_messages_for_all_clients_together(
-    view: RetainedView, handing: Handing
+    view: RetainedView, handing: RetainedDelivery
 ) -> None:
     count = 6 * BUILDS_A_TURN
     for number in range(count):
@@ -100,7 +100,7 @@ def test_a_turn_builds_so_many_messages_for_all_clients_together(
     assert turns >= 6
 
 
-def test_a_search_that_finds_nothing_is_bounded_too(view: RetainedView, handing: Handing) -> None:
+def test_a_search_that_finds_nothing_is_bounded_too(view: RetainedView, handing: RetainedDelivery) -> None:
     for number in range(3 * LOOKS_A_TURN):
         view.put(message(f"t/{number}", number))
     client = Client(handing)
@@ -115,7 +115,7 @@ def test_a_search_that_finds_nothing_is_bounded_too(view: RetainedView, handing:
     assert not client.outbox.data
 
 
-def test_a_client_gets_as_much_as_its_socket_takes(view: RetainedView, handing: Handing) -> None:
+def test_a_client_gets_as_much_as_its_socket_takes(view: RetainedView, handing: RetainedDelivery) -> None:
     for number in range(1000):
         view.put(message(f"t/{number}", number))
     client = Client(handing, room=1)
@@ -130,7 +130,7 @@ def test_a_client_gets_as_much_as_its_socket_takes(view: RetainedView, handing: 
 
 
 def test_a_window_takes_messages_one_credit_at_a_time_each_with_its_place_in_the_log(
-    view: RetainedView, handing: Handing
+    view: RetainedView, handing: RetainedDelivery
 ) -> None:
     lsns = {f"t/{number}": 1000 - number for number in range(25)}
     for topic, lsn in lsns.items():
@@ -151,7 +151,7 @@ def test_a_window_takes_messages_one_credit_at_a_time_each_with_its_place_in_the
     assert got == {topic: (lsn % 2, lsn) for topic, lsn in lsns.items()}
 
 
-def test_what_has_expired_leaves_the_view(view: RetainedView, handing: Handing) -> None:
+def test_what_has_expired_leaves_the_view(view: RetainedView, handing: RetainedDelivery) -> None:
     view.put(message("old", 1, expiry=5))
     view.put(message("new", 2, expiry=60))
     view.put(message("for/ever", 3))

@@ -8,7 +8,7 @@ import pytest
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.bus.messages import Numbered, Published, decode, encode
 from rumq.shards.bus.publish_receiver import Incoming
-from rumq.shards.bus.publish_sender import Outgoing
+from rumq.shards.bus.publish_sender import PublishSender
 from tests.commitlog.records import everything, frame, opened, write
 
 SOURCE = 77
@@ -51,7 +51,7 @@ class Owner:
 
 
 def publish(
-    outgoing: Outgoing,
+    outgoing: PublishSender,
     topic: bytes,
     client_id: str,
     payloads: list[bytes],
@@ -77,7 +77,7 @@ def stored(owner: Owner) -> list[tuple[bytes, bytes, bytes]]:
 
 
 def test_numbers_of_one_shard_become_those_of_the_other() -> None:
-    owner, outgoing = Owner(SimulatedFiles()), Outgoing(0)
+    owner, outgoing = Owner(SimulatedFiles()), PublishSender(0)
     owner.partition.add_topic(b"here before")
     owner.partition.add_publisher("somebody")
     publish(outgoing, b"b", "p", [b"1"])  # before the owner is there
@@ -94,7 +94,7 @@ def test_numbers_of_one_shard_become_those_of_the_other() -> None:
 
 
 def test_what_is_committed_is_acknowledged_and_let_go() -> None:
-    owner, outgoing = Owner(SimulatedFiles()), Outgoing(0)
+    owner, outgoing = Owner(SimulatedFiles()), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     publish(outgoing, b"t", "p", [b"1", b"2"])
     assert owner.incoming.committed() == 0 and outgoing.pending_bytes
@@ -106,7 +106,7 @@ def test_what_is_committed_is_acknowledged_and_let_go() -> None:
 @pytest.mark.parametrize("written", [0, 1, 2, 3])
 def test_a_successor_gets_what_its_predecessor_had_not_written(written: int) -> None:
     files = SimulatedFiles()
-    owner, outgoing = Owner(files), Outgoing(0)
+    owner, outgoing = Owner(files), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     for n in range(3):
         publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_QOS)
@@ -124,7 +124,7 @@ def test_a_successor_gets_what_its_predecessor_had_not_written(written: int) -> 
 def test_what_is_to_come_at_most_once_is_not_handed_over_twice(written: int) -> None:
     """QoS 0: the one before may have shown it. What it never had, and what is retained, is handed over."""
     files = SimulatedFiles()
-    owner, outgoing = Owner(files), Outgoing(0)
+    owner, outgoing = Owner(files), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     for n in range(3):
         publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_RETAIN if n == 1 else 0, retained=(b"1",))
@@ -148,7 +148,7 @@ def test_of_a_batch_with_retained_messages_only_those_are_handed_over_again(
 ) -> None:
     """A seed of the simulation: a message of QoS 0 came twice because a retained one was behind it."""
     files = SimulatedFiles()
-    owner, outgoing = Owner(files), Outgoing(0)
+    owner, outgoing = Owner(files), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     publish(
         outgoing, b"t", "p", [b"1", b"2", b"333"], flags=CHUNK_RETAIN if retained else 0, retained=retained
@@ -164,7 +164,7 @@ def test_of_a_batch_with_retained_messages_only_those_are_handed_over_again(
 
 
 def test_packet_ids_that_are_not_committed_are_known() -> None:
-    outgoing = Outgoing(0)
+    outgoing = PublishSender(0)
     publish(outgoing, b"t", "p", [b"1", b"2"], struct.pack("<II", 1, 7))
     assert list(outgoing.uncommitted_tags()) == [(1, 7)]
     outgoing.acknowledged(outgoing.next_lsn, 2)
@@ -173,7 +173,7 @@ def test_packet_ids_that_are_not_committed_are_known() -> None:
 
 def test_the_owner_s_numbers_of_publishers_die_with_it() -> None:
     """Another client may have the number now: No Local would keep its messages from this one."""
-    owner, outgoing = Owner(SimulatedFiles()), Outgoing(0)
+    owner, outgoing = Owner(SimulatedFiles()), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     publish(outgoing, b"t", "p", [b"1"])
     outgoing.numbered(owner.answers[0].publishers)

@@ -11,7 +11,7 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.protocol import subscribe
 from rumq.session.protocol.link import Link
 from rumq.shards.bus.bus_link import BusLink
@@ -120,7 +120,7 @@ CLIENTS: dict[str, Callable[[Client, pytest.MonkeyPatch], None]] = {
     "receive": lambda c, m: of_a_client("receive", Link, lambda link: link is c.connection.link, m),
     "flush": lambda c, m: of_a_client("flush", Connection, lambda conn: conn is c.connection, m),
     "request": lambda c, m: of_a_client("subscribe", subscribe, lambda link: link is c.connection.link, m),
-    "offer": lambda c, m: of_a_client("offer", Outflow, lambda flow: flow.outbox is c.connection, m),
+    "offer": lambda c, m: of_a_client("offer", DeliveryWindow, lambda flow: flow.outbox is c.connection, m),
 }  # fmt: skip
 
 

@@ -8,8 +8,8 @@ from router.subscription import Subscription
 from rumq.auth.identity import Identity
 from rumq.mqtt.errors import MqttFault
 from rumq.session.journal import entries as f
-from rumq.session.journal.recorder import Journal, opened
-from rumq.session.journal.replayed_state import Images
+from rumq.session.journal.recorder import JournalRecorder, opened
+from rumq.session.journal.replayed_state import ReplayedState
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import ANYBODY, Owner, client_id_of, key_of, owner_of
@@ -27,24 +27,24 @@ def unowned(registry: Registry, *filters: str) -> Session:
 
 @pytest.fixture
 def registry() -> Registry:
-    return Registry([], lambda session, will: None, Journal())
+    return Registry([], lambda session, will: None, JournalRecorder())
 
 
 def test_an_older_journal_is_read() -> None:
     old = msgspec.msgpack.encode([["opened", 7, "pump", 5, 100, False], ["will", 7, 3, b""]])
-    first, will = f.decode_facts(old)
+    first, will = f.decode_entries(old)
     assert first == f.Opened(7, "pump", 5, 100, False)
     assert isinstance(will, f.Will) and will.author is None
-    images = Images()
+    images = ReplayedState()
     images.take([first])
     assert images.sessions[7].owner is None
 
 
 @pytest.mark.parametrize("owner", [None, ANYBODY, ALICE, TENANT, Owner("", ""), Owner("?", "a/")])
 def test_a_journal_says_whose_a_session_is(owner: Owner | None) -> None:
-    images = Images()
+    images = ReplayedState()
     facts: list[f.AnyFact] = [opened(Session("pump", None, personal=False, owner=owner), fresh=True)]
-    images.take(f.decode_facts(f.encode_facts(facts)))
+    images.take(f.decode_entries(f.encode_entries(facts)))
     assert [image.owner for image in images.sessions.values()] == [owner]
 
 

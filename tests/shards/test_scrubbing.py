@@ -5,7 +5,7 @@ from typing import Any
 
 from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.retention.scrubber import Scrubbing
+from rumq.shards.retention.scrubber import Scrubber
 from tests.commitlog.records import append, opened, some_records, write
 
 
@@ -46,9 +46,9 @@ def filled(files: SimulatedFiles) -> Store:
     return store
 
 
-def scrubbed(store: Store, files: SimulatedFiles, rate: int = 1000) -> tuple[Scrubbing, Now]:
+def scrubbed(store: Store, files: SimulatedFiles, rate: int = 1000) -> tuple[Scrubber, Now]:
     now = Now()
-    scrubbing = Scrubbing(files, store.partitions, now, rate, event=now.event, later=now.later)  # type: ignore[arg-type]
+    scrubbing = Scrubber(files, store.partitions, now, rate, event=now.event, later=now.later)  # type: ignore[arg-type]
     scrubbing.begin()
     return scrubbing, now
 

@@ -11,8 +11,8 @@ import pytest
 from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.ingest import Batch
-from rumq.shards.write_path.group_commit import Writing
-from rumq.shards.write_path.write_admission import Refusing
+from rumq.shards.write_path.group_commit import GroupCommit
+from rumq.shards.write_path.write_admission import WriteAdmission
 from tests.commitlog.records import NOW, append, opened
 
 
@@ -33,7 +33,7 @@ class ByHand:
 
 
 class Link:
-    """A connection as far as `Writing` knows it; `sent` is what left."""
+    """A connection as far as `GroupCommit` knows it; `sent` is what left."""
 
     def __init__(self) -> None:
         self.wire = SimpleNamespace(acks=bytearray(), ack_parts=0, pubacks=0, unacknowledged=0)
@@ -70,10 +70,10 @@ class Bench:
         def told(name: str, **fields: object) -> None:
             self.events.append(name)
 
-        self.writing = Writing(
+        self.writing = GroupCommit(
             self.store.partitions, partitions, list(range(partitions)), self.worker, ByHand(), self.commands,  # type: ignore[arg-type]
             linger_seconds=0.005, event=told,
-            monotonic=lambda: self.now, refusing=Refusing(self.store.partitions, [Batch()] * partitions, told, 0),
+            monotonic=lambda: self.now, refusing=WriteAdmission(self.store.partitions, [Batch()] * partitions, told, 0),
             free_bytes=lambda: 1 << 40,
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rumq.spark.sink.row_writer import RumqStreamWriter
-from rumq.spark.sink.sink_protocol import Publisher, Wait
+from rumq.spark.sink.sink_protocol import SinkProtocol, Wait
 from rumq.spark.source.data_source import RumqDataSource
 
 
@@ -17,9 +17,9 @@ class CrashingWriter(RumqStreamWriter):
     crash = ""
 
     def write(self, iterator: Iterator[Any]) -> Any:
-        crash, step, steps = self.crash, Publisher.step, 0
+        crash, step, steps = self.crash, SinkProtocol.step, 0
 
-        def counted(publisher: Publisher) -> Wait:
+        def counted(publisher: SinkProtocol) -> Wait:
             nonlocal steps
             steps += 1
             if os.path.exists(f"{crash}-{steps}"):
@@ -27,11 +27,11 @@ class CrashingWriter(RumqStreamWriter):
                 os._exit(9)
             return step(publisher)
 
-        Publisher.step = counted  # type: ignore[method-assign]
+        SinkProtocol.step = counted  # type: ignore[method-assign]
         try:
             return super().write(iterator)
         finally:
-            Publisher.step = step  # type: ignore[method-assign]
+            SinkProtocol.step = step  # type: ignore[method-assign]
 
 
 class CrashingSource(RumqDataSource):
@@ -40,9 +40,9 @@ class CrashingSource(RumqDataSource):
         return "rumq-crashing"
 
     def streamWriter(self, schema: Any, overwrite: bool) -> CrashingWriter:
-        from rumq.spark.sink.sink_options import parse_target
+        from rumq.spark.sink.sink_options import parse_sink_options
 
         options = {name: value for name, value in self.options.items() if name.lower() != "crash"}
-        writer = CrashingWriter(parse_target(options), schema)
+        writer = CrashingWriter(parse_sink_options(options), schema)
         writer.crash = next(value for name, value in self.options.items() if name.lower() == "crash")
         return writer

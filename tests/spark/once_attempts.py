@@ -8,9 +8,9 @@ from itertools import count
 import pyarrow as pa
 
 from rumq.mqtt.packets import Connect
-from rumq.spark.sink.exactly_once import Once
-from rumq.spark.sink.progress_marker import Mark
-from rumq.spark.sink.publish_encoder import Frames, encode
+from rumq.spark.sink.exactly_once import ExactlyOnce
+from rumq.spark.sink.progress_marker import ProgressMarker
+from rumq.spark.sink.publish_encoder import PublishEncoder, encode
 from rumq.spark.sink.sink_protocol import Wait
 from tests.spark.broker_model import Connection, ModelBroker
 
@@ -25,7 +25,7 @@ def rows(batch: int, count_: int) -> list[bytes]:
     return [b"%d/%d" % (batch, n) for n in range(count_)]
 
 
-def frames(payloads: list[bytes], a_batch: int) -> Iterator[Frames]:
+def frames(payloads: list[bytes], a_batch: int) -> Iterator[PublishEncoder]:
     for at in range(0, len(payloads), a_batch):
         part = pa.array(payloads[at : at + a_batch], pa.binary())
         yield encode(pa.RecordBatch.from_arrays([part], ["payload"]), topic="t", qos=2)
@@ -39,7 +39,8 @@ class Attempts:
     """
 
     def __init__(
-        self, broker: ModelBroker, *, publisher: type[Once] = Once, lenient: bool = False, a_batch: int = 16,
+        self, broker: ModelBroker, *, publisher: type[ExactlyOnce] = ExactlyOnce, lenient: bool = False,
+        a_batch: int = 16,
         packets: Callable[[int], int] = lambda most: most, comps: Callable[[int], int] = lambda most: most,
     ) -> None:  # fmt: skip
         self.broker, self._publisher, self._lenient = broker, publisher, lenient
@@ -52,7 +53,7 @@ class Attempts:
         self.taken, self._cut_after = -1, cut_after
         self._count()
         given = frames(payloads, self._a_batch)
-        found: Mark | None = None
+        found: ProgressMarker | None = None
         for anew in (False, True):
             connect = Connect(CLIENT, 5, anew, properties={"session_expiry_interval": 99})
             connection = Connection(self.broker, connect)
@@ -72,7 +73,7 @@ class Attempts:
         if self.taken == self._cut_after:
             raise Cut
 
-    def _drive(self, once: Once, connection: Connection, given: Iterator[Frames]) -> None:
+    def _drive(self, once: ExactlyOnce, connection: Connection, given: Iterator[PublishEncoder]) -> None:
         while (wait := self._step(once, connection)) is not Wait.DONE:
             if wait is Wait.ROWS:
                 once.give(next(given, None))
@@ -83,7 +84,7 @@ class Attempts:
                 self._work(connection, 1)
         self._work(connection, len(connection.arrived))
 
-    def _step(self, once: Once, connection: Connection) -> Wait:
+    def _step(self, once: ExactlyOnce, connection: Connection) -> Wait:
         wait = once.step()
         for chunk in once.output():
             connection.send(bytes(chunk))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Packet, Pingresp, Puback, Pubcomp, Pubrec, Suback
 from rumq.mqtt.reasons import Reason
-from rumq.spark.sink.ack_decoder import PUBACK, PUBREL, Answers, Run, short_packets
+from rumq.spark.sink.ack_decoder import PUBACK, PUBREL, AckDecoder, Run, short_packets
 
 ids = st.integers(1, 65_535)
 reasons = st.sampled_from([Reason.SUCCESS, Reason.NO_MATCHING_SUBSCRIBERS, Reason.QUOTA_EXCEEDED])
@@ -46,7 +46,7 @@ def flat(found: list[Run | Packet]) -> list[object]:
 def test_packets_are_the_same_however_they_are_cut(packets: list[Packet], sizes: list[int]) -> None:
     heads = {Puback: 0x40, Pubrec: 0x50, Pubcomp: 0x70}
     data = b"".join(encode(packet, 5) for packet in packets)
-    answers, found = Answers(), []
+    answers, found = AckDecoder(), []
     for size in [*sizes, len(data)]:
         found += list(answers.receive(data[:size]))
         data = data[size:]
@@ -57,15 +57,15 @@ def test_packets_are_the_same_however_they_are_cut(packets: list[Packet], sizes:
 
 
 def test_acknowledgements_alike_are_one_run() -> None:
-    (run,) = Answers().receive(b"".join(encode(Puback(n), 5) for n in range(1, 1001)))
+    (run,) = AckDecoder().receive(b"".join(encode(Puback(n), 5) for n in range(1, 1001)))
     assert isinstance(run, Run) and (run.head, run.ids.tolist()) == (PUBACK, list(range(1, 1001)))
 
 
 def test_why_a_row_was_refused_is_heard() -> None:
-    (run,) = Answers().receive(encode(Pubrec(5, Reason.NOT_AUTHORIZED, {"reason_string": "not yours"}), 5))
+    (run,) = AckDecoder().receive(encode(Pubrec(5, Reason.NOT_AUTHORIZED, {"reason_string": "not yours"}), 5))
     assert isinstance(run, Run) and run.says == "not yours"
 
 
 def test_a_release_is_four_bytes() -> None:
-    (run,) = Answers().receive(encode(Puback(513), 5))
+    (run,) = AckDecoder().receive(encode(Puback(513), 5))
     assert isinstance(run, Run) and short_packets(PUBREL, run.ids) == b"\x62\x02\x02\x01"

@@ -6,7 +6,7 @@ import pytest
 
 from rumq.errors import RumqError
 from rumq.table.errors import BadOption, UnknownOption
-from rumq.table.flight_location import Where
+from rumq.table.flight_location import FlightLocation
 from rumq.table.options import parse
 
 BROKER = {"broker": "grpc+tls://log.plant.example"}
@@ -20,7 +20,7 @@ def test_a_broker_is_read_as_its_options_say() -> None:
             "fetchOffset.retryIntervalMs": "10",
         }, now_us=0,
     )  # fmt: skip
-    assert options.where == Where(
+    assert options.where == FlightLocation(
         "grpc+tls://log.plant.example:8815",
         "anna",
         "/run/secret",

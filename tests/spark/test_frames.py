@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rumq.mqtt.decode import decode
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.packets import Publish
-from rumq.spark.sink.publish_encoder import Frames, encode
+from rumq.spark.sink.publish_encoder import PublishEncoder, encode
 from rumq.table.errors import BadRow
 
 PAIR = pa.struct([("key", pa.string()), ("value", pa.string())])
@@ -33,7 +33,7 @@ PROPERTIES = {
 }  # fmt: skip
 
 
-def packets(frames: Frames, first: int = 0, end: int | None = None) -> list[Publish]:
+def packets(frames: PublishEncoder, first: int = 0, end: int | None = None) -> list[Publish]:
     reader = FrameReader(version=5)
     reader.receive(frames.bytes_of(first, len(frames) if end is None else end))
     found = [decode(head, body, 5) for head, body in reader.frames()]
@@ -41,7 +41,7 @@ def packets(frames: Frames, first: int = 0, end: int | None = None) -> list[Publ
     return found  # type: ignore[return-value]
 
 
-def stamped(frames: Frames, first_id: int = 1) -> Frames:
+def stamped(frames: PublishEncoder, first_id: int = 1) -> PublishEncoder:
     frames.stamp(0, len(frames), np.arange(first_id, first_id + int((frames.qos > 0).sum())))
     return frames
 

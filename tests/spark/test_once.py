@@ -20,8 +20,8 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packets import Connack, Packet, Puback, Publish, Pubrec, Suback
 from rumq.mqtt.reasons import Reason
-from rumq.spark.sink.exactly_once import Once, Rows, Window
-from rumq.spark.sink.progress_marker import DONE, Mark
+from rumq.spark.sink.exactly_once import ExactlyOnce, Rows, Window
+from rumq.spark.sink.progress_marker import DONE, ProgressMarker
 from rumq.spark.sink.sink_protocol import WAITS_PUBACK, WAITS_PUBREC, Life, Wait
 from rumq.table.errors import BadMark, BrokerCannot, Changed, Doubt, Overtaken
 from tests.spark.broker_model import ModelBroker, RuleBroken
@@ -66,7 +66,7 @@ class End(NamedTuple):
     keeps: Callable[[Packet], bool] | None = None
 
 
-def stored_once(publisher: type[Once], at_release: bool, ends: Sequence[End]) -> bool:
+def stored_once(publisher: type[ExactlyOnce], at_release: bool, ends: Sequence[End]) -> bool:
     """Run all batches, each until an attempt comes through."""
     broker = ModelBroker(at_release=at_release)
     # A PUBCOMP at a time: some are still on their way when all else has come.
@@ -100,10 +100,10 @@ def every_end(at_release: bool) -> Iterator[list[End]]:
 @pytest.mark.parametrize("at_release", [False, True])
 def test_wherever_attempts_end_each_row_is_stored_once_and_in_order(at_release: bool) -> None:
     for ends in every_end(at_release):
-        assert stored_once(Once, at_release, ends), ends
+        assert stored_once(ExactlyOnce, at_release, ends), ends
 
 
-def stored_once_at_random(publisher: type[Once], seed: int) -> bool:
+def stored_once_at_random(publisher: type[ExactlyOnce], seed: int) -> bool:
     """A few batches; packets and answers are on their way for a while, attempts end anywhere, the broker falls."""
     random = Random(seed)
     broker = ModelBroker(receive_maximum=random.randint(2, 8), at_release=random.random() < 0.5)
@@ -131,41 +131,41 @@ def stored_once_at_random(publisher: type[Once], seed: int) -> bool:
 @settings(deadline=None, max_examples=300)
 @given(st.integers(0, 2**32))
 def test_however_packets_and_ends_fall_each_row_is_stored_once(seed: int) -> None:
-    assert stored_once_at_random(Once, seed)
+    assert stored_once_at_random(ExactlyOnce, seed)
 
 
-class OneRange(Once):
+class OneRange(ExactlyOnce):
     def _ids(self, range_: int, first: int, end: int):  # type: ignore[no-untyped-def]
         return super()._ids(0, first, end)
 
 
-class MarkBeforePubrec(Once):
+class MarkBeforePubrec(ExactlyOnce):
     def ids_that_wait_but_stored(self) -> int:
         return 0
 
 
-class MarkBeforePubcomp(Once):
+class MarkBeforePubcomp(ExactlyOnce):
     def ids_that_wait_but_stored(self) -> int:
         return int((self.waits == WAITS_PUBREC).sum())
 
 
-class ReleaseBeforeMark(Once):
+class ReleaseBeforeMark(ExactlyOnce):
     def _say(self, state: str, window: Window, *, release: int) -> Life:
         self._release(release)
         yield from super()._say(state, window, release=release)
 
 
-class NothingIsReleasedAgain(Once):
-    def _again(self, mark: Mark) -> Rows:
+class NothingIsReleasedAgain(ExactlyOnce):
+    def _again(self, mark: ProgressMarker) -> Rows:
         return super()._again(replace(mark, release=0))
 
 
-class FirstRangeAgain(Once):
-    def _again(self, mark: Mark) -> Rows:
+class FirstRangeAgain(ExactlyOnce):
+    def _again(self, mark: ProgressMarker) -> Rows:
         return super()._again(replace(mark, range=0))
 
 
-class DoneBeforePubcomp(Once):
+class DoneBeforePubcomp(ExactlyOnce):
     def _end(self, release: int) -> Life:
         yield from self._say(DONE, Window(self._digest), release=0)
         self._release(release)
@@ -180,7 +180,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_protocol_with_a_fault_is_found_out(fault: type[Once]) -> None:
+def test_a_protocol_with_a_fault_is_found_out(fault: type[ExactlyOnce]) -> None:
     sound = (
         stored_once(fault, at_release, ends) for at_release in (True, False) for ends in every_end(at_release)
     )
@@ -308,11 +308,11 @@ def test_a_state_topic_that_somebody_else_uses_is_told() -> None:
 )  # fmt: skip
 def test_a_broker_that_cannot_is_told(properties: Any, says: str) -> None:
     with pytest.raises(BrokerCannot, match=says):
-        Once(Connack(properties=properties), 0, STATE, "probe")
+        ExactlyOnce(Connack(properties=properties), 0, STATE, "probe")
 
 
 def test_a_retained_message_behind_a_later_one_is_told() -> None:
-    once = Once(Connack(), 0, STATE, "probe")
+    once = ExactlyOnce(Connack(), 0, STATE, "probe")
     once.step()
     once.receive(encode(Suback(65_534, (Reason.GRANTED_QOS_1,)), 5))
     once.step()
@@ -334,7 +334,7 @@ def test_a_window_that_no_longer_fits_is_told() -> None:
 
 
 def test_a_row_that_is_refused_is_told() -> None:
-    once = Once(Connack(), 0, STATE, "probe")
+    once = ExactlyOnce(Connack(), 0, STATE, "probe")
     once.waits[1] = WAITS_PUBREC
     with pytest.raises(Refused, match="0x87 not yours"):
         once.receive(encode(Pubrec(1, Reason.NOT_AUTHORIZED, {"reason_string": "not yours"}), 5))
@@ -345,7 +345,7 @@ def test_a_row_that_is_refused_is_told() -> None:
 
 def test_an_id_in_use_is_a_row_that_is_stored_only_where_one_may_be() -> None:
     """As EMQX answers a PUBLISH that it has."""
-    once = Once(Connack(), 0, STATE, "probe")
+    once = ExactlyOnce(Connack(), 0, STATE, "probe")
     in_use = encode(Pubrec(1, Reason.PACKET_IDENTIFIER_IN_USE), 5)
     once.waits[1] = WAITS_PUBREC
     with pytest.raises(Refused, match="0x91"):

@@ -21,7 +21,7 @@ from rumq.client import Client, connect
 from rumq.errors import ClientError
 from rumq.spark.sink.broker_check import open_to
 from rumq.spark.sink.sink_connection import Place, publish_all
-from rumq.spark.sink.sink_options import Target, parse_target
+from rumq.spark.sink.sink_options import SinkOptions, parse_sink_options
 from tests.broker_process import Address, Rumqd
 from tests.conformance.broker import accepts, free_port
 
@@ -134,11 +134,11 @@ def rows(batch: int) -> list[Any]:
 
 def publish(broker: Broker, batch: int, calls: int = 0, **options: str) -> int:
     """One attempt. calls: the connection breaks at so many; 0: it does not"""
-    target = parse_target(
+    target = parse_sink_options(
         {"broker": f"mqtt://{broker.address.host}:{broker.address.port}", "once": "true", **options}
     )
 
-    async def cut(target: Target) -> trio.abc.Stream:
+    async def cut(target: SinkOptions) -> trio.abc.Stream:
         return CutStream(await open_to(target), calls)
 
     return publish_all(rows(batch), target, Place("q", batch, 0), partial(cut, target) if calls else None)
@@ -211,12 +211,14 @@ def test_an_attempt_that_comes_late_changes_nothing(broker: Broker) -> None:
     trio.run(subscribe, broker)
     calls = (1, 5, 9, 14, 20)
     for batch, count in enumerate(calls):
-        target = parse_target(
+        target = parse_sink_options(
             {"broker": f"mqtt://{broker.address.host}:{broker.address.port}", "once": "true"}
         )
         other = partial(publish, broker, batch)
 
-        async def late(target: Target = target, count: int = count, other: Any = other) -> trio.abc.Stream:
+        async def late(
+            target: SinkOptions = target, count: int = count, other: Any = other
+        ) -> trio.abc.Stream:
             return LateStream(await open_to(target), count, other)
 
         place = Place("q", batch, 0)

@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import rumq.spark
 from rumq.spark.sink.row_writer import check_schema
-from rumq.spark.sink.sink_options import parse_target
+from rumq.spark.sink.sink_options import parse_sink_options
 from rumq.spark.source.data_source import RumqDataSource, RumqReader
 from rumq.spark.source.schema import columns_of, schema_of
 from rumq.table.errors import BadColumn, BadOption, WrongWorker
@@ -35,14 +35,14 @@ def test_a_schema_asks_for_columns_that_there_are() -> None:
 
 
 def test_what_cannot_be_published_is_refused_before_a_row_is_sent() -> None:
-    target = parse_target({"broker": "mqtt://h"})
+    target = parse_sink_options({"broker": "mqtt://h"})
     with pytest.raises(BadColumn, match=r"column lsn .*select what to publish"):
         check_schema(schema(topic=StringType(), lsn=LongType()), target)
     with pytest.raises(BadColumn, match=r"column topic .*expected string"):
         check_schema(schema(topic=LongType()), target)
     with pytest.raises(BadOption, match="a topic, or a column topic"):
         check_schema(schema(payload=StringType()), target)
-    once = parse_target({"broker": "mqtt://h", "once": "true"})
+    once = parse_sink_options({"broker": "mqtt://h", "once": "true"})
     with pytest.raises(BadColumn, match=r"column qos .*once = true publishes with QoS 2"):
         check_schema(schema(topic=StringType(), qos=LongType()), once)
     with pytest.raises(BadOption, match="what is in a log stays"):

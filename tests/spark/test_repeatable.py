@@ -20,7 +20,7 @@ from rumq.mqtt.errors import ProtocolViolation
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.reasons import Reason
 from rumq.spark.sink import publish_encoder
-from rumq.spark.sink.at_least_once import Repeatable
+from rumq.spark.sink.at_least_once import AtLeastOnce
 from rumq.spark.sink.sink_protocol import Wait
 
 
@@ -76,7 +76,7 @@ def test_every_row_is_sent_once_in_order_and_answered(
     batches: list[list[int]], receive_maximum: int, seed: int, first_id: int
 ) -> None:
     broker = Broker(receive_maximum, Random(seed))
-    publisher = Repeatable(receive_maximum)
+    publisher = AtLeastOnce(receive_maximum)
     publisher._next_id = first_id  # ids may come round
     given_ = [
         [{"topic": "t", "payload": b"%d" % n, "qos": qos} for n, qos in enumerate(batch)] for batch in batches
@@ -97,8 +97,8 @@ def test_every_row_is_sent_once_in_order_and_answered(
     assert broker.left and broker.is_at_rest
 
 
-def sending(qos: int) -> Repeatable:
-    publisher = Repeatable(10)
+def sending(qos: int) -> AtLeastOnce:
+    publisher = AtLeastOnce(10)
     publisher.give(publish_encoder.encode(pa.RecordBatch.from_pylist([{"topic": "t"}]), qos=qos))
     publisher.step()
     return publisher

@@ -10,25 +10,27 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
 
 from rumq.spark.sink.sink_connection import Place
-from rumq.spark.sink.sink_options import parse_target
+from rumq.spark.sink.sink_options import parse_sink_options
 from rumq.table.errors import BadOption, UnknownOption
 from tests.broker_process import Rumqd
 
 
 def test_options_of_the_sink_are_checked() -> None:
-    found = parse_target({"broker": "mqtts://h", "qos": "2", "checkpointLocation": "x"})
+    found = parse_sink_options({"broker": "mqtts://h", "qos": "2", "checkpointLocation": "x"})
     assert (found.host, found.port, found.tls, found.qos) == ("h", 8883, True, 2)
     for broker in ("h:1883", "http://h", "mqtt://", "mqtt://h:x", "mqtt://u:p@h"):
         with pytest.raises(BadOption, match="mqtt://host:1883"):
-            parse_target({"broker": broker})
+            parse_sink_options({"broker": broker})
     with pytest.raises(UnknownOption, match="passwordFile"):
-        parse_target({"broker": "mqtt://h", "password": "x"})
+        parse_sink_options({"broker": "mqtt://h", "password": "x"})
     with pytest.raises(UnknownOption, match="did you mean tlsCa"):
-        parse_target({"broker": "mqtt://h", "tlsC": "x"})
+        parse_sink_options({"broker": "mqtt://h", "tlsC": "x"})
 
 
 def test_options_of_once_are_checked() -> None:
-    found = parse_target({"broker": "mqtt://h", "once": "true", "onceDoubt": "repeat", "sessionExpiry": "2d"})
+    found = parse_sink_options(
+        {"broker": "mqtt://h", "once": "true", "onceDoubt": "repeat", "sessionExpiry": "2d"}
+    )
     assert (found.once, found.qos, found.lenient, found.session_seconds) == (True, 2, True, 2 * 86_400)
     for option, value, says in (
         ("qos", "1", "publishes with QoS 2"), ("onceDoubt", "maybe", "fail or repeat"),
@@ -36,18 +38,18 @@ def test_options_of_once_are_checked() -> None:
         ("sessionExpiry", "soon", "a time span"),
     ):  # fmt: skip
         with pytest.raises(BadOption, match=says):
-            parse_target({"broker": "mqtt://h", "once": "true", option: value})
+            parse_sink_options({"broker": "mqtt://h", "once": "true", option: value})
     with pytest.raises(BadOption, match="once = true beside it"):
-        parse_target({"broker": "mqtt://h", "stateTopic": "a"})
+        parse_sink_options({"broker": "mqtt://h", "stateTopic": "a"})
 
 
 def test_an_attempt_at_the_same_rows_has_the_same_names() -> None:
-    target = parse_target({"broker": "mqtt://h", "once": "true"})
+    target = parse_sink_options({"broker": "mqtt://h", "once": "true"})
     place = Place("0a-1b", 7, 3)
     assert (
         place.client_id(target) == "rumq-spark-0a-1b-3" and place.state_topic(target) == "rumq/spark/0a-1b/3"
     )
-    other = parse_target(
+    other = parse_sink_options(
         {"broker": "mqtt://h", "once": "true", "clientId": "jobs", "stateTopic": "jobs/state"}
     )
     assert place.client_id(other) == "jobs-3" and place.state_topic(other) == "jobs/state/3"

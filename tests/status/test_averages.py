@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.shards.stats.moving_averages import WINDOWS, Averages
+from rumq.shards.stats.moving_averages import WINDOWS, MovingAverages
 
 
-def run(averages: Averages, counts: list[int], step_seconds: float) -> dict[str, float]:
+def run(averages: MovingAverages, counts: list[int], step_seconds: float) -> dict[str, float]:
     """What the averages are after a count stood so, once each step."""
     for count in counts:
         averages.take({"n": count}, step_seconds)
@@ -20,19 +20,19 @@ def run(averages: Averages, counts: list[int], step_seconds: float) -> dict[str,
 def test_a_steady_rate_is_what_they_all_come_to(step_seconds: float) -> None:
     """120 a minute, for two hours and a half."""
     steps = int(9000 / step_seconds)
-    found = run(Averages(), [round(2 * step_seconds * n) for n in range(1, steps + 1)], step_seconds)
+    found = run(MovingAverages(), [round(2 * step_seconds * n) for n in range(1, steps + 1)], step_seconds)
     assert all(abs(value - 120.0) < 0.01 for value in found.values()), found
 
 
 @pytest.mark.parametrize(("window", "seconds"), WINDOWS.items())
 def test_after_its_window_an_average_has_come_63_percent_of_the_way(window: str, seconds: float) -> None:
     steps = int(seconds)
-    found = run(Averages(), list(range(1, steps + 1)), 1.0)
+    found = run(MovingAverages(), list(range(1, steps + 1)), 1.0)
     assert found[window] == pytest.approx(60.0 * (1 - exp(-1)), rel=1e-9)
 
 
 def test_when_nothing_more_comes_they_fall_the_shortest_first() -> None:
-    averages = Averages()
+    averages = MovingAverages()
     before = run(averages, [1000], 10.0)
     after = run(averages, [1000] * 12, 10.0)
     for window, seconds in WINDOWS.items():
@@ -41,7 +41,7 @@ def test_when_nothing_more_comes_they_fall_the_shortest_first() -> None:
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=8))
 def test_how_often_one_looks_at_a_steady_rate_makes_no_difference(steps: list[int]) -> None:
-    often, seldom = Averages(), Averages()
+    often, seldom = MovingAverages(), MovingAverages()
     for now in range(1, sum(steps) + 1):
         often.take({"n": now}, 1.0)
     at = 0
@@ -53,12 +53,12 @@ def test_how_often_one_looks_at_a_steady_rate_makes_no_difference(steps: list[in
 
 
 def test_a_count_that_falls_back_is_no_rate_below_nothing() -> None:
-    found = run(Averages(), [100, 90, 90], 10.0)
+    found = run(MovingAverages(), [100, 90, 90], 10.0)
     assert all(value >= 0 for value in found.values())
 
 
 def test_no_time_no_change() -> None:
-    averages = Averages()
+    averages = MovingAverages()
     run(averages, [100], 10.0)
     before = averages.items()
     averages.take({"n": 200}, 0.0)

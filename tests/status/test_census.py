@@ -1,7 +1,7 @@
 """The tallies of shards as topics: what is added up, and what becomes of a shard that dies."""
 
 from rumq.shards.bus import messages as m
-from rumq.shards.stats.broker_stats import Census
+from rumq.shards.stats.broker_stats import BrokerStats
 
 COUNTED = m.Counts(packets_in=7, published=3, bytes_in=100)
 STANDING = m.Standing(
@@ -13,12 +13,12 @@ def tally(shard: int, incarnation: int = 1, counts: m.Counts = COUNTED) -> m.Tal
     return m.Tally(shard, incarnation, counts, STANDING)
 
 
-def below(census: Census, uptime_seconds: float = 1.0) -> dict[str, str]:
+def below(census: BrokerStats, uptime_seconds: float = 1.0) -> dict[str, str]:
     return {name.removeprefix("$SYS/"): text for name, text in census.topics(uptime_seconds).items()}
 
 
 def test_shards_are_added_up() -> None:
-    census = Census("rumq version 1")
+    census = BrokerStats("rumq version 1")
     census.take(tally(0))
     census.take(tally(1))
     told = below(census, 61.9)
@@ -34,14 +34,14 @@ def test_shards_are_added_up() -> None:
 
 
 def test_the_newest_tally_of_a_shard_counts_alone() -> None:
-    census = Census("")
+    census = BrokerStats("")
     census.take(tally(0))
     census.take(tally(0, counts=m.Counts(published=5)))
     assert below(census)["broker/publish/messages/received"] == "5"
 
 
 def test_what_a_shard_counted_before_it_died_still_counts() -> None:
-    census = Census("")
+    census = BrokerStats("")
     census.take(tally(0))
     census.take(tally(1))
     census.gone(1)
@@ -53,7 +53,7 @@ def test_what_a_shard_counted_before_it_died_still_counts() -> None:
 
 
 def test_the_most_clients_at_once_are_remembered() -> None:
-    census = Census("")
+    census = BrokerStats("")
     census.take(tally(0))
     below(census)
     census.take(m.Tally(0, 1, COUNTED, m.Standing(connected=1, sessions=1)))
@@ -62,7 +62,7 @@ def test_the_most_clients_at_once_are_remembered() -> None:
 
 
 def test_loads_are_there_once_time_has_passed() -> None:
-    census = Census("")
+    census = BrokerStats("")
     census.take(tally(0, counts=m.Counts()))
     assert not [name for name in below(census, 1.0) if "load" in name]
     census.take(tally(0, counts=m.Counts(published=600)))
@@ -72,7 +72,7 @@ def test_loads_are_there_once_time_has_passed() -> None:
 
 
 def test_every_load_has_its_three_windows() -> None:
-    census = Census("")
+    census = BrokerStats("")
     for now in (1.0, 2.0):
         told = below(census, now)
     loads = sorted(name for name in told if name.startswith("broker/load/"))

@@ -1,10 +1,10 @@
 """The ledger itself: its sums are exact, and its memory has a bound."""
 
-from rumq.session.state.drop_counters import Ledger, Undelivered
+from rumq.session.state.drop_counters import DropCounters, Undelivered
 
 
 def test_lines_are_by_reason_client_and_topic() -> None:
-    ledger = Ledger()
+    ledger = DropCounters()
     ledger.count("expired", "c", "t", 2)
     ledger.count("expired", "c", "t")
     ledger.count("retention", "c", "t")
@@ -22,14 +22,14 @@ def test_lines_are_by_reason_client_and_topic() -> None:
 
 
 def test_a_client_with_many_topics_has_the_rest_under_one_name() -> None:
-    ledger = Ledger(topics_max=2)
+    ledger = DropCounters(topics_max=2)
     for topic in "abcab":
         ledger.count("expired", "c", topic)
     assert {row.topic: row.records for row in ledger.rows("c")} == {"a": 2, "b": 2, "#": 1}
 
 
 def test_past_its_bound_the_client_counted_longest_ago_is_one_of_the_others() -> None:
-    ledger = Ledger(rows_max=3)
+    ledger = DropCounters(rows_max=3)
     for client, topic in ("a1", "a2", "b1", "a1", "c1", "c2"):
         ledger.count("expired", client, topic)
     named = {(row.client_id, row.topic): row.records for row in ledger.rows()}
@@ -38,7 +38,7 @@ def test_past_its_bound_the_client_counted_longest_ago_is_one_of_the_others() ->
 
 
 def test_names_have_a_bound_in_bytes() -> None:
-    ledger = Ledger(bytes_max=1000)
+    ledger = DropCounters(bytes_max=1000)
     for number in range(100):
         ledger.count("expired", f"{number}" + 100 * "x", 100 * "t")
     assert len(ledger.rows()) <= 5

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from commitlog import RealFiles
 from rumq.cli.setting_flags import loaded_settings
-from rumq.cli.wiring.listener_policies import Entrances, as_listener
+from rumq.cli.wiring.listener_policies import ListenerPolicies, as_listener
 from rumq.cli.wiring.listening_sockets import tell_exposed
 from rumq.cli.wiring.sidecars import check_flight
 from rumq.config import Settings
@@ -25,7 +25,7 @@ from rumq.shards.stats.event_log import tell
 from rumq.table.flight_location import PORT
 
 if TYPE_CHECKING:
-    from rumq.flight.call_authorization import Door
+    from rumq.flight.call_authorization import CallAuthorization
 
 NICE = 10  # the broker comes first
 STOP_SECONDS = 2.0
@@ -64,7 +64,7 @@ def serve(args: argparse.Namespace) -> int:
     return 0
 
 
-def wait(args: argparse.Namespace, door: Door, parent: int) -> None:
+def wait(args: argparse.Namespace, door: CallAuthorization, parent: int) -> None:
     """Until it is to end; reads users and rules again meanwhile."""
     while not args.for_broker or os.getppid() == parent:
         found = signal.sigtimedwait(WAITED, 1.0)
@@ -74,7 +74,7 @@ def wait(args: argparse.Namespace, door: Door, parent: int) -> None:
             return
         try:
             settings = loaded_settings(args).settings
-            entrance = Entrances(settings).flight()
+            entrance = ListenerPolicies(settings).flight()
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
         else:
@@ -82,22 +82,22 @@ def wait(args: argparse.Namespace, door: Door, parent: int) -> None:
             tell("flight.reloaded", rules=entrance.rules is not None)
 
 
-def door_of(settings: Settings) -> Door:
-    from rumq.flight.call_authorization import Door
+def door_of(settings: Settings) -> CallAuthorization:
+    from rumq.flight.call_authorization import CallAuthorization
 
-    entrance = Entrances(settings).flight()
-    return Door(
+    entrance = ListenerPolicies(settings).flight()
+    return CallAuthorization(
         entrance.gate, entrance.rules, now=time.monotonic, now_us=lambda: time.time_ns() // 1000, wait=time.sleep,
         exact=entrance.exact_refusals, guess_seconds_max=settings.auth.guess_seconds_max,
         hashes_max=max(1, (os.cpu_count() or 2) // 2),
     )  # fmt: skip
 
 
-def listening(settings: Settings, door: Door) -> Any:
+def listening(settings: Settings, door: CallAuthorization) -> Any:
     """A server that accepts calls, which is told. raises: RumqError"""
     import pyarrow as pa
 
-    from rumq.flight.served_log import Log
+    from rumq.flight.served_log import ServedLog
     from rumq.flight.server import LogServer
 
     flight = settings.flight
@@ -108,7 +108,11 @@ def listening(settings: Settings, door: Door) -> Any:
     scheme = "grpc+tls" if flight.tls_certificate else "grpc"
     try:
         server = LogServer(
-            f"{scheme}://{host}:{port}", Log(settings.data.dir), door, event=tell, **certificates(flight)
+            f"{scheme}://{host}:{port}",
+            ServedLog(settings.data.dir),
+            door,
+            event=tell,
+            **certificates(flight),
         )
     except (OSError, pa.ArrowException) as fault:
         raise cannot_listen(flight.host, port, str(fault).partition(". Detail")[0]) from None

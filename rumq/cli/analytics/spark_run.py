@@ -139,7 +139,7 @@ def check_before(args: argparse.Namespace) -> None:
     import time
 
     from rumq.spark.sink.broker_check import reach
-    from rumq.spark.sink.sink_options import parse_target
+    from rumq.spark.sink.sink_options import parse_sink_options
     from rumq.table.options import parse, seconds
     from rumq.table.partition_ranges import views
 
@@ -162,7 +162,7 @@ def check_before(args: argparse.Namespace) -> None:
     args.sink = dict(pair("to-option", text) for text in args.to_option)
     if args.to and args.to.startswith(("mqtt:", "mqtts:")):
         args.sink["broker"] = args.to
-        args.target = parse_target(args.sink)
+        args.target = parse_sink_options(args.sink)
         reach(args.target)
     elif args.to and "://" in args.to and args.to.startswith("http"):
         raise BadOption("to", args.to, "mqtt://host:1883, mqtts://host:8883, or a folder")
@@ -173,7 +173,7 @@ def check_before(args: argparse.Namespace) -> None:
     if args.bad and args.to is None:
         raise BadOption("bad", args.bad, "--to beside it: a broker, and then it is a topic, or a folder")
     if args.lag:
-        reach(parse_target({"broker": args.lag}))
+        reach(parse_sink_options({"broker": args.lag}))
 
 
 def source_options(args: argparse.Namespace) -> dict[str, str]:

@@ -10,26 +10,26 @@ from collections.abc import Callable
 from rumq.cli.broker.setting_changes import changed_files, differences, file_digests, need_restart
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.limits import limit_newcomers, limits
-from rumq.cli.wiring.listener_policies import Entrances
+from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.sidecars import check_beside
 from rumq.cli.wiring.transports import reload
 from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import setup_events
 from rumq.net.transports import Transports
-from rumq.session.handshake.listener_policy import Entrance
+from rumq.session.handshake.listener_policy import ListenerPolicy
 from rumq.shards.stats.event_log import tell
 from rumq.shards.turn.turn import Driver
 
 
-class Reloading:
+class Reload:
     """settings: those in force; read: gives those that are written now, raises ConfigError"""
 
     def __init__(
         self,
         settings: Settings,
         read: Callable[[], Settings],
-        entrances: list[Entrance],
+        entrances: list[ListenerPolicy],
         transports: list[Transports],
     ) -> None:
         """entrances, transports: one for each listener, changed in place"""
@@ -41,7 +41,7 @@ class Reloading:
         """False where the new ones are faulty."""
         try:
             wanted = self._read()
-            made = Entrances(wanted).made
+            made = ListenerPolicies(wanted).made
             check_beside(wanted)
             reload(wanted, self._transports)
         except RumqError as fault:

@@ -11,11 +11,11 @@ import time
 from typing import Any
 
 from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
-from commitlog.shard_count import Roster, read_roster, write_roster
+from commitlog.shard_count import ShardCount, read_shard_count, write_shard_count
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
-from rumq.session.journal.replayed_state import Images
+from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.bus.query_server import tags_in
 from rumq.shards.processes.client_placement import home_of
 from rumq.shards.recovery.restore import adapt, images_of, restore, take_tags
@@ -25,28 +25,30 @@ from rumq.shards.turn.turn import Driver
 CHUNK_QOS = 1
 
 
-def rehomed(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:
+def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:
     """Make the journals those of `count` shards; returns their generation. raises: OSError, StoreError"""
     files = RealFiles()
-    was = read_roster(files, data)
+    was = read_shard_count(files, data)
     if was.shards == count:
         return was.generation
     if not os.path.isdir(f"{data}/{internal.name}"):
-        write_roster(files, data, Roster(count, was.generation))  # a new directory: nothing is to move
+        write_shard_count(
+            files, data, ShardCount(count, was.generation)
+        )  # a new directory: nothing is to move
         return was.generation
     started = time.monotonic()
     now_us = time.time_ns() // 1000
-    following = Roster(count, was.generation + 1)
+    following = ShardCount(count, was.generation + 1)
     shutil.rmtree(f"{data}/{internal.name}/g{following.generation}", ignore_errors=True)
     store = open_store(files, data, streams, matches=matches, now_us=now_us, lock=lock, hot_bytes_max=0)
-    moving = Moving(store, internal, now_us)
+    moving = Resharding(store, internal, now_us)
     for index in range(was.shards):
         moving.read(index, was)
     for index in range(count):
         moving.write(index, following)
     for partition in store.own:
         partition.writer.close()
-    write_roster(files, data, following)
+    write_shard_count(files, data, following)
     shutil.rmtree(f"{data}/{internal.name}/g{was.generation}", ignore_errors=True)
     tell(
         "shard.rehomed", shards=count, before=was.shards, sessions=len(moving.sessions),
@@ -55,7 +57,7 @@ def rehomed(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpe
     return following.generation
 
 
-class Moving:
+class Resharding:
     def __init__(self, store: Store, internal: StreamSpec, now_us: int) -> None:
         self._store, self._internal, self._now_us = store, internal, now_us
         self._own = list(store.own)
@@ -73,7 +75,7 @@ class Moving:
         )  # fmt: skip
         return partition
 
-    def read(self, index: int, roster: Roster) -> None:
+    def read(self, index: int, roster: ShardCount) -> None:
         """What one shard knew: its sessions, its shares, and what is retained in its partitions."""
         partition = self._open(index, roster.generation)
         images = images_of(self._store, partition, tell)
@@ -96,10 +98,10 @@ class Moving:
             if each.index % roster.shards == index:
                 self._retained_from[each.index] = images.retained_from[each.index]
 
-    def write(self, index: int, roster: Roster) -> None:
+    def write(self, index: int, roster: ShardCount) -> None:
         """Everything whose home is one shard now, into its new journal."""
         store, count = self._store, roster.shards
-        images = Images()
+        images = ReplayedState()
         images.layout, images.changed = self._layout, True
         for image in self.sessions.values():
             if home_of(image.client_id, count) == index:

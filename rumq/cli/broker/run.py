@@ -16,21 +16,21 @@ from commitlog.backup import take_restored
 from commitlog.inventory import missing_partitions
 from commitlog.os_errors import at_start
 from commitlog.store import check_format, hold
-from rumq.cli.broker.resharding import rehomed
+from rumq.cli.broker.resharding import resharded
 from rumq.cli.broker.shard import Place, internal_stream, serve_shard
 from rumq.cli.data.exposure import exposed
 from rumq.cli.data.missing_partition import STATE_STREAM, what_went
 from rumq.cli.wiring.broker_secret import make_secret
 from rumq.cli.wiring.disk_bounds import bounds
-from rumq.cli.wiring.listener_policies import Entrances
-from rumq.cli.wiring.listening_sockets import open_doorways
+from rumq.cli.wiring.listener_policies import ListenerPolicies
+from rumq.cli.wiring.listening_sockets import open_listening_sockets
 from rumq.cli.wiring.sidecars import check_beside
 from rumq.cli.wiring.streams import streams
 from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
-from rumq.shards.processes.fd_passing import make_doors
+from rumq.shards.processes.fd_passing import make_shard_sockets
 from rumq.shards.processes.supervisor import Supervisor
 from rumq.shards.stats.event_log import tell
 from rumq.version import COMPILED, VERSION, kernels
@@ -74,12 +74,12 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     specs = streams(settings, data)
     tell("disk.bounds", **bounds(settings, data))
     # What is wrong with files of users, rules and certificates is said before anything is opened.
-    Entrances(settings, says_exposed=False)
+    ListenerPolicies(settings, says_exposed=False)
     transports_of(settings)
     check_beside(settings)
-    doorways = open_doorways(settings)
+    doorways = open_listening_sockets(settings)
     try:
-        generation = rehomed(data, lock, specs, internal_stream(settings), count)
+        generation = resharded(data, lock, specs, internal_stream(settings), count)
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
     if count == 1:
@@ -88,7 +88,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
             Place(data, lock, doorways, specs, generation, started, sources, restored=restored),
             read,
         )
-    doors = make_doors(count)
+    doors = make_shard_sockets(count)
 
     def shard(index: int, ready: int) -> int:
         place = Place(

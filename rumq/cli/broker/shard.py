@@ -23,12 +23,12 @@ from commitlog.inventory import write_inventory
 from commitlog.space import segment_bytes
 from commitlog.volatile import VolatilePartition
 from rumq.auth.identity import Certificate
-from rumq.cli.broker.reload import Reloading
+from rumq.cli.broker.reload import Reload
 from rumq.cli.data.missing_partition import STATE_STREAM
 from rumq.cli.wiring.disk_bounds import reserve, space_of
 from rumq.cli.wiring.limits import limit_newcomers, limits
-from rumq.cli.wiring.listener_policies import Entrances
-from rumq.cli.wiring.listening_sockets import Doorway
+from rumq.cli.wiring.listener_policies import ListenerPolicies
+from rumq.cli.wiring.listening_sockets import ListeningSocket
 from rumq.cli.wiring.sidecars import companions
 from rumq.cli.wiring.streams import GENERATION
 from rumq.cli.wiring.transports import transports_of
@@ -39,26 +39,26 @@ from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN, take_in
 from rumq.net.fd_limit import raise_limit, room_for_connections
-from rumq.net.lingering_close import Lingering
+from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import SPARE, Listener
 from rumq.net.pump import Pump
-from rumq.net.transport_handshake import Openings
+from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Transports
-from rumq.session.handshake.listener_policy import Entrance
+from rumq.session.handshake.listener_policy import ListenerPolicy
 from rumq.session.protocol.link import Link
 from rumq.shards.bus.remote_partition import RemotePartition
-from rumq.shards.processes.fd_passing import Door, Doors
+from rumq.shards.processes.fd_passing import FdPassing, ShardSocket
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
-from rumq.shards.processes.sidecars import Beside
+from rumq.shards.processes.sidecars import Sidecars
 from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
 from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
 from rumq.shards.recovery.startup import Joining
-from rumq.shards.retention.export_positions import Exports
-from rumq.shards.retention.scrubber import Scrubbing
+from rumq.shards.retention.export_positions import ExportPositions
+from rumq.shards.retention.scrubber import Scrubber
 from rumq.shards.stats.admin_queries import answer
 from rumq.shards.stats.admin_socket import serve
 from rumq.shards.stats.event_log import tell
-from rumq.shards.stats.sys_publisher import Announcing
+from rumq.shards.stats.sys_publisher import SysPublisher
 from rumq.shards.turn.loop import Loop
 from rumq.shards.turn.turn import Driver
 from rumq.shards.write_path.worker_threads import Worker
@@ -81,14 +81,14 @@ class Place:
 
     data: str
     lock: int
-    doorways: list[Doorway]
+    doorways: list[ListeningSocket]
     streams: list[StreamSpec]
     generation: int  # of the journals
     started: float
     sources: list[str]  # the command line that gives another process the same settings
     index: int = 0
     count: int = 1
-    doors: list[Door] | None = None
+    doors: list[ShardSocket] | None = None
     ready: int = -1
     restored: dict[str, int] = field(default_factory=dict)  # `commitlog.backup.take_restored`
 
@@ -98,7 +98,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
 
     raises: DataDirectoryError"""
     keep_memory()
-    entrances = Entrances(settings).made
+    entrances = ListenerPolicies(settings).made
     transports = transports_of(settings)
     store = opened(settings, place)
     pump: Pump
@@ -108,17 +108,17 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         backlog_records_max=settings.mqtt.backlog_records_max, free_bytes_min=reserve(settings, place.data),
         free_percent_min=settings.log.free_percent_min, wanted_free_percent_min=settings.log.wanted_free_percent_min,
         retain_for_sessions_bytes_max=settings.log.retain_for_sessions_bytes_max,
-        exports=Exports(
+        exports=ExportPositions(
             RealFiles(), [s.name for s in settings.stream if s.export_to], settings.log.retain_for_export_bytes_max
         ),
         index=place.index, count=place.count,
-        doors=partial(Doors, place.doors, place.index) if place.doors is not None else None,
+        doors=partial(FdPassing, place.doors, place.index) if place.doors is not None else None,
     )  # fmt: skip
     pump = Pump(driver, coalesce_seconds=settings.listener.coalesce_us / 1_000_000)
     driver.pump, driver.entrances = pump, entrances
-    pump.lingering = Lingering(pump, later=driver.later)
+    pump.lingering = LingeringClose(pump, later=driver.later)
     if settings.sys.interval_seconds:
-        driver.announcing = Announcing(
+        driver.announcing = SysPublisher(
             driver, store.partitions[-1], interval_seconds=settings.sys.interval_seconds,
             version=f"rumq version {VERSION}", started=place.started,
         )  # fmt: skip
@@ -142,7 +142,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     sys.setswitchinterval(SWITCH_SECONDS)
     loop = Loop(pump, driver.seconds_to_next_deadline)
     alone = place.ready < 0
-    settings_reload = Reloading(settings, read, entrances, transports)
+    settings_reload = Reload(settings, read, entrances, transports)
     counter = "ask.sock" if place.index == 0 else f"ask-{place.index}.sock"
 
     async def main() -> None:
@@ -177,7 +177,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     def begin() -> None:
         """Clients may come."""
         listeners.extend(listening(settings, place, pump, driver, entrances, transports))
-        Scrubbing(
+        Scrubber(
             RealFiles(), store.own, scrubber, settings.log.scrub_bytes_per_second, event=tell, later=driver.later
         ).begin()  # fmt: skip
         if driver.announcing is not None:
@@ -208,7 +208,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
             os.write(place.ready, what)
 
     # One shard has what runs beside: it lives and dies with it, as with a broker of one process.
-    beside = Beside(companions(settings, place.data, place.sources) if place.index == 0 else [])
+    beside = Sidecars(companions(settings, place.data, place.sources) if place.index == 0 else [])
     loop.run(main)
     beside.stop()
     driver.writer.stop()
@@ -252,7 +252,9 @@ def freeze() -> None:
     gc.set_threshold(YOUNG_OBJECTS_MAX, NEVER, NEVER)
 
 
-def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outbox_bytes_max: int) -> None:
+def take_connections(
+    driver: Driver, pump: Pump, entrances: list[ListenerPolicy], outbox_bytes_max: int
+) -> None:
     """Take connections that other shards hand over, with what they have read of them."""
 
     early: list[tuple[str, socket.socket, str, bytes, int]] = []  # they wait until their sessions are there
@@ -280,7 +282,7 @@ def take_connections(driver: Driver, pump: Pump, entrances: list[Entrance], outb
         driver.doors.takers[kind] = partial(take, kind)
 
 
-def welcome(driver: Driver, connection: Connection, entrance: Entrance) -> Link:
+def welcome(driver: Driver, connection: Connection, entrance: ListenerPolicy) -> Link:
     """The link of a new connection, which knows the certificate that TLS has checked."""
     link = driver.welcome(connection, entrance)
     shown = connection.certificate
@@ -365,7 +367,7 @@ def listening(
     place: Place,
     pump: Pump,
     driver: Driver,
-    entrances: list[Entrance],
+    entrances: list[ListenerPolicy],
     transports: list[Transports],
 ) -> list[Listener]:
     """Accept from the broker's sockets, which all shards share."""
@@ -373,7 +375,7 @@ def listening(
     driver.connections_max = dict(enumerate(connections))
     pump.newcomers.tell = lambda holder, shed: driver.tell("connection.shed", address=holder, shed=shed)
     limit_newcomers(settings, pump.newcomers)
-    openings = Openings(
+    openings = TransportHandshakes(
         pump, later=driver.later, event=driver.tell, count_max=settings.listener.tls_handshakes_max
     )
 

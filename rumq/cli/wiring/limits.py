@@ -1,7 +1,7 @@
 """What the settings allow a client, as sessions take it."""
 
 from rumq.config import Settings
-from rumq.net.pending_logins import Newcomers
+from rumq.net.pending_logins import PendingLogins
 from rumq.session.flow_control.limits import Limits
 
 
@@ -36,7 +36,7 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def limit_newcomers(settings: Settings, newcomers: Newcomers) -> None:
+def limit_newcomers(settings: Settings, newcomers: PendingLogins) -> None:
     auth = settings.auth
     newcomers.limit(
         auth.unauthenticated_connections_max, auth.address_unauthenticated_connections_max,

@@ -9,7 +9,7 @@ import ipaddress
 import secrets
 from functools import partial
 
-from rumq.auth.authenticator import Gate
+from rumq.auth.authenticator import Authenticator
 from rumq.auth.callout import CallOut
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import SecretsError
@@ -20,7 +20,7 @@ from rumq.auth.rules import Rules
 from rumq.auth.rules import parse as parse_rules
 from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys
-from rumq.auth.verification_cache import Remembered
+from rumq.auth.verification_cache import VerificationCache
 from rumq.cli.wiring.broker_secret import maybe_secret
 from rumq.cli.wiring.limits import limits
 from rumq.config import Settings
@@ -30,14 +30,14 @@ from rumq.mosquitto.acl import parse_acl
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.net.http_post import post
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
-from rumq.session.handshake.listener_policy import Entrance
+from rumq.session.handshake.listener_policy import ListenerPolicy
 from rumq.shards.stats.event_log import tell
 
 KNOWN = ("certificate", "token", "password", "http")
 FLIGHT = -1  # where a listener has its number
 
 
-class Entrances:
+class ListenerPolicies:
     """Each listener's entrance, in their order; two that name the same file share what was read.
 
     raises: ConfigError for a file that cannot be taken"""
@@ -48,17 +48,19 @@ class Entrances:
         self._says_exposed = says_exposed
         # Where no broker has run there is none to be compared with.
         self._secret = maybe_secret(settings.data.dir) or secrets.token_bytes(32)
-        self._remembered: Remembered[bool] = Remembered(settings.auth.remember_seconds_max)
-        self._answers: Remembered[Identity] = Remembered(settings.auth.http_remember_seconds_max)
+        self._remembered: VerificationCache[bool] = VerificationCache(settings.auth.remember_seconds_max)
+        self._answers: VerificationCache[Identity] = VerificationCache(
+            settings.auth.http_remember_seconds_max
+        )
         self._passwords: dict[str, Passwords] = {}
         self._rules: dict[str, Rules] = {}
         self.made = [self._entrance(number, each) for number, each in enumerate(settings.listeners)]
 
-    def flight(self) -> Entrance:
+    def flight(self) -> ListenerPolicy:
         """The one of Flight: a gate and rules, as a listener's with the same keys. raises: ConfigError"""
         return self._entrance(FLIGHT, as_listener(self._settings.flight))
 
-    def _entrance(self, number: int, listener: Listener) -> Entrance:
+    def _entrance(self, number: int, listener: Listener) -> ListenerPolicy:
         house = limits(self._settings)
         own = dataclasses.replace(
             house,
@@ -69,7 +71,7 @@ class Entrances:
             topic_alias_maximum=min(house.topic_alias_maximum, listener.topic_alias_maximum),
             connect_seconds_max=listener.connect_seconds_max,
         )
-        return Entrance(
+        return ListenerPolicy(
             number, self._gate(number, listener), own, rules=self._maybe_rules(number, listener),
             quotas=self._quotas(listener),
             certificate_as_user=listener.certificate_as_user,
@@ -107,7 +109,7 @@ class Entrances:
                 raise ConfigError(Fault("", key, "", str(fault))) from None
         return self._rules[path] if path else None
 
-    def _gate(self, number: int, listener: Listener) -> Gate:
+    def _gate(self, number: int, listener: Listener) -> Authenticator:
         auth = self._settings.auth
         where = key_of(number) if listener.methods else "auth"
         names = listener.methods or auth.methods
@@ -123,7 +125,7 @@ class Entrances:
         methods = [found[name] for name in names or KNOWN if name in found]
         users = self._users(number, listener)
         scram = Scram(users.users, self._secret) if users is not None else None
-        return Gate(
+        return Authenticator(
             methods, anonymous=anonymous_allowed(self._settings, listener), enhanced=[scram] if scram else []
         )
 

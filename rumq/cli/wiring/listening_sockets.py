@@ -14,7 +14,7 @@ from rumq.net.unix import open_unix_socket
 from rumq.shards.stats.event_log import tell
 
 
-class Doorway(NamedTuple):
+class ListeningSocket(NamedTuple):
     """listener: the number of the listener in the settings that the socket is for, from 0"""
 
     listener: int
@@ -27,13 +27,13 @@ class Doorway(NamedTuple):
         return (name, 0) if isinstance(name, str) else (name[0], name[1])
 
 
-def open_doorways(settings: Settings) -> list[Doorway]:
+def open_listening_sockets(settings: Settings) -> list[ListeningSocket]:
     """raises: RumqError"""
-    doorways: list[Doorway] = []
+    doorways: list[ListeningSocket] = []
     for number, listener in enumerate(settings.listeners):
         sockets = [unix_socket(listener)] if listener.path else address_sockets(listener)
         for sock in sockets:
-            doorway = Doorway(number, sock)
+            doorway = ListeningSocket(number, sock)
             doorways.append(doorway)
             tell_of(settings, listener, doorway)
     return doorways
@@ -59,7 +59,7 @@ def unix_socket(listener: Listener) -> socket.socket:
         ) from fault
 
 
-def tell_of(settings: Settings, listener: Listener, doorway: Doorway) -> None:
+def tell_of(settings: Settings, listener: Listener, doorway: ListeningSocket) -> None:
     host, port = doorway.address
     protocol = listener.protocol + (" over TLS" if listener.tls_certificate else "")
     tell("listener.bound", host=host, port=port, protocol=protocol)

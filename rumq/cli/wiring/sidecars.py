@@ -8,11 +8,11 @@ import importlib.util
 import sys
 
 from rumq.cli.wiring.lake_exporters import export_commands, exported_streams
-from rumq.cli.wiring.listener_policies import FLIGHT, Entrances, as_listener
+from rumq.cli.wiring.listener_policies import FLIGHT, ListenerPolicies, as_listener
 from rumq.cli.wiring.transports import one
 from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
-from rumq.shards.processes.sidecars import Companion
+from rumq.shards.processes.sidecars import Sidecar
 from rumq.shards.stats.event_log import tell
 
 
@@ -30,7 +30,7 @@ def check_flight(settings: Settings) -> None:
         raise ConfigError(
             Fault("settings", "flight.port", "", "Flight needs pyarrow and numpy: pip install pyarrow numpy")
         )
-    Entrances(settings, says_exposed=False).flight()
+    ListenerPolicies(settings, says_exposed=False).flight()
     if flight.tls_certificate:
         one(FLIGHT, as_listener(flight), settings.auth.exposed_files == "refuse")
     elif flight.tls_authority:
@@ -44,11 +44,11 @@ def check_flight(settings: Settings) -> None:
         )
 
 
-def companions(settings: Settings, data: str, sources: list[str]) -> list[Companion]:
+def companions(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
     """sources: the command line that gives another process these settings"""
-    found = [Companion(command, lake_died) for command in export_commands(settings, data)]
+    found = [Sidecar(command, lake_died) for command in export_commands(settings, data)]
     if settings.flight.port:
-        found.append(Companion(flight_command(data, sources), flight_died, reloads=True))
+        found.append(Sidecar(flight_command(data, sources), flight_died, reloads=True))
     return found
 
 

@@ -51,7 +51,7 @@ class Noted(Protocol):
     def sent(self, window: Window, code: int, first: int, data: object) -> None: ...
 
 
-class Outflow:
+class DeliveryWindow:
     """The sink of one connected session."""
 
     __slots__ = (

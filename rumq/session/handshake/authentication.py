@@ -27,7 +27,7 @@ def credentials(link: Link, connect: p.Connect) -> Credentials:
     )  # fmt: skip
 
 
-class Entering:
+class Authentication:
     """One attempt of one client to come in."""
 
     __slots__ = ("_connect", "_link", "_method", "_steps", "asked")

@@ -14,7 +14,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
 from rumq.session.flow_control.limits import EXPIRES_NEVER, Limits
 from rumq.session.flow_control.replay_throttle import Meter
-from rumq.session.handshake.authentication import Entering
+from rumq.session.handshake.authentication import Authentication
 from rumq.session.protocol import authorization
 from rumq.session.state.persistent_sessions import holder_of
 from rumq.session.state.session import Shape
@@ -34,7 +34,7 @@ def accept(link: Link, connect: p.Connect) -> None:
     link.wants_problem_information = given.get("request_problem_information", True) not in (0, False)
     check(link, connect)
     link.named = connect.username or ""
-    link.entering = Entering(link, connect)
+    link.entering = Authentication(link, connect)
     link.entering.go()
 
 

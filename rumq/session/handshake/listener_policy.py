@@ -6,7 +6,7 @@ Knows no address and no file."""
 from __future__ import annotations
 
 from rumq.auth.authenticator import OPEN as EVERYBODY
-from rumq.auth.authenticator import Gate
+from rumq.auth.authenticator import Authenticator
 from rumq.auth.identity import Certificate
 from rumq.auth.rules import Rules
 from rumq.mqtt.packets import Connect
@@ -14,7 +14,7 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import Quotas
 
 
-class Entrance:
+class ListenerPolicy:
     """limits: of this listener; None for the house's; rules: what clients may do; None: everything
 
     certificate_as_user: "no", "common name" or "subject": what of a client's certificate is its user name
@@ -33,7 +33,7 @@ class Entrance:
     def __init__(
         self,
         index: int = 0,
-        gate: Gate = EVERYBODY,
+        gate: Authenticator = EVERYBODY,
         limits: Limits | None = None,
         *,
         rules: Rules | None = None,
@@ -61,7 +61,7 @@ class Entrance:
         self.name = name
         self.mount_point = mount_point
 
-    def become(self, other: Entrance) -> None:
+    def become(self, other: ListenerPolicy) -> None:
         """Take over everything of another but what the listener's sockets go by, for those who come from now on."""
         for name in self.__slots__:
             if name not in ("mount_point", "name", "quotas"):
@@ -79,4 +79,4 @@ class Entrance:
         return connect.username or ""
 
 
-OPEN = Entrance()
+OPEN = ListenerPolicy()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rumq.session.protocol.link import Link
 
 
-class Proving:
+class Reauthentication:
     """The re-authentication of one connection."""
 
     __slots__ = ("_link", "_steps")

@@ -11,17 +11,17 @@ from __future__ import annotations
 import msgspec
 
 
-class Fact(msgspec.Struct, frozen=True, array_like=True):
+class Entry(msgspec.Struct, frozen=True, array_like=True):
     """One line of the journal."""
 
 
-class Layout(Fact, frozen=True, tag="layout"):
+class Layout(Entry, frozen=True, tag="layout"):
     """Which partitions the vectors from here on speak of: "<stream>/g<generation>/p<partition>" each."""
 
     partitions: tuple[str, ...]
 
 
-class Opened(Fact, frozen=True, tag="opened"):
+class Opened(Entry, frozen=True, tag="opened"):
     """A client is connected with this session. fresh: forget what was known of the number.
 
     mount, user: whose it is (`rumq.session.state.session_owner`); mount None: written before sessions had owners"""
@@ -46,7 +46,7 @@ class Author(msgspec.Struct, frozen=True, array_like=True):
     listener: str
 
 
-class Will(Fact, frozen=True, tag="will"):
+class Will(Entry, frozen=True, tag="will"):
     """The will of a connected client, as an MQTT 5 PUBLISH packet; empty: there is none any more."""
 
     number: int
@@ -55,7 +55,7 @@ class Will(Fact, frozen=True, tag="will"):
     author: Author | None = None
 
 
-class Left(Fact, frozen=True, tag="left"):
+class Left(Entry, frozen=True, tag="left"):
     """The client is gone. places: reader number -> the next lsn of each partition.
 
     unsure: below these lsns messages may have been sent before a crash; empty when none may."""
@@ -67,11 +67,11 @@ class Left(Fact, frozen=True, tag="left"):
     unsure: list[int] = []
 
 
-class Ended(Fact, frozen=True, tag="ended"):
+class Ended(Entry, frozen=True, tag="ended"):
     number: int
 
 
-class Subscribed(Fact, frozen=True, tag="subscribed"):
+class Subscribed(Entry, frozen=True, tag="subscribed"):
     """kind: "main", "late", "replay" or "share" (router.subscriber). start: of a replay that is not found yet.
 
     cursors: the next lsn of each partition for the reader; of a share, for the share itself."""
@@ -90,12 +90,12 @@ class Subscribed(Fact, frozen=True, tag="subscribed"):
     tells_publisher: bool = False
 
 
-class Unsubscribed(Fact, frozen=True, tag="unsubscribed"):
+class Unsubscribed(Entry, frozen=True, tag="unsubscribed"):
     number: int
     asked: str
 
 
-class Placed(Fact, frozen=True, tag="placed"):
+class Placed(Entry, frozen=True, tag="placed"):
     """The start of a replay has been found."""
 
     number: int
@@ -103,7 +103,7 @@ class Placed(Fact, frozen=True, tag="placed"):
     cursors: list[int]
 
 
-class Merged(Fact, frozen=True, tag="merged"):
+class Merged(Entry, frozen=True, tag="merged"):
     """A late reader has caught up: the main one has its subscription from here on."""
 
     number: int
@@ -111,7 +111,7 @@ class Merged(Fact, frozen=True, tag="merged"):
     reader: int
 
 
-class Sent(Fact, frozen=True, tag="sent"):
+class Sent(Entry, frozen=True, tag="sent"):
     """Messages of QoS 1 and 2 that were given packet ids: message number s has packet id s mod 65,535 + 1.
 
     states: u8 each, the QoS; lsns: u64 each"""
@@ -123,7 +123,7 @@ class Sent(Fact, frozen=True, tag="sent"):
     lsns: bytes
 
 
-class Acknowledged(Fact, frozen=True, tag="acked"):
+class Acknowledged(Entry, frozen=True, tag="acked"):
     """u32 each, in order: first byte of the packet << 16 | packet id. PUBREL ends an inbound QoS 2 message; 0 instead
     of a first byte: the client refused the message."""
 
@@ -131,14 +131,14 @@ class Acknowledged(Fact, frozen=True, tag="acked"):
     acks: bytes
 
 
-class Open(Fact, frozen=True, tag="open"):
+class Open(Entry, frozen=True, tag="open"):
     """Every inbound QoS 2 packet id that waits for PUBREL, u16 each."""
 
     number: int
     packet_ids: bytes
 
 
-class Window(Fact, frozen=True, tag="window"):
+class Window(Entry, frozen=True, tag="window"):
     """What is in flight to a client, from message number `first` on: states u8, lsns u64, codes u32."""
 
     number: int
@@ -148,7 +148,7 @@ class Window(Fact, frozen=True, tag="window"):
     codes: bytes
 
 
-class Shared(Fact, frozen=True, tag="shared"):
+class Shared(Entry, frozen=True, tag="shared"):
     """A shared subscription has a member in another shard now. cursors: the next lsn of each partition;
     returned: (partition, first lsn, next lsn) to be handed out again"""
 
@@ -157,14 +157,14 @@ class Shared(Fact, frozen=True, tag="shared"):
     returned: list[tuple[int, int, int]] = []
 
 
-class ShareTide(msgspec.Struct, frozen=True, array_like=True):
+class SharedCheckpoint(msgspec.Struct, frozen=True, array_like=True):
     """Where a shared subscription stands. returned: (partition, first lsn, next lsn) to be handed out again."""
 
     cursors: list[int]
     returned: list[tuple[int, int, int]]
 
 
-class Tide(Fact, frozen=True, tag="tide"):
+class Checkpoint(Entry, frozen=True, tag="tide"):
     """Where everybody stood: connected sessions' readers at `live` (`committed` if they learn offsets), but for those
     in `behind` (session -> reader -> cursors).
 
@@ -177,10 +177,10 @@ class Tide(Fact, frozen=True, tag="tide"):
     committed: list[int]
     retained: list[int]
     behind: dict[int, dict[int, list[int]]]
-    shares: dict[str, ShareTide]
+    shares: dict[str, SharedCheckpoint]
 
 
-class Retained(Fact, frozen=True, tag="retained"):
+class Retained(Entry, frozen=True, tag="retained"):
     """One retained message, for a snapshot."""
 
     partition: int
@@ -191,12 +191,12 @@ class Retained(Fact, frozen=True, tag="retained"):
     frame: bytes
 
 
-class SnapshotBegun(Fact, frozen=True, tag="begun"):
+class SnapshotBegun(Entry, frozen=True, tag="begun"):
     """From here on everything is written down once more, in pieces."""
 
 
-class SnapshotEnded(Fact, frozen=True, tag="snapshot"):
-    """What is before the record `begun_lsn` is not needed any more. retained: as in `Tide`."""
+class SnapshotEnded(Entry, frozen=True, tag="snapshot"):
+    """What is before the record `begun_lsn` is not needed any more. retained: as in `Checkpoint`."""
 
     begun_lsn: int
     retained: list[int]
@@ -204,17 +204,17 @@ class SnapshotEnded(Fact, frozen=True, tag="snapshot"):
 
 AnyFact = (
     Layout | Opened | Will | Left | Ended | Subscribed | Unsubscribed | Placed | Merged | Sent | Acknowledged | Open
-    | Window | Shared | Tide | Retained | SnapshotBegun | SnapshotEnded
+    | Window | Shared | Checkpoint | Retained | SnapshotBegun | SnapshotEnded
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[AnyFact])
 
 
-def encode_facts(facts: list[AnyFact]) -> bytes:
+def encode_entries(facts: list[AnyFact]) -> bytes:
     return _encoder.encode(facts)
 
 
-def decode_facts(record: bytes | memoryview) -> list[AnyFact]:
+def decode_entries(record: bytes | memoryview) -> list[AnyFact]:
     """raises: ValueError for what is no list of facts."""
     return _decoder.decode(record)

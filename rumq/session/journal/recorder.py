@@ -28,7 +28,7 @@ def tag_of(number: int) -> int:
     return number % 65_534 + 1 if number else NO_SESSION_TAG
 
 
-class Journal:
+class JournalRecorder:
     """What happened to durable sessions since the facts were taken last."""
 
     def __init__(self) -> None:

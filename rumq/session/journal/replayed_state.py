@@ -1,6 +1,6 @@
 """What the journal's facts add up to: sessions, shares and retained messages as they stood. docs/session-journal.md.
 
-`Images.take(facts)` in the order of the records; plain data afterwards, nothing live. Facts about a session that is not
+`ReplayedState.take(entries)` in the order of the records; plain data afterwards, nothing live. Facts about a session that is not
 known are passed over: what matters of it comes again in the snapshot that is under way."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RETAINED_BIT = 1 << 31
 
 
 @dataclass(slots=True)
-class SubscriptionImage:
+class ReplayedSubscription:
     """fact: as it was asked for; reader: number of the reader that has it now."""
 
     fact: f.Subscribed
@@ -28,7 +28,7 @@ class SubscriptionImage:
 
 
 @dataclass(slots=True)
-class SessionImage:
+class ReplayedSession:
     """attached: a client was there when the journal ended; left_us: since when it was not.
 
     owner: None where the journal is older than owners are"""
@@ -41,7 +41,7 @@ class SessionImage:
     attached: bool = True
     left_us: int = 0
     will: f.Will | None = None
-    subscriptions: dict[str, SubscriptionImage] = field(default_factory=dict)
+    subscriptions: dict[str, ReplayedSubscription] = field(default_factory=dict)
     cursors: dict[int, list[int]] = field(default_factory=dict)
     starts: dict[int, tuple[str, int]] = field(default_factory=dict)
     unsure: list[int] = field(default_factory=list)
@@ -56,7 +56,7 @@ class SessionImage:
 
 
 @dataclass(slots=True)
-class ShareImage:
+class ReplayedShare:
     """handed: (partition, lsn) that members were sent since `cursors` were written."""
 
     cursors: list[int]
@@ -64,13 +64,13 @@ class ShareImage:
     handed: set[tuple[int, int]] = field(default_factory=set)
 
 
-class Images:
+class ReplayedState:
     """Everything that the journal knows."""
 
     def __init__(self) -> None:
         self.layout: tuple[str, ...] = ()
-        self.sessions: dict[int, SessionImage] = {}
-        self.shares: dict[str, ShareImage] = {}
+        self.sessions: dict[int, ReplayedSession] = {}
+        self.shares: dict[str, ReplayedShare] = {}
         self.retained: dict[str, f.Retained] = {}
         self.retained_from: list[int] = []
         self.tags_from: list[int] = []
@@ -78,11 +78,11 @@ class Images:
         self.changed = False  # made to fit another log than it speaks of
         self._snapshot: dict[str, f.Retained] = {}
         self._apply: dict[type, Callable[[Any], None]] = {
-            f.Layout: self._layout, f.Opened: self._opened, f.Ended: self._ended, f.Tide: self._tide,
+            f.Layout: self._layout, f.Opened: self._opened, f.Ended: self._ended, f.Checkpoint: self._tide,
             f.Shared: self._shared, f.Retained: self._retained, f.SnapshotBegun: self._begun,
             f.SnapshotEnded: self._snapshot_ended,
         }  # fmt: skip
-        self._of_session: dict[type, Callable[[SessionImage, Any], None]] = {
+        self._of_session: dict[type, Callable[[ReplayedSession, Any], None]] = {
             f.Will: will, f.Left: left, f.Subscribed: self._subscribed, f.Unsubscribed: unsubscribed,
             f.Placed: placed, f.Merged: merged, f.Sent: self._sent, f.Acknowledged: acknowledged, f.Open: open_tags,
             f.Window: window,
@@ -98,7 +98,7 @@ class Images:
             if image is not None:
                 self._of_session[type(fact)](image, fact)
 
-    def tag(self, client_ids: dict[str, list[SessionImage]], client_id: str, packet_id: int) -> None:
+    def tag(self, client_ids: dict[str, list[ReplayedSession]], client_id: str, packet_id: int) -> None:
         """The log has an inbound QoS 2 message that no `Open` covers: its packet id waits, unless it was released.
 
         packet_id: with the tag of its session above it; another session with this client id has nothing to say
@@ -124,7 +124,7 @@ class Images:
         self.last_number = max(self.last_number, fact.number)
         image = self.sessions.get(fact.number)
         if image is None or fact.fresh:
-            image = self.sessions[fact.number] = SessionImage(
+            image = self.sessions[fact.number] = ReplayedSession(
                 fact.number, fact.client_id, fact.version, fact.expiry_seconds
             )
         image.version, image.expiry_seconds = fact.version, fact.expiry_seconds
@@ -141,7 +141,7 @@ class Images:
             if state == 1 and asked in self.shares:  # MQTT-4.8.2-5: of QoS 2 nobody else gets it
                 self.shares[asked].returned.append((code & 63, lsn, lsn + 1))
 
-    def _tide(self, fact: f.Tide) -> None:
+    def _tide(self, fact: f.Checkpoint) -> None:
         self.tags_from, self.retained_from = fact.next_lsns, fact.retained
         for image in self.sessions.values():
             if not image.attached:
@@ -154,10 +154,10 @@ class Images:
                     if number not in image.starts:
                         image.cursors[number] = list(behind.get(number, marks))
         for asked, tide in fact.shares.items():
-            self.shares[asked] = ShareImage(list(tide.cursors), list(tide.returned))
+            self.shares[asked] = ReplayedShare(list(tide.cursors), list(tide.returned))
 
     def _shared(self, fact: f.Shared) -> None:
-        self.shares[fact.asked] = ShareImage(list(fact.cursors), list(fact.returned))
+        self.shares[fact.asked] = ReplayedShare(list(fact.cursors), list(fact.returned))
 
     def _retained(self, fact: f.Retained) -> None:
         self._snapshot[fact.topic] = fact
@@ -171,16 +171,16 @@ class Images:
 
     # Facts about one session
 
-    def _subscribed(self, image: SessionImage, fact: f.Subscribed) -> None:
-        image.subscriptions[fact.asked] = SubscriptionImage(fact, fact.kind, fact.reader)
+    def _subscribed(self, image: ReplayedSession, fact: f.Subscribed) -> None:
+        image.subscriptions[fact.asked] = ReplayedSubscription(fact, fact.kind, fact.reader)
         if fact.kind == "share":
-            self.shares.setdefault(fact.asked, ShareImage(list(fact.cursors)))
+            self.shares.setdefault(fact.asked, ReplayedShare(list(fact.cursors)))
             return
         image.cursors[fact.reader] = list(fact.cursors)
         if fact.start is not None:
             image.starts[fact.reader] = fact.start
 
-    def _sent(self, image: SessionImage, fact: f.Sent) -> None:
+    def _sent(self, image: ReplayedSession, fact: f.Sent) -> None:
         lsns = memoryview(fact.lsns).cast("Q")
         if image.window is None:
             image.window = Window(len(lsns))
@@ -246,37 +246,37 @@ def moved_window(window: Window, place: dict[int, int]) -> Window:
     return again
 
 
-def will(image: SessionImage, fact: f.Will) -> None:
+def will(image: ReplayedSession, fact: f.Will) -> None:
     image.will = fact if fact.frame else None
 
 
-def left(image: SessionImage, fact: f.Left) -> None:
+def left(image: ReplayedSession, fact: f.Left) -> None:
     image.attached, image.left_us = False, fact.at_us
     image.expiry_seconds = fact.expiry_seconds
     image.cursors.update({number: list(cursors) for number, cursors in fact.places.items()})
     image.unsure = list(fact.unsure)
 
 
-def unsubscribed(image: SessionImage, fact: f.Unsubscribed) -> None:
+def unsubscribed(image: ReplayedSession, fact: f.Unsubscribed) -> None:
     gone = image.subscriptions.pop(fact.asked, None)
     if gone is not None and all(s.reader != gone.reader for s in image.subscriptions.values()):
         image.cursors.pop(gone.reader, None)
         image.starts.pop(gone.reader, None)
 
 
-def placed(image: SessionImage, fact: f.Placed) -> None:
+def placed(image: ReplayedSession, fact: f.Placed) -> None:
     image.cursors[fact.reader] = list(fact.cursors)
     image.starts.pop(fact.reader, None)
 
 
-def merged(image: SessionImage, fact: f.Merged) -> None:
+def merged(image: ReplayedSession, fact: f.Merged) -> None:
     subscription = image.subscriptions.get(fact.asked)
     if subscription is not None:
         image.cursors.pop(subscription.reader, None)
         subscription.kind, subscription.reader = "main", fact.reader
 
 
-def acknowledged(image: SessionImage, fact: f.Acknowledged) -> None:
+def acknowledged(image: ReplayedSession, fact: f.Acknowledged) -> None:
     for word in memoryview(fact.acks).cast("I"):
         head, packet_id = word >> 16, word & 0xFFFF
         if head == PUBREL:
@@ -292,12 +292,12 @@ def acknowledged(image: SessionImage, fact: f.Acknowledged) -> None:
                 image.window.acknowledge(head, packet_id)
 
 
-def open_tags(image: SessionImage, fact: f.Open) -> None:
+def open_tags(image: ReplayedSession, fact: f.Open) -> None:
     image.open = set(memoryview(fact.packet_ids).cast("H"))
     image.opened = {}
     image.tagged = False
 
 
-def window(image: SessionImage, fact: f.Window) -> None:
+def window(image: ReplayedSession, fact: f.Window) -> None:
     image.window = Window(max(1, len(fact.states)))
     image.window.put(fact.first, fact.states, fact.lsns, fact.codes)

@@ -22,7 +22,7 @@ SHORT_BYTES = 512  # a packet of no more is served at once
 LISTS = (PacketType.SUBSCRIBE, PacketType.UNSUBSCRIBE)
 
 
-class LongRequest:
+class BatchedRequest:
     """One such packet. Its client is heard again when all of it is served."""
 
     def __init__(self, link: Link, first_byte: int, body: bytes) -> None:

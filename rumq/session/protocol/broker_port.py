@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from rumq.mqtt.kernels.ingest import Batch
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.session.flow_control.limits import Limits
-from rumq.session.journal.recorder import Journal
-from rumq.session.state.drop_counters import Ledger
+from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
-from rumq.session.state.shard_totals import Totals
+from rumq.session.state.shard_totals import ShardTotals
 
 
-class House(Protocol):
+class BrokerPort(Protocol):
     """Time, numbers and places; everything is a plain call that cannot wait.
 
     topics: topic -> partition << 32 | topic id, of every topic known here
@@ -25,13 +25,13 @@ class House(Protocol):
 
     limits: Limits
     registry: Registry
-    ledger: Ledger
-    totals: Totals
+    ledger: DropCounters
+    totals: ShardTotals
     batches: list[Batch]
     topics: TopicTable
     commands: list[Any]
     watch: Any
-    journal: Journal
+    journal: JournalRecorder
     journal_bit: int
     now_us: int
     monotonic: float

@@ -14,9 +14,9 @@ from rumq.mqtt.errors import PacketTooLarge, ProtocolViolation
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.wire import Fields
-from rumq.session.handshake.reauthentication import Proving
+from rumq.session.handshake.reauthentication import Reauthentication
 from rumq.session.protocol import subscribe as requests
-from rumq.session.protocol.batched_subscribe import LISTS, SHORT_BYTES, LongRequest
+from rumq.session.protocol.batched_subscribe import LISTS, SHORT_BYTES, BatchedRequest
 
 if TYPE_CHECKING:
     from rumq.session.protocol.link import Link
@@ -33,7 +33,7 @@ def take(link: Link, first_byte: int, body: bytes) -> int:
     if len(body) > SHORT_BYTES and first_byte >> 4 in LISTS:
         if link.version == 5:
             check_properties(body)
-        LongRequest(link, first_byte, body).begin()
+        BatchedRequest(link, first_byte, body).begin()
         return 1
     if len(body) > PROPERTIES_BYTES_MAX and first_byte >> 4 != PacketType.PUBLISH:
         raise PacketTooLarge(f"a packet of {len(body)} bytes that is no PUBLISH and names no filters")
@@ -81,7 +81,7 @@ def serve(link: Link, packet: p.Packet) -> None:
         raise ProtocolViolation("a second CONNECT")
     elif isinstance(packet, p.Auth):
         if link.proving is None:
-            link.proving = Proving(link)
+            link.proving = Reauthentication(link)
         link.proving.take(packet)
     else:
         raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")

@@ -23,16 +23,16 @@ from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
-from rumq.session.flow_control.delivery_window import Outbox, Outflow
+from rumq.session.flow_control.delivery_window import DeliveryWindow, Outbox
 from rumq.session.flow_control.inflight_resend import resend
 from rumq.session.flow_control.rate_limits import Bucket
-from rumq.session.handshake.authentication import Entering
+from rumq.session.handshake.authentication import Authentication
 from rumq.session.handshake.first_packet import first_packet, while_entering
-from rumq.session.handshake.listener_policy import OPEN, Entrance
-from rumq.session.handshake.reauthentication import Proving
+from rumq.session.handshake.listener_policy import OPEN, ListenerPolicy
+from rumq.session.handshake.reauthentication import Reauthentication
 from rumq.session.journal.recorder import tag_of
 from rumq.session.protocol import authorization, control_packets
-from rumq.session.protocol.broker_port import House
+from rumq.session.protocol.broker_port import BrokerPort
 from rumq.session.protocol.publish_checks import meet_topic, provide, take_or_refuse
 from rumq.session.protocol.reason_strings import explained, told_in
 from rumq.session.state.session import Session
@@ -76,7 +76,7 @@ class Link:
         "transport", "unsent", "version", "wants_problem_information", "who", "wire",
     )  # fmt: skip
 
-    def __init__(self, house: House, transport: Transport, entrance: Entrance = OPEN) -> None:
+    def __init__(self, house: BrokerPort, transport: Transport, entrance: ListenerPolicy = OPEN) -> None:
         """entrance: of the listener that the connection came through"""
         self.house = house
         self.transport = transport
@@ -85,18 +85,18 @@ class Link:
         self.topics = house.topics  # those that it may publish to without being asked
         self.certificate: Certificate | None = None  # that TLS has checked
         self.method: str | None = None  # of enhanced authentication, if CONNECT named one
-        self.proving: Proving | None = None  # it shows once more who it is
+        self.proving: Reauthentication | None = None  # it shows once more who it is
         self.expires_at: float | None = None  # monotonic seconds: who it is holds so long
         self.claimed = ""  # the client id, as far as CONNECT says it
         self.named = ""  # the user, likewise
-        self.entering: Entering | None = None  # CONNECT is here, CONNACK is not out
+        self.entering: Authentication | None = None  # CONNECT is here, CONNACK is not out
         self.who: Identity | None = None
         self.permit: Permit | None = None  # None: everything
         self.buckets: tuple[Bucket, ...] = ()  # what it sends is taken from these
         self.forbidden = 0  # how often it tried what it may not
         self.session: Session | None = None
         self.wire: Wire | None = None
-        self.flow: Outflow | None = None
+        self.flow: DeliveryWindow | None = None
         self.version = 0
         self.closed = False
         self.unsent: deque[tuple[int, int, int]] | None = (
@@ -456,7 +456,7 @@ class Link:
             wire.durable_bit = self.house.journal_bit
         self.wire = wire
         noted = self if session.durable else None
-        self.flow = Outflow(self.transport, make_window, session.window, self.house.commands, noted)
+        self.flow = DeliveryWindow(self.transport, make_window, session.window, self.house.commands, noted)
         authorization.hold(self)
         self.house.logged_in(self)
 

@@ -26,7 +26,7 @@ class Undelivered:
     records: int
 
 
-class Ledger:
+class DropCounters:
     def __init__(self, rows_max: int = 100_000, topics_max: int = 10_000, bytes_max: int = 16 << 20) -> None:
         self._clients: OrderedDict[str, Counter[tuple[Why, str]]] = OrderedDict()  # counted last is last
         self._sums: Counter[Why] = Counter()

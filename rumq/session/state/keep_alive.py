@@ -14,7 +14,7 @@ LOOK_SECONDS = 0.25
 HOLD_SECONDS_MAX = 60.0
 
 
-class Watch:
+class KeepAliveMonitor:
     def __init__(self) -> None:
         self._deadlines: Deadlines[Link] = Deadlines()
         self.next_look = 0.0

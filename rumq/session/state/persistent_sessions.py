@@ -20,7 +20,7 @@ def holder_of(user: str | None, address: str) -> str:
     return f"address {quota_holder.holder_of(address)}"
 
 
-class LastingSessions:
+class PersistentSessions:
     """Counts them: `take` when one begins to last, or is another's from now on; `give_back` when it has ended."""
 
     def __init__(self) -> None:

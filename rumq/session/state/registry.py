@@ -11,9 +11,9 @@ from router.commands import Detach, End
 from rumq.mqtt.packets import Will
 from rumq.session.flow_control.delivery_window import RETAINED_CODE
 from rumq.session.flow_control.limits import EXPIRES_NEVER
-from rumq.session.journal.recorder import Journal
+from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.deadlines import Deadlines
-from rumq.session.state.persistent_sessions import UNKNOWN, LastingSessions
+from rumq.session.state.persistent_sessions import UNKNOWN, PersistentSessions
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import ANYBODY, Owner, key_of
 
@@ -22,14 +22,14 @@ class Registry:
     """Sessions by `session_owner.key_of`. `publish_will` is called with (session, will) when one is due."""
 
     def __init__(
-        self, commands: list[Any], publish_will: Callable[[Session, Will], None], journal: Journal
+        self, commands: list[Any], publish_will: Callable[[Session, Will], None], journal: JournalRecorder
     ) -> None:
         self.journal = journal
         self.sessions: dict[str, Session] = {}
         self._commands = commands
         self._publish_will = publish_will
         self._deadlines: Deadlines[Session] = Deadlines()
-        self.lasting = LastingSessions()
+        self.lasting = PersistentSessions()
         self.expired = 0  # sessions, so far
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ Knows nobody who reads it."""
 from __future__ import annotations
 
 
-class Totals:
+class ShardTotals:
     """published, delivered: PUBLISH packets in and out; packets_in, packets_out: of every kind; connections: CONNECTs
     that were accepted; sockets: connections that came, whoever they were; published_bytes: as the log has them;
     handed_over, taken_over: messages for partitions of other shards, and from other shards for ours"""

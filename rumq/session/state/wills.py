@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rumq.auth.identity import Certificate, Identity
 from rumq.auth.permit import Permit
 from rumq.mqtt.packets import Will
-from rumq.session.handshake.listener_policy import Entrance
+from rumq.session.handshake.listener_policy import ListenerPolicy
 from rumq.session.journal.entries import Author
 
 
@@ -29,7 +29,9 @@ def author_of(who: Identity, listener: str) -> Author:
     return Author(who.user, sorted(who.groups), certificate, listener)
 
 
-def may_still_leave(author: Author | None, client_id: str, will: Will, entrances: Sequence[Entrance]) -> bool:
+def may_still_leave(
+    author: Author | None, client_id: str, will: Will, entrances: Sequence[ListenerPolicy]
+) -> bool:
     """Whether the rules as they are now allow a will. author: None where the journal does not say
 
     The rules of the listener that it came through are asked; if that is gone, every listener's must allow it.

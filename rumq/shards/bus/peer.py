@@ -15,9 +15,9 @@ from router.subscriber import Subscriber
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.publish_receiver import Incoming
-from rumq.shards.bus.publisher_names import Introducing
-from rumq.shards.bus.query_server import Answering
-from rumq.shards.bus.record_forwarder import Forwarding
+from rumq.shards.bus.publisher_names import PublisherNames
+from rumq.shards.bus.query_server import QueryServer
+from rumq.shards.bus.record_forwarder import RecordForwarder
 from rumq.shards.bus.shared_groups import ShareSink
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Peer:
         self.is_drained = False
         self._request = 0
         self._asked: dict[int, tuple[Any, Callable[..., None]]] = {}
-        self._answering = Answering(driver)
+        self._answering = QueryServer(driver)
         # What it gets of us.
         self._subscriber: Subscriber | None = None
         self._sharer = Subscriber(f"shard {index} shares", None, is_shard=True)
@@ -48,7 +48,7 @@ class Peer:
         self.said_early: list[Callable[[], Any]] = []  # what it said of shares before they were restored here
         self._early_wants: list[m.Want] = []
         self._incoming: dict[int, Incoming] = {}
-        self._introducing: Introducing | None = None  # it has subscribers who ask who published
+        self._introducing: PublisherNames | None = None  # it has subscribers who ask who published
         self._told: dict[int, tuple[int, int, int]] = {}
         self._told_needs: dict[int, int] = {}
         self._wants_marks = False
@@ -164,7 +164,7 @@ class Peer:
         driver = self._driver
         self._subscriber = Subscriber(f"shard {self.index}", None, is_shard=True)
         own = [p.index for p in driver.store.partitions if not p.is_mirrored]
-        sink = Forwarding(self.link, driver.shard.feeds, driver.commands, self.introduce)
+        sink = RecordForwarder(self.link, driver.shard.feeds, driver.commands, self.introduce)
         driver.commands.append(c.Attach(self._subscriber, sink))
         driver.commands.append(c.Interest(self._subscriber, message.filters, own, message.cursors))
         early, self._early_wants = self._early_wants, []
@@ -240,7 +240,7 @@ class Peer:
         partition.first_lsn = message.first_lsn
         if partition.outgoing.acknowledged(message.sequence, message.committed_lsn):
             driver.writing.released(message.partition)
-        driver.commands.append(c.Moved(message.partition, message.live_lsn, message.committed_lsn))
+        driver.commands.append(c.RemoteWatermark(message.partition, message.live_lsn, message.committed_lsn))
 
     # What it wants of us
 
@@ -275,7 +275,7 @@ class Peer:
         assert self.link is not None
         if self._introducing is None:
             own = [p for p in self._driver.store.partitions if not p.is_mirrored]
-            self._introducing = Introducing(self.link, own)
+            self._introducing = PublisherNames(self.link, own)
         self.introduce_all()
         self.link.say(m.Wanted(message.request))
 
@@ -296,7 +296,7 @@ class Peer:
         partition.name_topics(message.topics)
         rows, frames = bytes(raw[: message.rows_len]), bytes(raw[message.rows_len :])
         chunk = Chunk(message.base_lsn, message.count, message.base_ts, message.flags, rows, frames)
-        self._driver.commands.append(c.Arrived(message.partition, chunk))
+        self._driver.commands.append(c.RemoteChunk(message.partition, chunk))
 
     # Shares
 

@@ -20,7 +20,7 @@ from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.peer import Peer
 from rumq.shards.bus.remote_partition import RemotePartition
-from rumq.shards.processes.fd_passing import Doors
+from rumq.shards.processes.fd_passing import FdPassing
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
@@ -29,7 +29,7 @@ BUS_BYTES = 4 << 20  # what may wait for another shard before readers there go o
 
 
 class Peers:
-    def __init__(self, driver: Driver, doors: Doors | None, count: int) -> None:
+    def __init__(self, driver: Driver, doors: FdPassing | None, count: int) -> None:
         self._driver = driver
         self._doors = doors
         self.others: dict[int, Peer] = {}

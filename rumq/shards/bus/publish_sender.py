@@ -53,7 +53,7 @@ class Batch:
         self.frames, self.count = bytes(frames), len(self.rows) // ROW.size
 
 
-class Outgoing:
+class PublishSender:
     """To whoever waits for acknowledgements it looks as a partition does: `next_lsn` counts what was handed over,
     `committed_lsn` what of it is committed."""
 

@@ -15,7 +15,7 @@ from rumq.shards.bus.messages import Publishers
 NAMES_A_MESSAGE = 4096
 
 
-class Introducing:
+class PublisherNames:
     """To one other shard, over one link."""
 
     def __init__(self, link: BusLink, partitions: Iterable[Any]) -> None:

@@ -29,7 +29,7 @@ CHUNK_QOS = 1
 PUBLISHER_WORD = 6
 
 
-class Answering:
+class QueryServer:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._answers: dict[type, Callable[[Peer, BusLink, Any], None]] = {

@@ -19,7 +19,7 @@ from rumq.shards.bus.messages import Names, Rows
 CHUNK_UNIFORM = 32
 
 
-class Forwarding:
+class RecordForwarder:
     """The sink of another shard's reader."""
 
     def __init__(

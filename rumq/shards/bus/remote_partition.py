@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from commitlog import NotInMemory, StreamSpec
-from rumq.shards.bus.publish_sender import Outgoing
+from rumq.shards.bus.publish_sender import PublishSender
 
 
 class RemotePartition:
@@ -30,7 +30,7 @@ class RemotePartition:
         self.publisher_names: list[bytes] = [
             b""
         ]  # by the owner's numbers; only if somebody here asks for them
-        self.outgoing = Outgoing(index)
+        self.outgoing = PublishSender(index)
 
     @property
     def committed_lsn(self) -> int:

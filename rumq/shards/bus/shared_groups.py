@@ -39,7 +39,7 @@ class ShareSink:
         self._link.say(m.ShareLeft(key))
 
 
-class Shares:
+class SharedGroups:
     """The shares whose home is another shard."""
 
     def __init__(self, driver: Driver) -> None:

@@ -7,28 +7,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from router import commands as c
-from router.effects import Deliver, DeliverRetained, More
+from router.effects import CatchUpPaused, Deliver, DeliverRetained
 from router.groups import Reader
 from rumq.mqtt.kernels import fanout
-from rumq.session.flow_control.delivery_window import Outflow
+from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session import Session, Shape
-from rumq.shards.delivery.fan_out_cache import Blobs
-from rumq.shards.delivery.undelivered_rows import LeftOut
+from rumq.shards.delivery.fan_out_cache import FanOutCache
+from rumq.shards.delivery.undelivered_rows import UndeliveredRows
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
 
 
-class Delivering:
+class FanOut:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._sessions = driver.registry.sessions
         self._feeds = driver.shard.feeds
         self._commands = driver.commands
-        self._left_out = LeftOut(driver.ledger, driver.shard.feeds)
-        self._blobs = Blobs(driver.shard.feeds)
+        self._left_out = UndeliveredRows(driver.ledger, driver.shard.feeds)
+        self._blobs = FanOutCache(driver.shard.feeds)
 
-    def more(self, effect: More) -> None:
+    def more(self, effect: CatchUpPaused) -> None:
         """Go on with a reader that is behind as soon as its piece has left, others in between."""
         reader = effect.reader
         share = reader.share
@@ -37,7 +37,7 @@ class Delivering:
             flow = each.sink
             if effect.if_taken and flow is not None and flow.starved:  # type: ignore[attr-defined]
                 continue  # it goes on by itself once the client has acknowledged something
-            if isinstance(flow, Outflow) and flow.is_spent_for(each):
+            if isinstance(flow, DeliveryWindow) and flow.is_spent_for(each):
                 continue
             if flow is not None and flow.is_open:  # type: ignore[attr-defined]
                 if flow.outbox.waits():  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ class Delivering:
     def _deliver_with_aliases(self, effect: Deliver, reader: Reader, packet_max: int, alias_max: int) -> None:
         """One client's own bytes: an alias, once told, must have arrived, so no more is built than it takes."""
         flow = reader.sink
-        if not isinstance(flow, Outflow) or not flow.is_open:
+        if not isinstance(flow, DeliveryWindow) or not flow.is_open:
             self._gone(effect, reader)
             return
         if flow.aliases is None:
@@ -156,7 +156,7 @@ class Delivering:
 
     def deliver_retained(self, effect: DeliverRetained) -> None:
         flow = effect.reader.sink
-        if isinstance(flow, Outflow):
+        if isinstance(flow, DeliveryWindow):
             behind = bool(flow.retained)
             more = flow.offer_retained(self._driver.handing.pieces(effect))
             if more or (behind and not flow.retained):

@@ -10,7 +10,7 @@ from typing import Any
 from router.effects import Deliver
 from router.feed import Feed
 from router.groups import Group
-from router.subscription import Form
+from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
 
@@ -32,7 +32,7 @@ def encoded_identifiers(identifiers: tuple[int, ...]) -> bytes:
 
 
 def wire_form(
-    form: Form, v5: bool, located: bytes, publishers: list[bytes], *, always_retain: bool = False
+    form: DeliveryOptions, v5: bool, located: bytes, publishers: list[bytes], *, always_retain: bool = False
 ) -> fanout.Form:
     """The kernel's idea of a form. publishers: the partition's, by number"""
     retain = 2 if always_retain else int(form.retain_as_published)
@@ -46,7 +46,7 @@ def wire_form(
     )
 
 
-class Blobs:
+class FanOutCache:
     """Builds and keeps blobs."""
 
     def __init__(self, feeds: list[Feed]) -> None:

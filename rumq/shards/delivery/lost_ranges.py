@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from commitlog import NotInMemory, OffsetTrimmed
-from router.effects import Gone
+from router.effects import RecordsLost
 from router.groups import Group, Reader
 from router.kernels import routes as kernel
 from router.subscription import Subscription
 from router.trie import FilterTrie
 from rumq.session.journal.reader_positions import cursors_of
-from rumq.session.state.drop_counters import OTHER_TOPICS, Ledger
+from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
 from rumq.session.state.session_owner import client_id_of
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class Count:
                 loser.told(wanted, denied, unknown)
 
 
-class Losses:
-    def __init__(self, driver: Driver, ledger: Ledger) -> None:
+class LostRanges:
+    def __init__(self, driver: Driver, ledger: DropCounters) -> None:
         self._driver, self._ledger = driver, ledger
         self._waiting: deque[Count] = deque()
         self._is_busy = False
@@ -138,12 +138,12 @@ class Losses:
 
     # What was lost
 
-    def lost(self, effect: Gone) -> None:
+    def lost(self, effect: RecordsLost) -> None:
         """A reader has lost a range."""
         self._count(effect.partition, effect.next_lsn, effect.why).losers.append(self._loser(effect))
         self._begin()
 
-    def _loser(self, effect: Gone) -> Loser:
+    def _loser(self, effect: RecordsLost) -> Loser:
         self.uncounted += 1
         key, why = effect.reader.key, effect.why
 
@@ -166,7 +166,7 @@ class Losses:
             self._asked[group] = Asked(group)
         return self._asked[group]
 
-    def _tell(self, effect: Gone, records: int) -> None:
+    def _tell(self, effect: RecordsLost, records: int) -> None:
         partition = self._driver.store.partitions[effect.partition]
         gap = {
             "stream": partition.stream, "generation": partition.generation, "partition": partition.number,

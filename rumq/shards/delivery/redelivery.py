@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from router.commands import Attach
 from router.groups import Reader
-from router.subscription import Form
+from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.session.flow_control.delivery_window import RETAINED_CODE
 from rumq.session.protocol import authorization
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
 
 
-class Repeat:
+class Redelivery:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._reading: set[Link] = set()
@@ -101,22 +101,22 @@ class Repeat:
         else:
             link.transport.write(fanout.again(blob, packet_id))
 
-    def _form(self, link: Link, code: int, chunk: Any, row: int, qos: int) -> Form:
+    def _form(self, link: Link, code: int, chunk: Any, row: int, qos: int) -> DeliveryOptions:
         """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
         assert link.session is not None
         feed = self._driver.shard.feeds[code & 63]
         reader = self._reader(link, (code & ~RETAINED_CODE) >> 6)
         if reader is None:
-            return Form(qos, False, False, ())
+            return DeliveryOptions(qos, False, False, ())
         if reader.share is not None:
             form = reader.group.forms[0]
         else:
             numbers, _, _ = feed.routes.routes_of(chunk.rows, row, row + 1)
             wanted, _ = feed.routes.wanted_by(reader.group, numbers)
             if not wanted[0]:
-                return Form(qos, False, False, ())
+                return DeliveryOptions(qos, False, False, ())
             form = reader.group.forms[wanted[0] - 1]
-        return Form(qos, form.retain_as_published, False, form.identifiers, form.tells_publisher)
+        return DeliveryOptions(qos, form.retain_as_published, False, form.identifiers, form.tells_publisher)
 
     @staticmethod
     def _reader(link: Link, number: int) -> Reader | None:

@@ -59,7 +59,7 @@ def searches_for(
 Done = Callable[[dict[int, int], list[Retained]], None]
 
 
-class Finding:
+class ReplayStart:
     """searches: that have been begun, so far"""
 
     def __init__(

@@ -14,10 +14,10 @@ from typing import Any
 from router.effects import DeliverRetained
 from router.kernels import routes as kernel
 from router.retained import Retained, RetainedView
-from router.subscription import Form
+from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
-from rumq.session.state.drop_counters import Ledger
+from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Shape
 from rumq.shards.delivery.fan_out_cache import wire_form
 
@@ -27,10 +27,10 @@ BUILDS_A_TURN = 256  # messages, likewise
 LSNS_A_BLOB = 1 << 32
 
 
-class Handing:
+class RetainedDelivery:
     """What all the searches of a shard may do in one turn."""
 
-    def __init__(self, view: RetainedView, ledger: Ledger, partitions: Sequence[Any] = ()) -> None:
+    def __init__(self, view: RetainedView, ledger: DropCounters, partitions: Sequence[Any] = ()) -> None:
         """partitions: by index, for the names of their publishers"""
         self._view, self._ledger, self._partitions = view, ledger, partitions
         self.now_us = 0
@@ -44,7 +44,7 @@ class Handing:
         shape: Shape = effect.reader.group.wants.shape[0]  # type: ignore[index]
         return Pieces(self, effect, shape)
 
-    def form(self, asked: Form, shape: Shape, partition: int) -> fanout.Form:
+    def form(self, asked: DeliveryOptions, shape: Shape, partition: int) -> fanout.Form:
         publishers = self._partitions[partition].publisher_names if asked.tells_publisher else []
         return wire_form(asked, shape.version == 5, b"", publishers, always_retain=True)
 
@@ -71,7 +71,7 @@ class Handing:
 class Pieces:
     """The retained messages that one subscription brings one client. over: there are no more"""
 
-    def __init__(self, handing: Handing, effect: DeliverRetained, shape: Shape) -> None:
+    def __init__(self, handing: RetainedDelivery, effect: DeliverRetained, shape: Shape) -> None:
         self._handing, self._asked, self._shape = handing, effect.form, shape
         self._forms: dict[int, fanout.Form] = {}  # by partition
         self._search = effect.search
@@ -93,8 +93,8 @@ class Pieces:
             found = search.take()
             handing.looks_left -= search.looked - before
             handing.builds_left -= len(found)
-            found.sort(key=what_goes_together)
-            for _, some in groupby(found, key=what_goes_together):
+            found.sort(key=batch_key)
+            for _, some in groupby(found, key=batch_key):
                 messages = list(some)
                 partition = messages[0].partition
                 form = self._forms.get(partition)
@@ -115,7 +115,7 @@ class Pieces:
             self._first = 0
 
 
-def what_goes_together(message: Retained) -> tuple[int, int, int]:
+def batch_key(message: Retained) -> tuple[int, int, int]:
     """Messages with the same can be one blob: lsns within reach of each other, and one time to expire against."""
     dated = message.row[28] & ROW_EXPIRY
     return message.partition, message.lsn // LSNS_A_BLOB, message.base_ts if dated else -1

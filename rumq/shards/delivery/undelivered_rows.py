@@ -11,13 +11,13 @@ from router.effects import Deliver
 from router.feed import Feed
 from router.groups import Reader
 from router.kernels import routes as kernel
-from rumq.session.state.drop_counters import OTHER_TOPICS, Ledger, Why
+from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 
 NAMES_A_CHUNK = 256  # topics of denied records that are named, for all readers of a chunk together
 
 
-class LeftOut:
-    def __init__(self, ledger: Ledger, feeds: list[Feed]) -> None:
+class UndeliveredRows:
+    def __init__(self, ledger: DropCounters, feeds: list[Feed]) -> None:
         self._ledger, self._feeds = ledger, feeds
 
     def count(self, effect: Deliver, reader: Reader, blob: Any, first: int, stop: int) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
 
 
-class OnBehalf:
+class WillPublisher:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._wire = Wire(True, 1 << 28, 65535, 0)

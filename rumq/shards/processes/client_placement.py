@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Any
 from zlib import crc32
 
-from rumq.shards.processes.fd_passing import Doors
+from rumq.shards.processes.fd_passing import FdPassing
 
 
 def home_of(client_id: str, count: int) -> int:
     return crc32(client_id.encode()) % count
 
 
-class Homes:
-    def __init__(self, doors: Doors | None, index: int, count: int) -> None:
+class ClientPlacement:
+    def __init__(self, doors: FdPassing | None, index: int, count: int) -> None:
         self._doors, self._index, self._count = doors, index, count
 
     def of(self, client_id: str) -> int:

@@ -20,22 +20,22 @@ RETRY_SECONDS = 0.001
 ANCILLARY_BYTES = socket.CMSG_SPACE(4 * DESCRIPTORS_MAX)
 
 
-class Door(NamedTuple):
+class ShardSocket(NamedTuple):
     """inside: where a shard hears; outside: where everybody speaks to it."""
 
     inside: socket.socket
     outside: socket.socket
 
 
-def make_doors(count: int) -> list[Door]:
-    doors = [Door(*socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)) for _ in range(count)]
+def make_shard_sockets(count: int) -> list[ShardSocket]:
+    doors = [ShardSocket(*socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)) for _ in range(count)]
     for door in doors:
         door.inside.setblocking(False)
         door.outside.setblocking(False)
     return doors
 
 
-class Handed(msgspec.Struct, frozen=True, array_like=True):
+class HandedSocket(msgspec.Struct, frozen=True, array_like=True):
     """A descriptor with what was read from it already, or (`rest`) more of that. kind: "client" or "bus"
 
     token: of the sender, by which the rest finds its beginning; missing: how many bytes are still to come
@@ -52,17 +52,17 @@ class Handed(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[Handed])
+_decoder = msgspec.msgpack.Decoder(list[HandedSocket])
 Taken = Callable[[socket.socket, str, bytes, int], None]
 Later = Callable[[float, Callable[[], None]], None]
 
 
-class Doors:
+class FdPassing:
     """One shard's door, and the way to the others'."""
 
-    def __init__(self, doors: list[Door], index: int, later: Later) -> None:
+    def __init__(self, doors: list[ShardSocket], index: int, later: Later) -> None:
         self._doors, self._index, self._later = doors, index, later
-        self._waiting: list[list[tuple[Handed, int | None]]] = [[] for _ in doors]
+        self._waiting: list[list[tuple[HandedSocket, int | None]]] = [[] for _ in doors]
         self._begun: dict[tuple[int, int], tuple[socket.socket, str, bytearray, int, int]] = {}
         self._token = 0
         self._retrying = False
@@ -89,10 +89,12 @@ class Doors:
         self._token += 1
         first, rest = data[: DATAGRAM_BYTES_MAX // 2], data[DATAGRAM_BYTES_MAX // 2 :]
         waiting = self._waiting[shard]
-        waiting.append((Handed(kind, self._index, self._token, peer, first, len(rest), False, listener), fd))
+        waiting.append(
+            (HandedSocket(kind, self._index, self._token, peer, first, len(rest), False, listener), fd)
+        )
         for at in range(0, len(rest), DATAGRAM_BYTES_MAX // 2):
             part = rest[at : at + DATAGRAM_BYTES_MAX // 2]
-            waiting.append((Handed(kind, self._index, self._token, "", part, 0, True), None))
+            waiting.append((HandedSocket(kind, self._index, self._token, "", part, 0, True), None))
 
     def flush(self) -> None:
         """At the end of a turn: send what is to be handed over, as far as the doors take it."""
@@ -102,7 +104,7 @@ class Doors:
                     self._retry()
                     break
 
-    def _send(self, shard: int, waiting: list[tuple[Handed, int | None]]) -> bool:
+    def _send(self, shard: int, waiting: list[tuple[HandedSocket, int | None]]) -> bool:
         count = size = 0
         for item, _ in waiting:
             size += len(item.data) + len(item.peer) + 64
@@ -157,7 +159,7 @@ class Doors:
                         raise
                     self.failed("connection of another shard")
 
-    def _take(self, item: Handed, fd: int | None) -> None:
+    def _take(self, item: HandedSocket, fd: int | None) -> None:
         key = (item.sender, item.token)
         if item.rest:
             begun = self._begun.get(key)

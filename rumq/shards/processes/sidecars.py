@@ -16,7 +16,7 @@ STEADY_SECONDS = 60.0  # one that ran so long is started again at once, as after
 STOP_SECONDS_MAX = 10.0
 
 
-class Companion(NamedTuple):
+class Sidecar(NamedTuple):
     """died: tells of its death, with `why` and `start_seconds`; reloads: whether SIGHUP has it read its settings"""
 
     command: Sequence[str]
@@ -24,11 +24,11 @@ class Companion(NamedTuple):
     reloads: bool = False
 
 
-class Beside:
+class Sidecars:
     """One process for each companion, each with a thread that waits for its end."""
 
     def __init__(
-        self, companions: Sequence[Companion], *, open_process: Callable[..., Any] = subprocess.Popen,
+        self, companions: Sequence[Sidecar], *, open_process: Callable[..., Any] = subprocess.Popen,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._companions, self._open, self._clock = companions, open_process, clock
@@ -66,7 +66,7 @@ class Beside:
                 if self._companions[number].reloads:
                     process.send_signal(signal.SIGHUP)
 
-    def _keep(self, number: int, companion: Companion) -> None:
+    def _keep(self, number: int, companion: Sidecar) -> None:
         died = 0
         while True:
             with self._lock:

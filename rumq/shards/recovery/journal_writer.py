@@ -16,7 +16,7 @@ from router.retained import Retained
 from router.shard import Shard
 from rumq.session.journal import entries as f
 from rumq.session.journal.reader_positions import Marks, cursors_of, subscribed
-from rumq.session.journal.recorder import Journal, left, opened, will_fact
+from rumq.session.journal.recorder import JournalRecorder, left, opened, will_fact
 from rumq.session.state.session import Session
 
 TOPIC = b"_state"
@@ -27,11 +27,11 @@ UnsafeTags = dict[tuple[int, int], set[int]]  # (partition, publisher) -> packet
 ROW = struct.Struct("<IIQIIIHH")
 
 
-class Keeping:
+class JournalWriter:
     """Writes the facts of one shard's journal, and keeps it short."""
 
     def __init__(
-        self, partition: Any, partitions: list[Any], journal: Journal, shard: Shard,
+        self, partition: Any, partitions: list[Any], journal: JournalRecorder, shard: Shard,
         session_of: Callable[[str], Session | None],
     ) -> None:  # fmt: skip
         """partition: of the internal stream; partitions: those that the vectors in facts speak of"""
@@ -106,7 +106,7 @@ class Keeping:
         return [(feed.mark(False), feed.mark(True)) for feed in self._shard.feeds]
 
     def _append(self, facts: list[f.AnyFact], now_us: int) -> None:
-        record = f.encode_facts(facts)
+        record = f.encode_entries(facts)
         frame = publish_frame(record)
         row = ROW.pack(self._topic_id, 0, 0, 0, len(frame) - len(record), 0, 0, 0)
         self.partition.append(bytearray(row), frame, 1, 0, now_us)
@@ -141,7 +141,7 @@ class Keeping:
             self.retained_from = [live for live, _ in marks]
         facts: list[f.AnyFact] = self._open_tags()
         facts.append(
-            f.Tide(
+            f.Checkpoint(
                 now_us,
                 [p.committed_lsn for p in self._partitions],
                 [live for live, _ in marks],
@@ -193,7 +193,7 @@ class Keeping:
         if tide is not None:
             self._journal.shared(asked, tide.cursors, tide.returned)
 
-    def _shares(self, marks: Marks, only: str | None = None) -> dict[str, f.ShareTide]:
+    def _shares(self, marks: Marks, only: str | None = None) -> dict[str, f.SharedCheckpoint]:
         shares = {}
         for asked, share in self._shard.sharing.shares.items():
             if not share.is_here or (only is not None and asked != only):
@@ -216,7 +216,7 @@ class Keeping:
                         if state == 1 and code >> 6 == member.reader.number
                     ]
             if durable:
-                shares[asked] = f.ShareTide(cursors_of(share.reader, marks), returned)
+                shares[asked] = f.SharedCheckpoint(cursors_of(share.reader, marks), returned)
         return shares
 
     # Snapshots

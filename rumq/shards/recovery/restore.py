@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from router.recovery import Restoring
+from router.recovery import Recovery
 from router.retained import Retained
 from router.subscription import Subscription
 from rumq.mqtt.decode import decode
@@ -20,7 +20,7 @@ from rumq.mqtt.properties import Properties
 from rumq.mqtt.topics import parse_share
 from rumq.session.flow_control.limits import EXPIRES_NEVER
 from rumq.session.journal import entries as f
-from rumq.session.journal.replayed_state import Images, SessionImage, ShareImage
+from rumq.session.journal.replayed_state import ReplayedSession, ReplayedShare, ReplayedState
 from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.query_server import tags_in
 
@@ -31,7 +31,7 @@ CHUNK_QOS, CHUNK_RETAIN = 1, 8
 ROW_WORDS = 8
 
 
-def restore(driver: Driver, images: Images) -> None:
+def restore(driver: Driver, images: ReplayedState) -> None:
     """Take up everything that an earlier run left: what its journal says, and the log behind it. raises: OSError
 
     images: as `read_journal` gave them, made to fit (`adapt_to_log`), with what other shards' partitions add"""
@@ -41,7 +41,7 @@ def restore(driver: Driver, images: Images) -> None:
     restore_retained(driver, images)
     restore_tags(driver, images)
     driver.journal.last_number = images.last_number
-    restoring = Restoring(driver.shard.subscribing)
+    restoring = Recovery(driver.shard.subscribing)
     for asked, share in images.shares.items():
         restore_share(restoring, images, asked, share)
     over = [restore_session(driver, restoring, image) for image in images.sessions.values()]
@@ -57,14 +57,14 @@ def restore(driver: Driver, images: Images) -> None:
     driver.is_restored = True
 
 
-def read_journal(driver: Driver) -> Images:
+def read_journal(driver: Driver) -> ReplayedState:
     """What the driver's journal says. raises: OSError"""
     return images_of(driver.store, driver.keeping.partition, driver.tell)
 
 
-def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> Images:
+def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> ReplayedState:
     """What a journal says, read from its first record on. raises: OSError"""
-    images = Images()
+    images = ReplayedState()
     for chunk in store.chunks_with(journal, 0):
         if not hasattr(chunk, "rows"):
             tell(
@@ -79,11 +79,11 @@ def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> Images:
         payloads = struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[5::ROW_WORDS]
         for row in range(chunk.count):
             with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
-                images.take(f.decode_facts(record))
+                images.take(f.decode_entries(record))
     return images
 
 
-def adapt_to_log(driver: Driver, images: Images, ends: dict[int, int] | None = None) -> None:
+def adapt_to_log(driver: Driver, images: ReplayedState, ends: dict[int, int] | None = None) -> None:
     """Make the images fit the partitions; those of other shards must have been met.
 
     ends: the next lsn of partitions as this run found them, where records may have come since: what has those lsns
@@ -96,16 +96,16 @@ def adapt_to_log(driver: Driver, images: Images, ends: dict[int, int] | None = N
             begin_anew(images, partition.index, partition.next_lsn)
 
 
-def take_tags(images: Images, tags: list[tuple[str, int]]) -> None:
+def take_tags(images: ReplayedState, tags: list[tuple[str, int]]) -> None:
     """Inbound QoS 2 messages, (client id, packet id), that another shard's partitions have of our sessions."""
-    by_client: dict[str, list[SessionImage]] = {}
+    by_client: dict[str, list[ReplayedSession]] = {}
     for image in images.sessions.values():
         by_client.setdefault(image.client_id, []).append(image)
     for client_id, packet_id in tags:
         images.tag(by_client, client_id, packet_id)
 
 
-def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
+def adapt(images: ReplayedState, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
     """Make the images fit the log as it is now; returns whether they did not.
 
     A log of durability `process` may have lost its end, and the configuration may have other partitions."""
@@ -135,7 +135,7 @@ def adapt(images: Images, layout: tuple[str, ...], next_lsns: list[int]) -> bool
     return changed
 
 
-def begin_anew(images: Images, index: int, next_lsn: int) -> None:
+def begin_anew(images: ReplayedState, index: int, next_lsn: int) -> None:
     """Have everybody stand at the end of a partition that did not outlive the last run."""
     for image in images.sessions.values():
         for cursors in [*image.cursors.values(), image.unsure]:
@@ -156,7 +156,7 @@ def lower(cursors: list[int], next_lsns: list[int]) -> bool:
     return changed
 
 
-def restore_retained(driver: Driver, images: Images) -> None:
+def restore_retained(driver: Driver, images: ReplayedState) -> None:
     """The last snapshot, then the log from there on."""
     view = driver.shard.retained
     for topic, message in images.retained.items():
@@ -175,7 +175,7 @@ def restore_retained(driver: Driver, images: Images) -> None:
     driver.keeping.retained_known(images.retained_from, as_snapshot=view.changes == changes)
 
 
-def restore_tags(driver: Driver, images: Images) -> None:
+def restore_tags(driver: Driver, images: ReplayedState) -> None:
     """Inbound QoS 2 messages that came after the journal's last tide."""
     if not images.sessions:
         return
@@ -185,7 +185,7 @@ def restore_tags(driver: Driver, images: Images) -> None:
             take_tags(images, tags_in(partition, chunk, from_lsn))
 
 
-def restore_share(restoring: Restoring, images: Images, asked: str, share: ShareImage) -> None:
+def restore_share(restoring: Recovery, images: ReplayedState, asked: str, share: ReplayedShare) -> None:
     """What members were sent is theirs; everything else from the share's cursors on is still to be handed out."""
     topic_filter = next(
         (
@@ -213,7 +213,7 @@ def restore_share(restoring: Restoring, images: Images, asked: str, share: Share
     restoring.share(asked, topic_filter, cursors, returned)
 
 
-def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -> Session | None:
+def restore_session(driver: Driver, restoring: Recovery, image: ReplayedSession) -> Session | None:
     """Build a session; returned if it ended with the broker's last run."""
     next_lsns = [p.next_lsn for p in driver.store.partitions]
     shape = Shape(5 if image.version == 5 else 4, 0, 0)
@@ -250,9 +250,9 @@ def restore_session(driver: Driver, restoring: Restoring, image: SessionImage) -
 
 def restore_subscriptions(
     driver: Driver,
-    restoring: Restoring,
+    restoring: Recovery,
     session: Session,
-    image: SessionImage,
+    image: ReplayedSession,
     next_lsns: list[int],
     unsure: list[int] | None,
 ) -> None:

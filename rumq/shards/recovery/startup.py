@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rumq.session.journal.replayed_state import Images
+from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.recovery.restore import adapt_to_log, restore, take_tags
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Joining:
-    def __init__(self, driver: Driver, images: Images) -> None:
+    def __init__(self, driver: Driver, images: ReplayedState) -> None:
         """images: what the shard's journal says"""
         self._driver, self._images = driver, images
         self._has_met = False

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from commitlog.clock_guard import Governor
+from commitlog.clock_guard import ClockGuard
 from rumq.shards.write_path.worker_threads import Worker
 
 
-class RetentionClock:
+class ClockMonitor:
     """Looks at the clocks for every partition of a store."""
 
     def __init__(
@@ -19,7 +19,7 @@ class RetentionClock:
         self._partitions = store.own
         self._writer = writer
         self._event = event
-        self._governor = Governor(store.newest_us, now_us, monotonic)
+        self._governor = ClockGuard(store.newest_us, now_us, monotonic)
         self._told = ""
 
     def look(self, now_us: int, monotonic: float) -> int | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from commitlog.space import FillRate, Sealed, Space, free_wanted, missing, oldest_first
 from rumq.shards.bus import messages as m
-from rumq.shards.retention.export_positions import Exports
+from rumq.shards.retention.export_positions import ExportPositions
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
@@ -24,11 +24,11 @@ ROLL_PART = 8  # of the size at which a segment is full: with less in it, it is 
 TELL_AHEAD_SECONDS = (86_400.0, 3600.0)
 
 
-class Disk:
+class DiskSpace:
     """Of one shard. look: in a turn, once a second; measure: on a thread that may wait."""
 
     def __init__(
-        self, driver: Driver, exports: Exports | None, *, percent: float, wanted_percent: float,
+        self, driver: Driver, exports: ExportPositions | None, *, percent: float, wanted_percent: float,
         take: Callable[[Any, Any, str], None],
     ) -> None:  # fmt: skip
         """percent: of the log's room is kept free; wanted_percent: below it, what sessions and exports want goes too

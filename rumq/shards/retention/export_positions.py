@@ -12,7 +12,7 @@ from commitlog.export_marker import exported_lsn
 from commitlog.files import Files
 
 
-class Exports:
+class ExportPositions:
     def __init__(self, files: Files, streams: Collection[str], bytes_max: int) -> None:
         """streams: those that are exported; bytes_max: kept of each partition, beyond retention, until it is"""
         self._files, self._streams = files, frozenset(streams)

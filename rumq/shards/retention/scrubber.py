@@ -16,7 +16,7 @@ from rumq.shards.write_path.worker_threads import Worker
 IDLE_SECONDS = 60.0  # nothing finished yet: look again
 
 
-class Scrubbing:
+class Scrubber:
     """Goes round the partitions of a store. bytes_per_second: how fast; 0: never."""
 
     def __init__(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rumq.shards.retention.disk_space import Disk
-from rumq.shards.retention.export_positions import Exports
+from rumq.shards.retention.disk_space import DiskSpace
+from rumq.shards.retention.export_positions import ExportPositions
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 ROLL_SECONDS = 10.0  # a segment that could not be ended is tried again
 
 
-class Trimming:
+class SegmentRemover:
     def __init__(
-        self, driver: Driver, retain_for_sessions_bytes_max: int, exports: Exports | None, disk: Disk
+        self,
+        driver: Driver,
+        retain_for_sessions_bytes_max: int,
+        exports: ExportPositions | None,
+        disk: DiskSpace,
     ) -> None:
         self._driver, self._exports, self._disk = driver, exports, disk
         self._for_sessions = retain_for_sessions_bytes_max

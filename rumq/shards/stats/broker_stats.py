@@ -7,7 +7,7 @@ from __future__ import annotations
 import msgspec
 
 from rumq.shards.bus import messages as m
-from rumq.shards.stats.moving_averages import Averages
+from rumq.shards.stats.moving_averages import MovingAverages
 
 BROKER = "$SYS/broker"
 OWN = "$SYS/rumq"
@@ -25,14 +25,14 @@ LOADS = {
 }
 
 
-class Census:
+class BrokerStats:
     """The newest tally of every shard, and what those of shards that have died had counted."""
 
     def __init__(self, version: str) -> None:
         self._version = version
         self._tallies: dict[int, m.Tally] = {}
         self._before = m.Counts()  # of runs that are over
-        self._averages = Averages()
+        self._averages = MovingAverages()
         self._last: float | None = None
         self._connected_max = 0
 

@@ -25,7 +25,7 @@ class Counted(NamedTuple):
     delivered_rate: float = 0.0
 
 
-class ConsumerWatch:
+class ConsumerLag:
     def __init__(self, driver: Driver, lag_records_max: int = 0, lag_seconds_max: int = 0) -> None:
         """Of either, 0: nothing is told of it."""
         self._driver = driver

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SESSIONS_A_TURN = 128
 
 
-class Counting:
+class Counters:
     """Goes through a shard's sessions once, then calls back with its tally."""
 
     def __init__(self, driver: Driver, done: Callable[[m.Tally], None]) -> None:

@@ -12,7 +12,7 @@ from math import exp
 WINDOWS = {"1min": 60.0, "5min": 300.0, "15min": 900.0}  # name -> seconds
 
 
-class Averages:
+class MovingAverages:
     """Moving averages of counts that only grow."""
 
     def __init__(self) -> None:

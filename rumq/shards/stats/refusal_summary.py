@@ -23,7 +23,7 @@ WINDOW_SECONDS = 10.0
 ADDRESSES_MAX = 10_000  # further ones are counted as one, ""
 
 
-class Summing:
+class RefusalSummary:
     """`tell` in the place of the one given: the same, but for what there is too much of."""
 
     def __init__(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from router import commands as c
 from rumq.shards.bus import messages as m
-from rumq.shards.stats.broker_stats import OWN, Census
-from rumq.shards.stats.counters import Counting
+from rumq.shards.stats.broker_stats import OWN, BrokerStats
+from rumq.shards.stats.counters import Counters
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
@@ -20,15 +20,15 @@ ROW = struct.Struct("<IIQIIIHH")
 ROW_RETAIN, CHUNK_RETAIN = 4, 8
 
 
-class Announcing:
+class SysPublisher:
     def __init__(
         self, driver: Driver, partition: Any, *, interval_seconds: float, version: str, started: float
     ) -> None:
         """partition: the one that is in no file, shard 0's; started: when the broker was, by the driver's clock"""
         self._driver, self._partition = driver, partition
         self._interval_seconds, self._started = interval_seconds, started
-        self._counting = Counting(driver, self._counted)
-        self._census = Census(version)
+        self._counting = Counters(driver, self._counted)
+        self._census = BrokerStats(version)
         self._told: dict[str, str] = {}
 
     def begin(self) -> None:

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any
 
 from rumq.auth.errors import Busy
-from rumq.auth.fair_queue import HELD_TURN_SECONDS, Lanes
+from rumq.auth.fair_queue import HELD_TURN_SECONDS, FairQueue
 from rumq.auth.identity import Work
-from rumq.auth.login_backoff import Guesses
+from rumq.auth.login_backoff import LoginBackoff
 from rumq.auth.quota_holder import holder_of
 from rumq.shards.write_path.worker_threads import Worker
 
@@ -47,7 +47,7 @@ class Asked:
         self.done, self.is_here = done, is_here
 
 
-class Checking:
+class AuthPool:
     """Runs `Work` of each kind on threads that are made when the first is asked for."""
 
     def __init__(
@@ -58,13 +58,13 @@ class Checking:
         self._watch = watch
         self._later = later
         self._monotonic = monotonic
-        self._lanes: dict[str, Lanes[Job]] = {}
+        self._lanes: dict[str, FairQueue[Job]] = {}
         self._idle: dict[str, list[Worker]] = {}
         self._workers: list[Worker] = []
         self._pending: dict[bytes, Job] = {}
         self._right: OrderedDict[tuple[str, str], float] = OrderedDict()  # (holder, user) -> when
         self._is_timed: set[str] = set()
-        self.guesses = Guesses()
+        self.guesses = LoginBackoff()
 
     def submit(
         self, address: str, work: Work, done: Done, *, user: str = "", is_here: Callable[[], bool] = lambda: True
@@ -123,7 +123,7 @@ class Checking:
 
     def _begin(self, kind: str) -> None:
         count = THREADS[kind]
-        self._lanes[kind] = Lanes(count, shed=self._shed)
+        self._lanes[kind] = FairQueue(count, shed=self._shed)
         made = [Worker(f"rumq-{kind}") for _ in range(count)]
         for worker in made:
             self._watch(worker.fd, worker.finish)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from router import commands as c
 from router.effects import (
+    CatchUpPaused,
     Deliver,
     DeliverRetained,
     FindRetained,
     FindStart,
-    Gone,
     Merged,
-    More,
-    Placed,
     ReadCold,
+    RecordsLost,
+    ReplayStarted,
 )
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COLD_READ_BYTES = 1 << 20
 
 
-class Carrying:
+class EffectDispatch:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
@@ -38,7 +38,7 @@ class Carrying:
             driver.delivering.deliver(effect)
         elif kind is DeliverRetained:
             driver.delivering.deliver_retained(effect)
-        elif kind is More:
+        elif kind is CatchUpPaused:
             driver.delivering.more(effect)
         elif kind is ReadCold:
             self._read_cold(effect)
@@ -48,11 +48,11 @@ class Carrying:
             driver.peers.find_retained(effect)
         elif kind is Merged:
             self._merged(effect)
-        elif kind is Placed:
+        elif kind is ReplayStarted:
             session = driver.registry.sessions.get(effect.reader.key)
             if session is not None:
                 driver.journal.placed(session, effect.reader.number, effect.reader.cursors)
-        elif kind is Gone:
+        elif kind is RecordsLost:
             self._gone(effect)
         else:
             driver.shares.carry_out(effect)
@@ -73,7 +73,7 @@ class Carrying:
         else:
             driver.reader.submit(partition.cold_read(lsn, COLD_READ_BYTES).run, done)
 
-    def _gone(self, effect: Gone) -> None:
+    def _gone(self, effect: RecordsLost) -> None:
         driver = self._driver
         if driver.store.partitions[effect.partition].is_volatile:
             return  # numbers about the broker that nobody came for: newer ones are there

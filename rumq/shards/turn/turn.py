@@ -21,42 +21,42 @@ from rumq.mqtt.kernels.ingest import Batch
 from rumq.mqtt.packets import Publish
 from rumq.net.pending_logins import State
 from rumq.session.flow_control.limits import Limits
-from rumq.session.handshake.listener_policy import OPEN, Entrance
-from rumq.session.journal.recorder import Journal
+from rumq.session.handshake.listener_policy import OPEN, ListenerPolicy
+from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.protocol import authorization
 from rumq.session.protocol.link import Link
-from rumq.session.state.drop_counters import Ledger
-from rumq.session.state.keep_alive import Watch
+from rumq.session.state.drop_counters import DropCounters
+from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
-from rumq.session.state.shard_totals import Totals
-from rumq.shards.bus.messages import Refusing as RefusingMessage
+from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.messages import RetainedFull
+from rumq.shards.bus.messages import Refusing as RefusingMessage
 from rumq.shards.bus.peers import Peers
-from rumq.shards.bus.shared_groups import Shares
-from rumq.shards.delivery.fan_out import Delivering
-from rumq.shards.delivery.lost_ranges import Losses
-from rumq.shards.delivery.redelivery import Repeat
-from rumq.shards.delivery.replay_start import Finding
-from rumq.shards.delivery.retained_delivery import Handing
-from rumq.shards.delivery.will_publisher import OnBehalf
-from rumq.shards.processes.client_placement import Homes
-from rumq.shards.processes.fd_passing import Doors, Later
-from rumq.shards.recovery.journal_writer import Keeping
-from rumq.shards.retention.clock_monitor import RetentionClock
-from rumq.shards.retention.disk_space import Disk
-from rumq.shards.retention.export_positions import Exports
-from rumq.shards.retention.segment_removal import Trimming
+from rumq.shards.bus.shared_groups import SharedGroups
+from rumq.shards.delivery.fan_out import FanOut
+from rumq.shards.delivery.lost_ranges import LostRanges
+from rumq.shards.delivery.redelivery import Redelivery
+from rumq.shards.delivery.replay_start import ReplayStart
+from rumq.shards.delivery.retained_delivery import RetainedDelivery
+from rumq.shards.delivery.will_publisher import WillPublisher
+from rumq.shards.processes.client_placement import ClientPlacement
+from rumq.shards.processes.fd_passing import FdPassing, Later
+from rumq.shards.recovery.journal_writer import JournalWriter
+from rumq.shards.retention.clock_monitor import ClockMonitor
+from rumq.shards.retention.disk_space import DiskSpace
+from rumq.shards.retention.export_positions import ExportPositions
+from rumq.shards.retention.segment_removal import SegmentRemover
 from rumq.shards.stats.admin_listings import TopicRates
-from rumq.shards.stats.consumer_lag import ConsumerWatch
-from rumq.shards.stats.refusal_summary import Summing
-from rumq.shards.turn.auth_pool import Checking
-from rumq.shards.turn.effect_dispatch import Carrying
-from rumq.shards.write_path.backpressure import Slowing
-from rumq.shards.write_path.group_commit import Hold, Writing
-from rumq.shards.write_path.retained_quota import Retaining
-from rumq.shards.write_path.topic_registry import Topics
+from rumq.shards.stats.consumer_lag import ConsumerLag
+from rumq.shards.stats.refusal_summary import RefusalSummary
+from rumq.shards.turn.auth_pool import AuthPool
+from rumq.shards.turn.effect_dispatch import EffectDispatch
+from rumq.shards.write_path.backpressure import Backpressure
+from rumq.shards.write_path.group_commit import GroupCommit, PendingAck
+from rumq.shards.write_path.retained_quota import RetainedQuota
+from rumq.shards.write_path.topic_registry import TopicRegistry
 from rumq.shards.write_path.worker_threads import Worker
-from rumq.shards.write_path.write_admission import Refusing
+from rumq.shards.write_path.write_admission import WriteAdmission
 
 TIDY_SECONDS = 1.0
 # What is left of one is a cycle of some KiB, if it lasted longer than the collector counts young.
@@ -79,12 +79,12 @@ class Driver:
         backlog_records_max: int = 0,
         free_bytes_min: int = 0,
         retain_for_sessions_bytes_max: int = 0,
-        exports: Exports | None = None,
+        exports: ExportPositions | None = None,
         free_percent_min: float = 0,
         wanted_free_percent_min: float = 0,
         index: int = 0,
         count: int = 1,
-        doors: Callable[[Later], Doors] | None = None,
+        doors: Callable[[Later], FdPassing] | None = None,
         clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
         worker: Callable[[str], Worker] = Worker,
         random: Callable[[int], bytes] = os.urandom,
@@ -96,80 +96,80 @@ class Driver:
         self.index = index
         self.incarnation = int.from_bytes(random(7), "little") | 1
         self.is_restored = False
-        self.entrances: Sequence[Entrance] = (OPEN,)  # of every listener
+        self.entrances: Sequence[ListenerPolicy] = (OPEN,)  # of every listener
         self.limits = limits
         self._clock = clock
         self.now_us, self.monotonic = clock()
-        self._event = Summing(event, self.later).tell
+        self._event = RefusalSummary(event, self.later).tell
         self.commands: list[Any] = []
         self.shard = Shard(store.partitions, backlog_records_max)
-        self.ledger = Ledger()
-        self.totals = Totals()
+        self.ledger = DropCounters()
+        self.totals = ShardTotals()
         self.announcing: Any = None  # `rumq.shards.stats.sys_publisher`, if the broker tells of itself
-        self.handing = Handing(self.shard.retained, self.ledger, self.store.partitions)
-        self.journal = Journal()
+        self.handing = RetainedDelivery(self.shard.retained, self.ledger, self.store.partitions)
+        self.journal = JournalRecorder()
         self.journal_bit = 1 << len(store.partitions)
-        publish_will = OnBehalf(self).publish_will
+        publish_will = WillPublisher(self).publish_will
         self.registry = Registry(
             self.commands, lambda session, will: self.alone("will", lambda: publish_will(session, will)), self.journal
         )  # fmt: skip
-        self.keeping = Keeping(
+        self.keeping = JournalWriter(
             store.internal, store.partitions, self.journal, self.shard, self.registry.sessions.get
         )
         self.batches = [Batch() for _ in store.partitions]
-        self.numbering = Topics(store, event)
+        self.numbering = TopicRegistry(store, event)
         self.topics = self.numbering.known
-        self.refusing = Refusing(
+        self.refusing = WriteAdmission(
             [*store.partitions, store.internal], self.batches, event, free_bytes_min, self._say_refusing
         )
-        self.retaining = Retaining(store, self.shard.retained, self.batches, event, self._say_retained)
-        self.disk = Disk(
+        self.retaining = RetainedQuota(store, self.shard.retained, self.batches, event, self._say_retained)
+        self.disk = DiskSpace(
             self, exports, percent=free_percent_min, wanted_percent=wanted_free_percent_min,
             take=lambda partition, removal, why: self._trimming.carry_out(partition, removal, why),
         )  # fmt: skip
         self.about: dict[str, Any] = {}  # version and listeners, for who asks
         self.started = self.monotonic
-        self.consumers = ConsumerWatch(self)
+        self.consumers = ConsumerLag(self)
         self.topic_rates = TopicRates(self)
         self.writer = worker("rumq-write")
         self.reader = worker("rumq-read")
         self.writer.failed = self.reader.failed = self.failed
-        self.retention_clock = RetentionClock(store, self.writer, event, self.now_us, self.monotonic)
-        self.writing = Writing(
+        self.retention_clock = ClockMonitor(store, self.writer, event, self.now_us, self.monotonic)
+        self.writing = GroupCommit(
             [p.outgoing if p.is_mirrored else p for p in [*store.partitions, store.internal]], len(store.partitions),
             [*(p.index for p in store.own), store.internal.index], self.writer, self.reader, self.commands,
             linger_seconds=linger_seconds, event=event,
             monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=self.disk.measure,
         )  # fmt: skip
-        self.watch = Watch()
-        self.repeat = Repeat(self)
-        self.finding = Finding(store, self.shard.retained, self.reader, self.commands, event)
-        self.delivering = Delivering(self)
-        self.losses = Losses(self, self.ledger)
-        self.carrying = Carrying(self)
+        self.watch = KeepAliveMonitor()
+        self.repeat = Redelivery(self)
+        self.finding = ReplayStart(store, self.shard.retained, self.reader, self.commands, event)
+        self.delivering = FanOut(self)
+        self.losses = LostRanges(self, self.ledger)
+        self.carrying = EffectDispatch(self)
         self.doors = doors(self.later) if doors is not None else None
         if self.doors is not None:
             self.doors.failed = self.failed
-        self.homes = Homes(self.doors, index, count)
+        self.homes = ClientPlacement(self.doors, index, count)
         self.peers = Peers(self, self.doors, count)
-        self.shares = Shares(self)
+        self.shares = SharedGroups(self)
         self.shard.sharing.is_home = self.homes.is_here
-        self.checking = Checking(
+        self.checking = AuthPool(
             lambda fd, call: self.pump.watch(fd, call), self.later, lambda: self.monotonic
         )
-        self.slowing = Slowing(
+        self.slowing = Backpressure(
             self.writing, store, pending_bytes_max, event, lambda index: self.shard.feeds[index].held_bytes
         )
         self.pump: Any = None
         self.connections_max: dict[int, int] = {}  # by the listener's number; none: any
         self._turned_away = 0
-        self._trimming = Trimming(self, retain_for_sessions_bytes_max, exports, self.disk)
+        self._trimming = SegmentRemover(self, retain_for_sessions_bytes_max, exports, self.disk)
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
         self._welcomed = 0  # connections since the collector looked at everything
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
-        self._held_messages: list[Hold] = []
+        self._held_messages: list[PendingAck] = []
         self._after_step: list[Callable[[], None]] = []
         self._next_turn: list[Callable[[], None]] = []
         self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
@@ -190,7 +190,7 @@ class Driver:
         self._held.append(link)
 
     def hold_messages(self, link: Link, data: object) -> None:
-        self._held_messages.append(Hold(link, data, 0, 1, True))
+        self._held_messages.append(PendingAck(link, data, 0, 1, True))
 
     def refuse_publish(self, link: Link, packet: Publish, partition: int) -> None:
         if self.batches[partition].refusing:
@@ -326,7 +326,7 @@ class Driver:
         """Call back in a turn after so many seconds."""
         heapq.heappush(self._later, (self.monotonic + seconds, id(call), call))
 
-    def welcome(self, transport: Any, entrance: Entrance = OPEN) -> Link:
+    def welcome(self, transport: Any, entrance: ListenerPolicy = OPEN) -> Link:
         link = Link(self, transport, entrance)
         self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
         if self.pump is not None:

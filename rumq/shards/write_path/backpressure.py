@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rumq.shards.write_path.group_commit import Writing
+from rumq.shards.write_path.group_commit import GroupCommit
 
 CROWDED_BYTES = 2 << 20  # a few ms of a disk
 
 
-class Slowing:
+class Backpressure:
     """Bit p says that partition p has more unwritten bytes than it may: `behind`, for anybody; `crowded`, for those
     who send much at once."""
 
     def __init__(
         self,
-        writing: Writing,
+        writing: GroupCommit,
         store: Any,
         pending_bytes_max: int,
         event: Callable[..., None],

@@ -11,7 +11,7 @@ from typing import Any
 
 from router.commands import Committed
 from rumq.shards.write_path.worker_threads import Broken, Worker
-from rumq.shards.write_path.write_admission import Refusing
+from rumq.shards.write_path.write_admission import WriteAdmission
 
 WRITE_BYTES = 1 << 18  # as much is written at once, whoever waits for it
 MARK_SECONDS = 0.05  # after the last group, what is durable is written down
@@ -22,7 +22,7 @@ LOOK_SECONDS = (
 )
 
 
-class Hold:
+class PendingAck:
     """Bytes for one connection that leave together, once `parts` partitions are committed.
 
     barrier: no message that is delivered later may leave before them"""
@@ -37,13 +37,13 @@ class Hold:
         link.holds.append(self)
 
 
-class Writing:
+class GroupCommit:
     """The write side of every partition of a shard; each is a lane of the worker."""
 
     def __init__(
         self, partitions: list[Any], routed: int, own: list[int], worker: Worker, indexer: Worker,
         commands: list[Any], *, linger_seconds: float, event: Callable[..., None], monotonic: Callable[[], float],
-        refusing: Refusing, free_bytes: Callable[[], int],
+        refusing: WriteAdmission, free_bytes: Callable[[], int],
     ) -> None:  # fmt: skip
         """routed: how many of the partitions, the first ones, the router reads; own: those that are written here
 
@@ -56,7 +56,7 @@ class Writing:
         self._commands = commands
         self.linger = linger_seconds
         self._event = event
-        self._holds: list[deque[tuple[int, Hold]]] = [deque() for _ in partitions]
+        self._holds: list[deque[tuple[int, PendingAck]]] = [deque() for _ in partitions]
         self._urgent = [False] * len(partitions)
         self._awaited = [-AWAITED_SECONDS] * len(partitions)  # when somebody last began to wait for one
         self._in_flight = [False] * len(partitions)
@@ -77,7 +77,7 @@ class Writing:
         parts = wire.ack_parts
         if not wire.acks:
             return
-        held = Hold(link, bytes(wire.acks), wire.pubacks, parts.bit_count(), link.raised)
+        held = PendingAck(link, bytes(wire.acks), wire.pubacks, parts.bit_count(), link.raised)
         wire.acks.clear()
         wire.ack_parts = 0
         wire.pubacks = 0
@@ -95,7 +95,7 @@ class Writing:
             index += 1
         self._send_ready(link)
 
-    def wait(self, index: int, held: Hold) -> None:
+    def wait(self, index: int, held: PendingAck) -> None:
         """Keep what is held until everything appended to a partition so far is committed."""
         self._holds[index].append((self._partitions[index].next_lsn, held))
         self._urgent[index] = True

@@ -16,7 +16,7 @@ from rumq.mqtt.reasons import Reason
 FREED = 0.95  # of what is allowed, so that one message more or less does not change it each time
 
 
-class Retaining:
+class RetainedQuota:
     """batches: as `cut` fills them; say: tells other shards whether a partition of ours may retain more"""
 
     def __init__(

@@ -17,7 +17,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.session.protocol.topic_creation import user_topics_max as most_of_user
 
 
-class Topics:
+class TopicRegistry:
     """known: topic -> partition << 32 | topic id, of every topic known here"""
 
     def __init__(self, store: Any, event: Callable[..., None]) -> None:

@@ -19,7 +19,7 @@ from rumq.mqtt.reasons import Reason
 FREED = 1.25  # as many times the least must be free before records are taken again
 
 
-class Refusing:
+class WriteAdmission:
     """The partitions of a shard, and those of their publishers who were not answered."""
 
     def __init__(

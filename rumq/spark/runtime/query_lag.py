@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from rumq.client import Outgoing
 from rumq.errors import ClientError
 from rumq.spark.sink.broker_check import connected
-from rumq.spark.sink.sink_options import parse_target
+from rumq.spark.sink.sink_options import parse_sink_options
 
 RETRY_SECONDS = 1.0
 log = logging.getLogger("rumq.spark")
@@ -119,7 +119,7 @@ class Publishing:
 
     def __init__(self, broker: str, **options: str) -> None:
         """raises: BadOption, UnknownOption. options: as for publishing: username, passwordFile, tlsCa"""
-        self._target = parse_target({"broker": broker, **options})
+        self._target = parse_sink_options({"broker": broker, **options})
         self._waiting: dict[str, bytes] = {}
         self._changed = threading.Condition()
         self._broken = False

@@ -30,7 +30,7 @@ class Run(NamedTuple):
     says: str = ""
 
 
-class Answers:
+class AckDecoder:
     """Cuts what is received into runs of acknowledgements and other packets."""
 
     def __init__(self) -> None:

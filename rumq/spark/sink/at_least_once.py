@@ -8,21 +8,21 @@ import numpy as np
 
 from rumq.mqtt.packets import Disconnect
 from rumq.spark.sink.ack_decoder import PUBREC, PUBREL, Ids, Run, short_packets
-from rumq.spark.sink.publish_encoder import Frames
+from rumq.spark.sink.publish_encoder import PublishEncoder
 from rumq.spark.sink.sink_protocol import (
     FREE,
     WAITS_PUBACK,
     WAITS_PUBCOMP,
     WAITS_PUBREC,
     Life,
-    Publisher,
+    SinkProtocol,
     Wait,
 )
 
 LAST_ID = 65_535
 
 
-class Repeatable(Publisher):
+class AtLeastOnce(SinkProtocol):
     """Sends on while acknowledgements are on their way, as far as the broker's receive maximum goes."""
 
     def __init__(self, receive_maximum: int) -> None:
@@ -39,7 +39,7 @@ class Repeatable(Publisher):
             yield Wait.ANSWERS
         self.send(Disconnect())
 
-    def _publish(self, frames: Frames) -> Life:
+    def _publish(self, frames: PublishEncoder) -> Life:
         numbered = np.concatenate(([0], np.cumsum(frames.qos > 0)))  # rows with a packet id before each row
         at = 0
         while at < len(frames):
@@ -54,7 +54,7 @@ class Repeatable(Publisher):
             at = end
         self.rows += len(frames)
 
-    def _send(self, frames: Frames, first: int, end: int, ids: Ids) -> None:
+    def _send(self, frames: PublishEncoder, first: int, end: int, ids: Ids) -> None:
         levels = frames.qos[first:end]
         frames.stamp(first, end, ids)
         self.waits[ids] = np.where(levels[levels > 0] == 1, WAITS_PUBACK, WAITS_PUBREC)

@@ -26,15 +26,15 @@ from rumq.mqtt.packets import (
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.spark.sink.ack_decoder import PUBACK, PUBREC, PUBREL, Ids, Run, short_packets
-from rumq.spark.sink.progress_marker import DONE, OPEN, STORED, Mark, Start, parse, start
-from rumq.spark.sink.publish_encoder import Frames
+from rumq.spark.sink.progress_marker import DONE, OPEN, STORED, ProgressMarker, Start, parse, start
+from rumq.spark.sink.publish_encoder import PublishEncoder
 from rumq.spark.sink.sink_protocol import (
     FREE,
     WAITS_PUBACK,
     WAITS_PUBCOMP,
     WAITS_PUBREC,
     Life,
-    Publisher,
+    SinkProtocol,
     Wait,
 )
 from rumq.spark.sink.sink_protocol import STORED as ID_STORED
@@ -53,7 +53,7 @@ class Window:
     """Rows that are sent together. pieces: (frames, first, end); digest: of all rows up to their end"""
 
     digest: int
-    pieces: list[tuple[Frames, int, int]] = field(default_factory=list)
+    pieces: list[tuple[PublishEncoder, int, int]] = field(default_factory=list)
     rows: int = 0
     size: int = 0
 
@@ -71,7 +71,7 @@ def check_broker(connack: Connack) -> None:
         raise BrokerCannot("takes one message at a time (receive maximum 1)")
 
 
-class Once(Publisher):
+class ExactlyOnce(SinkProtocol):
     """Publishes the rows of one partition of one batch on a connection whose session may be an earlier attempt's.
 
     state_topic: of this query and partition; nonce: a text that no other attempt has
@@ -82,7 +82,7 @@ class Once(Publisher):
 
     def __init__(
         self, connack: Connack, batch: int, state_topic: str, nonce: str, *,
-        lenient: bool = False, anew: bool = False, found: Mark | None = None, mark_seconds: int = 0,
+        lenient: bool = False, anew: bool = False, found: ProgressMarker | None = None, mark_seconds: int = 0,
     ) -> None:  # fmt: skip
         check_broker(connack)
         self._connack, self._batch, self._topic, self._nonce = connack, batch, state_topic, nonce
@@ -91,7 +91,7 @@ class Once(Publisher):
         self.doubt: Doubt | None = None
         self._suback: Suback | None = None
         self._unsuback: Unsuback | None = None
-        self._mark: Mark | None = None
+        self._mark: ProgressMarker | None = None
         self._asking = False
         self._heard: list[Publish] = []  # of the state topic, not yet acknowledged
         self._resumed = False
@@ -170,7 +170,7 @@ class Once(Publisher):
     def _probes(self) -> list[str]:
         return [packet.payload.decode(errors="replace") for packet in self._heard if packet.dup]
 
-    def _sign(self, mark: Mark) -> Life:
+    def _sign(self, mark: ProgressMarker) -> Life:
         """Have the mark name our probe too, before those of earlier attempts are acknowledged."""
         known = [probe for probe in self._probes() if probe in mark.sessions]
         signed = replace(mark, sessions=(*known, self._nonce))
@@ -210,7 +210,7 @@ class Once(Publisher):
             yield Wait.ANSWERS
         yield from self._say(DONE, Window(self._digest), release=0)
 
-    def _again(self, mark: Mark) -> Generator[Wait, None, Window]:
+    def _again(self, mark: ProgressMarker) -> Generator[Wait, None, Window]:
         """Send the window of an earlier attempt: what of it is stored is answered and not stored again."""
         yield from self._pass_over(mark)
         window = yield from self._gather(mark.end - mark.row, bytes_max=None)
@@ -257,7 +257,7 @@ class Once(Publisher):
         if end < len(frames):
             self._given.appendleft(frames.behind(end))
 
-    def _pass_over(self, mark: Mark, *, to_the_end: bool = False) -> Life:
+    def _pass_over(self, mark: ProgressMarker, *, to_the_end: bool = False) -> Life:
         """Leave out rows that are stored. raises: Changed where they are not those that were"""
         while self._row < mark.row:
             window = yield from self._gather(min(mark.row - self._row, WINDOW_ROWS_MAX))
@@ -279,7 +279,7 @@ class Once(Publisher):
     def _say(self, state: str, window: Window, *, release: int) -> Life:
         """Have the broker keep a mark."""
         end = self._row + window.rows
-        mark = Mark(
+        mark = ProgressMarker(
             self._batch,
             state,
             self._row,

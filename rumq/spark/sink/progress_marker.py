@@ -15,7 +15,7 @@ OPEN, STORED, DONE = "open", "stored", "done"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ProgressMarker:
     """state: `open`, rows below `row` are stored and those up to `end` may be, with packet ids of `range`, each by its
     place; `stored`, all rows are; `done`, and no packet id is in use.
 
@@ -37,13 +37,13 @@ class Mark:
         return json.dumps({"v": 1, **asdict(self)}).encode()
 
 
-def parse(topic: str, payload: bytes) -> Mark:
+def parse(topic: str, payload: bytes) -> ProgressMarker:
     """raises: BadMark"""
     try:
         said = json.loads(payload)
         version = said.pop("v")
         sessions = tuple(map(str, said.pop("sessions")))
-        mark = Mark(**said, sessions=sessions)
+        mark = ProgressMarker(**said, sessions=sessions)
         numbers = [value for name, value in said.items() if name != "state"]
         if version != 1 or mark.state not in (OPEN, STORED, DONE) or any(type(n) is not int for n in numbers):
             raise BadMark(topic, payload)
@@ -64,7 +64,7 @@ class Start(Enum):
 
 
 def start(
-    mark: Mark | None, batch: int, topic: str, *, session_present: bool, probes: Collection[str]
+    mark: ProgressMarker | None, batch: int, topic: str, *, session_present: bool, probes: Collection[str]
 ) -> Start:
     """What an attempt at `batch` does, by what it found. probes: what the session brought again of earlier attempts'
 

@@ -35,7 +35,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
-class Frames:
+class PublishEncoder:
     """Packets of `len(qos)` rows, one behind the other.
 
     data: their bytes; starts: where each begins, and where the last ends; ids_at: where each has its packet id (rows of
@@ -50,9 +50,9 @@ class Frames:
     def __len__(self) -> int:
         return len(self.qos)
 
-    def behind(self, first: int) -> Frames:
+    def behind(self, first: int) -> PublishEncoder:
         """The rows from `first` on, in the same memory."""
-        return Frames(self.data, self.starts[first:], self.ids_at[first:], self.qos[first:])
+        return PublishEncoder(self.data, self.starts[first:], self.ids_at[first:], self.qos[first:])
 
     def bytes_of(self, first: int, end: int) -> memoryview:
         """The packets of rows first..end."""
@@ -81,7 +81,7 @@ def encode(
     origin: str | None = None,
     first_row: int = 0,
     frame_bytes_max: int = FRAME_BYTES_MAX,
-) -> Frames:
+) -> PublishEncoder:
     """A record batch as packets. docs/spark.md, "Publish".
 
     topic, qos, retain: what a row does not say; origin: the user property of row n says so, and `first_row` + n
@@ -122,7 +122,7 @@ def encode(
     data = (
         np.frombuffer(frames.buffers()[2], np.uint8)[: starts[-1]].copy() if count else np.empty(0, np.uint8)
     )
-    return Frames(data, starts, starts[:-1] + 3 + sizes_bytes + topic_bytes, levels.astype(np.uint8))
+    return PublishEncoder(data, starts, starts[:-1] + 3 + sizes_bytes + topic_bytes, levels.astype(np.uint8))
 
 
 def column_of_topics(columns: Mapping[str, Any], default: str | None, count: int) -> Any:

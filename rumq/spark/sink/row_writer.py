@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from rumq.spark.sink.sink_connection import Place, publish_all
-from rumq.spark.sink.sink_options import COLUMNS, Target
+from rumq.spark.sink.sink_options import COLUMNS, SinkOptions
 from rumq.spark.source.worker_setup import settle
 from rumq.table.errors import BadColumn, BadOption
 from rumq.table.options import near
@@ -29,7 +29,7 @@ class Published(WriterCommitMessage):
     rows: int
 
 
-def check_schema(schema: StructType, target: Target) -> None:
+def check_schema(schema: StructType, target: SinkOptions) -> None:
     """raises: BadColumn, BadOption"""
     fields: Any = schema
     for field in fields:
@@ -48,7 +48,7 @@ def check_schema(schema: StructType, target: Target) -> None:
 class Publishing:
     """Writes the rows of one task. run_id: names a batch write, over all attempts at its tasks"""
 
-    def __init__(self, target: Target, schema: StructType) -> None:
+    def __init__(self, target: SinkOptions, schema: StructType) -> None:
         check_schema(schema, target)
         self._target = target
         self._run_id = uuid4().hex

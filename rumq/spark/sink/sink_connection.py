@@ -23,13 +23,13 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Connack, Connect
 from rumq.mqtt.properties import Properties
-from rumq.spark.sink.at_least_once import Repeatable
+from rumq.spark.sink.at_least_once import AtLeastOnce
 from rumq.spark.sink.broker_check import open_to
-from rumq.spark.sink.exactly_once import Once
-from rumq.spark.sink.progress_marker import Mark
-from rumq.spark.sink.publish_encoder import FRAME_BYTES_MAX, Frames, check_sizes, encode
-from rumq.spark.sink.sink_options import Target
-from rumq.spark.sink.sink_protocol import Publisher, Wait
+from rumq.spark.sink.exactly_once import ExactlyOnce
+from rumq.spark.sink.progress_marker import ProgressMarker
+from rumq.spark.sink.publish_encoder import FRAME_BYTES_MAX, PublishEncoder, check_sizes, encode
+from rumq.spark.sink.sink_options import SinkOptions
+from rumq.spark.sink.sink_protocol import SinkProtocol, Wait
 
 CONNECT_SECONDS_MAX = 10.0
 ANSWER_SECONDS_MAX = 60.0
@@ -54,14 +54,14 @@ class Place:
     def origin(self) -> str:
         return f"{self.query}/{self.batch}/{self.partition}/"
 
-    def client_id(self, target: Target) -> str:
+    def client_id(self, target: SinkOptions) -> str:
         return f"{target.client_id or f'rumq-spark-{self.query}'}-{self.partition}"
 
-    def state_topic(self, target: Target) -> str:
+    def state_topic(self, target: SinkOptions) -> str:
         return f"{target.state_topic or f'rumq/spark/{self.query}'}/{self.partition}"
 
 
-def frames_of(batches: Iterable[Any], target: Target, place: Place) -> Iterator[Frames]:
+def frames_of(batches: Iterable[Any], target: SinkOptions, place: Place) -> Iterator[PublishEncoder]:
     """Rows as packets, batch by batch. raises: BadRow"""
     row = 0
     for batch in batches:
@@ -77,7 +77,7 @@ def frames_of(batches: Iterable[Any], target: Target, place: Place) -> Iterator[
 
 
 def publish_all(
-    batches: Iterable[Any], target: Target, place: Place, open_stream: OpenStream | None = None
+    batches: Iterable[Any], target: SinkOptions, place: Place, open_stream: OpenStream | None = None
 ) -> int:
     """Publish every row in order; returns once the broker has them all, with their number.
 
@@ -90,24 +90,26 @@ def publish_all(
     return trio.run(partial(_publish, rows, target, place, open_stream or partial(open_to, target)))
 
 
-async def _publish(rows: Iterator[Frames], target: Target, place: Place, open_stream: OpenStream) -> int:
+async def _publish(
+    rows: Iterator[PublishEncoder], target: SinkOptions, place: Place, open_stream: OpenStream
+) -> int:
     if not target.once:
         async with connected(open_stream, target, target.client_id) as (stream, connack, rest):
-            publisher: Publisher = Repeatable(connack.properties.get("receive_maximum", 65_535))
-            await Driver(publisher, stream, connack).run(rows, rest)
+            publisher: SinkProtocol = AtLeastOnce(connack.properties.get("receive_maximum", 65_535))
+            await SinkConnection(publisher, stream, connack).run(rows, rest)
             return publisher.rows
-    found: Mark | None = None
+    found: ProgressMarker | None = None
     for anew in (False, True):
         async with connected(open_stream, target, place.client_id(target), anew=anew) as (
             stream,
             connack,
             rest,
         ):
-            once = Once(
+            once = ExactlyOnce(
                 connack, place.batch, place.state_topic(target), uuid4().hex,
                 lenient=target.lenient, anew=anew, found=found, mark_seconds=place.mark_seconds,
             )  # fmt: skip
-            await Driver(once, stream, connack).run(rows, rest)
+            await SinkConnection(once, stream, connack).run(rows, rest)
         if not once.clean_start_wanted:
             break
         found = once.found
@@ -118,7 +120,7 @@ async def _publish(rows: Iterator[Frames], target: Target, place: Place, open_st
 
 @asynccontextmanager
 async def connected(
-    open_stream: OpenStream, target: Target, client_id: str, *, anew: bool = False
+    open_stream: OpenStream, target: SinkOptions, client_id: str, *, anew: bool = False
 ) -> AsyncIterator[tuple[trio.abc.Stream, Connack, bytes]]:
     """A stream behind its CONNACK, with that and what came behind it. raises: ConnectionLost, Refused"""
     with trio.move_on_after(CONNECT_SECONDS_MAX) as limit:
@@ -142,7 +144,7 @@ async def connected(
         await trio.aclose_forcefully(stream)
 
 
-def connect_packet(target: Target, client_id: str, *, anew: bool) -> Connect:
+def connect_packet(target: SinkOptions, client_id: str, *, anew: bool) -> Connect:
     password = Path(target.password_file).read_bytes().strip() if target.password_file else None
     properties = Properties()
     if target.once:
@@ -171,16 +173,16 @@ async def receive_connack(stream: trio.abc.Stream) -> tuple[Connack, bytes]:
     return connack, data[sum(found) :]
 
 
-class Driver:
+class SinkConnection:
     """Does what a publisher says, on one stream."""
 
-    def __init__(self, publisher: Publisher, stream: trio.abc.Stream, connack: Connack) -> None:
+    def __init__(self, publisher: SinkProtocol, stream: trio.abc.Stream, connack: Connack) -> None:
         self._publisher, self._stream = publisher, stream
         self._frame_bytes_max = connack.properties.get("maximum_packet_size", FRAME_BYTES_MAX)
         self._arrived, self._hung_up = trio.Event(), trio.Event()
         self._end: RumqError | None = None
 
-    async def run(self, rows: Iterator[Frames], received: bytes) -> None:
+    async def run(self, rows: Iterator[PublishEncoder], received: bytes) -> None:
         """Until the publisher is done, and the broker has hung up. received: what came behind CONNACK
 
         raises: see `publish_all`
@@ -201,7 +203,7 @@ class Driver:
         if fault is not None:
             raise fault
 
-    async def _run(self, rows: Iterator[Frames]) -> None:
+    async def _run(self, rows: Iterator[PublishEncoder]) -> None:
         while True:
             self._arrived = trio.Event()
             wait = self._publisher.step()
@@ -222,7 +224,7 @@ class Driver:
         with trio.move_on_after(CONNECT_SECONDS_MAX):
             await self._hung_up.wait()
 
-    def _give(self, frames: Frames | None) -> None:
+    def _give(self, frames: PublishEncoder | None) -> None:
         if frames is not None:
             check_sizes(np.diff(frames.starts), self._frame_bytes_max)
         self._publisher.give(frames)

@@ -35,7 +35,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Target:
+class SinkOptions:
     """Where to publish, and how what a row does not say. A password is read where it is used, from its file.
 
     once, lenient: see `exactly_once`; state_topic, client_id: of all partitions, "" for those that go by the query
@@ -58,7 +58,7 @@ class Target:
     session_seconds: int = 7 * 86_400
 
 
-def parse_target(given: Mapping[str, str]) -> Target:
+def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
     """raises: BadOption, UnknownOption"""
     said = {name.lower(): value for name, value in given.items()}
     check_names(said)
@@ -66,7 +66,7 @@ def parse_target(given: Mapping[str, str]) -> Target:
     once = truth("once", said.get("once", "false"))
     if once and said.get("qos", "2") != "2":
         raise BadOption("qos", said["qos"], "2, or none: once = true publishes with QoS 2")
-    return Target(
+    return SinkOptions(
         host,
         port,
         tls,

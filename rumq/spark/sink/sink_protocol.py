@@ -17,8 +17,8 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import ProtocolViolation
 from rumq.mqtt.packets import Disconnect, Packet, Puback, Publish
 from rumq.mqtt.reasons import Reason
-from rumq.spark.sink.ack_decoder import PUBACK, PUBCOMP, PUBREC, Answers, Ids, Run
-from rumq.spark.sink.publish_encoder import Frames
+from rumq.spark.sink.ack_decoder import PUBACK, PUBCOMP, PUBREC, AckDecoder, Ids, Run
+from rumq.spark.sink.publish_encoder import PublishEncoder
 
 ERROR = 0x80  # reasons from here on
 # What a packet id waits for.
@@ -38,7 +38,7 @@ class Wait(Enum):
 Life = Generator[Wait, None, None]
 
 
-class Publisher(ABC):
+class SinkProtocol(ABC):
     """Publishes the rows it is given. life: the protocol, which yields what it waits for
 
     said_goodbye: the broker will hang up once it has everything
@@ -50,8 +50,8 @@ class Publisher(ABC):
         self.rows = 0
         self.said_goodbye = False
         self._output: list[bytes | memoryview] = []
-        self._answers = Answers()
-        self._given: deque[Frames] = deque()
+        self._answers = AckDecoder()
+        self._given: deque[PublishEncoder] = deque()
         self._ended = False
         self._life = self.life()
 
@@ -70,7 +70,7 @@ class Publisher(ABC):
         taken, self._output = self._output, []
         yield from taken
 
-    def give(self, frames: Frames | None) -> None:
+    def give(self, frames: PublishEncoder | None) -> None:
         """Rows to publish, in order; None: there are no more."""
         if frames is None:
             self._ended = True
@@ -113,7 +113,7 @@ class Publisher(ABC):
         self._output.append(encode(packet, 5))
         self.said_goodbye = isinstance(packet, Disconnect)
 
-    def send_rows(self, frames: Frames, first: int, end: int) -> None:
+    def send_rows(self, frames: PublishEncoder, first: int, end: int) -> None:
         self._output.append(frames.bytes_of(first, end))
 
     def acknowledge(self, packet: Publish) -> None:

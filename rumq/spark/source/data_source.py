@@ -16,13 +16,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from rumq.spark.sink.sink_options import parse_target
+from rumq.spark.sink.sink_options import parse_sink_options
 from rumq.spark.source.pushed_filters import Pushed, push
 from rumq.spark.source.schema import columns_of, schema_of
 from rumq.spark.source.topic_predicates import topic_ranges
 from rumq.spark.source.worker_setup import settle
 from rumq.table.errors import BadOption, WrongWorker
-from rumq.table.lake_fallback import Filling
+from rumq.table.lake_fallback import LakeFallback
 from rumq.table.options import Options, parse
 from rumq.table.partition_ranges import lakes_of, maybe_view
 from rumq.table.plan import Span, cut, spans
@@ -79,12 +79,12 @@ class RumqDataSource(DataSource):
 
         if overwrite:
             raise BadOption("mode", "overwrite", "append: what is in a log stays")
-        return RumqWriter(parse_target(self.options), schema)
+        return RumqWriter(parse_sink_options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
         from rumq.spark.sink.row_writer import RumqStreamWriter
 
-        return RumqStreamWriter(parse_target(self.options), schema)
+        return RumqStreamWriter(parse_sink_options(self.options), schema)
 
     def _parsed(self, *, streaming: bool | None = False) -> Options:
         return parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
@@ -119,7 +119,7 @@ class RangeReader:
         wants, filling = pushed.wants(wanting(options.filters, options.pattern)), None
         if partition.lake:
             ranges = pushed.ranges(topic_ranges(options.filters))
-            filling = Filling(partition.lake, name, self._columns, schema, wants, ranges, pushed.times)
+            filling = LakeFallback(partition.lake, name, self._columns, schema, wants, ranges, pushed.times)
         view = maybe_view(options.path, name)
         if view is None and filling is None:
             raise BadOption("path", options.path, f"one that every worker can read: {name} is not there")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rumq.spark.source.pushed_filters import Pushed
-from rumq.table.flight_location import Where
+from rumq.table.flight_location import FlightLocation
 from rumq.table.lake_fallback import within
 from rumq.table.options import Options
 from rumq.table.scan import wanting
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class RemoteView:
     """A partition as its server told of it, with what `rumq.table.plan` asks of a view."""
 
-    where: Where
+    where: FlightLocation
     name: str
     first_lsn: int
     end_lsn: int
@@ -42,7 +42,7 @@ class RemoteView:
         return client_of(self.where).end_within(self.name, from_lsn, to_lsn, bytes_max)
 
 
-def remote_views(where: Where) -> dict[str, RemoteView]:
+def remote_views(where: FlightLocation) -> dict[str, RemoteView]:
     """By name, in the order in which the server has them. raises: as `LogClient.heads`"""
     heads = client_of(where).heads()
     return {name: RemoteView(where, name, head["first"], head["committed"]) for name, head in heads.items()}
@@ -95,7 +95,7 @@ def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def client_of(where: Where, *, known: bool = False) -> LogClient:
+def client_of(where: FlightLocation, *, known: bool = False) -> LogClient:
     """One for each process and place, kept: a worker has many tasks. known: see `LogClient`"""
     from rumq.flight.client import LogClient
 
@@ -105,4 +105,4 @@ def client_of(where: Where, *, known: bool = False) -> LogClient:
     return _clients[key]
 
 
-_clients: dict[tuple[int, Where], LogClient] = {}
+_clients: dict[tuple[int, FlightLocation], LogClient] = {}
