@@ -17,8 +17,8 @@ PLANTED = [
     ),
     Planted(
         "two messages on a link change places", "rumq/shards/bus/peer.py",
-        "self._driver.commands.append(c.Arrived(message.partition, chunk))",
-        "self._driver.commands.insert(0, c.Arrived(message.partition, chunk))",
+        "self._driver.commands.append(c.RemoteChunk(message.partition, chunk))",
+        "self._driver.commands.insert(0, c.RemoteChunk(message.partition, chunk))",
         SCHEDULES,
     ),
     Planted(

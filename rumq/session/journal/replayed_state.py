@@ -1,6 +1,6 @@
 """What the journal's facts add up to: sessions, shares and retained messages as they stood. docs/session-journal.md.
 
-`ReplayedState.take(entries)` in the order of the records; plain data afterwards, nothing live. Facts about a session that is not
+`ReplayedState.take(entries)` in the order of the records; plain data afterwards. Entries about a session that is not
 known are passed over: what matters of it comes again in the snapshot that is under way."""
 
 from __future__ import annotations

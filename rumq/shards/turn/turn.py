@@ -29,8 +29,8 @@ from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
-from rumq.shards.bus.messages import RetainedFull
 from rumq.shards.bus.messages import Refusing as RefusingMessage
+from rumq.shards.bus.messages import RetainedFull
 from rumq.shards.bus.peers import Peers
 from rumq.shards.bus.shared_groups import SharedGroups
 from rumq.shards.delivery.fan_out import FanOut
