@@ -1,0 +1,1 @@
+"""Authentication and authorization: passwords, tokens, certificates, SCRAM, topic permissions. docs/security.md."""

@@ -1,0 +1,1 @@
+"""Connections and their transports: the epoll loop, TLS, WebSocket, PROXY protocol, listeners, outboxes."""

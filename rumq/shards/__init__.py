@@ -1,0 +1,1 @@
+"""Broker processes: each shard owns partitions and clients, and runs pump, router and log in turns."""

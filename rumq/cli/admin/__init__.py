@@ -1,0 +1,1 @@
+"""Subcommands for administrators: ask a running broker, permissions, passwords, certificates, mosquitto migration."""

@@ -1,0 +1,1 @@
+"""`rumqd pub` and `rumqd sub`: MQTT clients with mosquitto's flags."""

@@ -1,0 +1,1 @@
+"""Between shards: the links, their messages, forwarded records and publishes, shared groups."""

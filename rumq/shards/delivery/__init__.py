@@ -1,0 +1,1 @@
+"""From the log to subscribers: fan-out, replay, redelivery, retained messages, wills."""

@@ -1,0 +1,1 @@
+"""Which segments go and when: disk space, clock checks, removal, scrubbing, the lake's positions."""

@@ -1,0 +1,1 @@
+"""What the jobs of rumq/spark/jobs share: the runner, the feedback loop, state by group, columns."""

@@ -1,0 +1,1 @@
+"""Reading: Spark's data source on the log, batch and streaming; schema, filters, ranges, positions."""
