@@ -128,12 +128,12 @@ class Reader:
     cursors[p]: the next lsn wanted of partition p, while not live there
     sink: who gets the messages, None while the session is away; key: what the owner calls this reader
     number: its own among the readers of one session; start: of a replay that is being looked for
-    unsure: below these lsns the client may have had messages before the broker died
+    redelivered_below: below these lsns the client may have had messages before the broker died
     """
 
     __slots__ = (
-        "closed", "counted", "cursors", "denied_below", "group", "key", "number", "refused", "share", "sink", "skipped",
-        "start", "turns", "unsure", "waiting",
+        "closed", "counted", "cursors", "denied_below", "group", "key", "number", "redelivered_below", "refused",
+        "share", "sink", "skipped", "start", "turns", "waiting",
     )  # fmt: skip
 
     def __init__(self, number: int, group: Group, cursors: list[int], key: str) -> None:
@@ -146,7 +146,7 @@ class Reader:
         self.turns: ReaderTurns | None = None  # of its session, if it waits for its turn when it is behind
         self.closed = False  # nobody wants anything of it any more
         self.start: tuple[str, int] | None = None
-        self.unsure: list[int] | None = None
+        self.redelivered_below: list[int] | None = None
         self.waiting = 0  # bit p: a cold read of partition p is under way
         self.refused = 0  # bit p: its sink has refused something of partition p, of which `Blocked` tells
         # What keeps a record that comes twice, for the socket did not take it, from being counted twice:

@@ -18,23 +18,23 @@ class Recovery:
 
     def reader(
         self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], cursors: list[int],
-        unsure: list[int] | None, *, located: bool,
+        redelivered_below: list[int] | None, *, located: bool,
     ) -> Reader:  # fmt: skip
-        """A reader at `cursors`, of which the client may have had everything below `unsure`; it waits for its turns."""
+        """A reader at `cursors` that waits for its turns. redelivered_below: as of `Reader`"""
         reader = self._subscribing.new_reader(subscriber, number, subscriptions, located)
         reader.cursors = list(cursors)
-        reader.unsure = unsure
+        reader.redelivered_below = redelivered_below
         reader.turns = subscriber.turns
         subscriber.numbers = max(subscriber.numbers, number)
         return reader
 
     def main(
         self, subscriber: Subscriber, number: int, subscriptions: dict[str, Subscription], cursors: list[int],
-        unsure: list[int] | None,
+        redelivered_below: list[int] | None,
     ) -> None:  # fmt: skip
         """subscriptions: by the filter as the client wrote it"""
         subscriber.main = self.reader(
-            subscriber, number, list(subscriptions.values()), cursors, unsure, located=False
+            subscriber, number, list(subscriptions.values()), cursors, redelivered_below, located=False
         )
         subscriber.main.turns = None
         subscriber.main_subscriptions = subscriptions
@@ -55,11 +55,11 @@ class Recovery:
 
     def member(
         self, subscriber: Subscriber, number: int, asked: str, subscription: Subscription,
-        unsure: list[int] | None,
+        redelivered_below: list[int] | None,
     ) -> None:  # fmt: skip
         """A session's part in a share that has been restored."""
         share = self._subscribing.sharing.shares[asked]
         member = share.join(subscriber, subscription, number, len(self._subscribing.feeds))
-        member.reader.unsure = unsure
+        member.reader.redelivered_below = redelivered_below
         subscriber.shares[asked] = share
         subscriber.numbers = max(subscriber.numbers, number)

@@ -61,7 +61,7 @@ def blob_of(levels: list[int]) -> Blob:
 
 
 def offer(
-    levels: list[int], unsure: int, credit: int
+    levels: list[int], redelivered_below: int, credit: int
 ) -> tuple[Journal, list[tuple[int, bool, int]], list[Any]]:
     """Returns the journal, (QoS, DUP, number) of each message sent, and the commands to the router."""
     outbox, commands = Outbox(), []
@@ -70,7 +70,7 @@ def offer(
     flow = DeliveryWindow(outbox, lambda: window, None, commands, journal)
     group = Group(GroupKey(frozenset([Subscription("t", 2)]), False, (Shape(4, 0, 0), None)), 1)
     reader = Reader(1, group, [0], "c")
-    reader.unsure = [BASE_LSN + unsure]
+    reader.redelivered_below = [BASE_LSN + redelivered_below]
     effect = Deliver(group, 0, Chunk(len(levels)), 0, len(levels), [reader], 0, None, None)
     flow.offer(effect, reader, blob_of(levels))
     return journal, messages_in(outbox.data), commands
@@ -88,33 +88,39 @@ def messages_in(data: bytearray) -> list[tuple[int, bool, int]]:
 
 
 def test_ten_thousand_messages_of_qos_2_are_noted_in_a_few_records() -> None:
-    journal, sent, _ = offer([2] * 10_000, unsure=10_000, credit=20_000)
+    journal, sent, _ = offer([2] * 10_000, redelivered_below=10_000, credit=20_000)
     assert [number for _, _, number in sent] == list(range(10_000))
     assert journal.records <= 3  # of 64 KiB each; one a message would be a sync a message
 
 
 def test_a_small_window_is_filled_at_once() -> None:
-    journal, sent, commands = offer([2] * 1_000, unsure=1_000, credit=50)
+    journal, sent, commands = offer([2] * 1_000, redelivered_below=1_000, credit=50)
     assert len(sent) == 50 and journal.records == 1
     [blocked] = commands
     assert isinstance(blocked, Blocked) and blocked.lsn == BASE_LSN + 50
 
 
-@given(levels=st.lists(st.integers(0, 2), max_size=60), unsure=st.integers(0, 70), credit=st.integers(0, 70))
-def test_it_is_as_if_each_message_was_offered_alone(levels: list[int], unsure: int, credit: int) -> None:
+@given(
+    levels=st.lists(st.integers(0, 2), max_size=60),
+    redelivered_below=st.integers(0, 70),
+    credit=st.integers(0, 70),
+)
+def test_it_is_as_if_each_message_was_offered_alone(
+    levels: list[int], redelivered_below: int, credit: int
+) -> None:
     expected, left, refused = [], credit, None
-    # Below `unsure` as many as the window takes; a message of QoS 0 that may have been sent is not sent again.
+    # Below `redelivered_below` as many as the window takes; QoS 0 that may have been sent does not come again.
     for number, qos in enumerate(levels):
         if qos and not left:
             refused = BASE_LSN + number
             break
         if qos:
             left -= 1
-        if qos or number >= unsure:
-            expected.append((qos, bool(qos) and number < unsure, number))
-    journal, sent, commands = offer(levels, unsure, credit)
-    if not unsure:
-        # Nothing is unsure: messages of QoS 0 may wait with those behind them.
+        if qos or number >= redelivered_below:
+            expected.append((qos, bool(qos) and number < redelivered_below, number))
+    journal, sent, commands = offer(levels, redelivered_below, credit)
+    if not redelivered_below:
+        # Nothing is redelivered: messages of QoS 0 may wait with those behind them.
         assert sent == expected[: len(sent)]
         return
     assert sent == expected

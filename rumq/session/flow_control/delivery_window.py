@@ -56,7 +56,7 @@ class DeliveryWindow:
 
     __slots__ = (
         "_commands", "_make_window", "_noted", "aliases", "delivered", "is_open", "meter", "outbox", "retained",
-        "starved", "waits", "window",
+        "waits", "window", "window_full",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +69,7 @@ class DeliveryWindow:
         self.window = window
         self.retained: deque[Pieces] | None = None
         self.aliases: dict[int, int] | None = None  # partition << 32 | topic id -> told to the client
-        self.starved = False  # something waits for credit
+        self.window_full = False  # something waits for credit
         self.is_open = True
         self.meter: Meter | None = None  # of what it is sent of the past
         self.delivered = 0
@@ -107,7 +107,7 @@ class DeliveryWindow:
         )
         if first >= count:
             return effect.stop
-        if reader.unsure is not None and base + effect.first < reader.unsure[partition]:
+        if reader.redelivered_below is not None and base + effect.first < reader.redelivered_below[partition]:
             taken = self._offer_again(reader, partition, blob, first, count)
             return effect.stop if taken == count else int(blob.lsn(taken) - base)
         if not blob.qos_count:
@@ -155,16 +155,16 @@ class DeliveryWindow:
         Frames of QoS 1 and 2 that follow one another are taken together: each piece may wait for the journal.
 
         returns: the first frame not taken"""
-        assert reader.unsure is not None
-        unsure, code = reader.unsure[partition], reader.number << 6 | partition
+        assert reader.redelivered_below is not None
+        redelivered_below, code = reader.redelivered_below[partition], reader.number << 6 | partition
         while first < count:
             stop = fanout.run_stop(blob, first, count)
             if blob.data[blob.start(first)] & 6:
-                taken = first if self.waits else self.number(blob, first, stop, code, unsure)
+                taken = first if self.waits else self.number(blob, first, stop, code, redelivered_below)
                 if taken < stop:
                     self._refuse(reader, partition, blob.lsn(taken))
                     return taken
-            elif (fresh := max(first, blob.first_at_or_after(unsure))) < stop:
+            elif (fresh := max(first, blob.first_at_or_after(redelivered_below))) < stop:
                 self.outbox.write(blob.part(fresh, stop))
                 self.delivered += stop - fresh
             first = stop
@@ -186,7 +186,7 @@ class DeliveryWindow:
             before = window.next
             data, after = fanout.number(window, blob, first, count, code, PIECE_BYTES, dup_below)
             if after == first:
-                self.starved = True
+                self.window_full = True
                 return first
             if self._noted is not None and window.next != before:
                 self._noted.sent(window, code, before, data)

@@ -58,13 +58,13 @@ class Will(Entry, frozen=True, tag="will"):
 class Left(Entry, frozen=True, tag="left"):
     """The client is gone. places: reader number -> the next lsn of each partition.
 
-    unsure: below these lsns messages may have been sent before a crash; empty when none may."""
+    redelivered_below: below these lsns messages may have been sent before a crash; empty when none may."""
 
     number: int
     at_us: int
     expiry_seconds: int
     places: dict[int, list[int]]
-    unsure: list[int] = []
+    redelivered_below: list[int] = []
 
 
 class Ended(Entry, frozen=True, tag="ended"):

@@ -21,13 +21,13 @@ def cursors_of(reader: Reader, marks: Marks) -> list[int]:
     ]
 
 
-def unsure_of(session: Session, marks: Marks) -> list[int]:
+def redelivered_below_of(session: Session, marks: Marks) -> list[int]:
     """Below which lsns a reader of the session may get something that it had before a crash; [] for none."""
     for reader in session.subscriber.readers():
-        if reader.unsure is not None and any(
-            at < below for at, below in zip(cursors_of(reader, marks), reader.unsure, strict=True)
+        if reader.redelivered_below is not None and any(
+            at < below for at, below in zip(cursors_of(reader, marks), reader.redelivered_below, strict=True)
         ):
-            return list(reader.unsure)
+            return list(reader.redelivered_below)
     return []
 
 

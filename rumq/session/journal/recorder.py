@@ -14,7 +14,7 @@ from rumq.mqtt.packets import Publish
 from rumq.mqtt.packets import Will as WillMessage
 from rumq.mqtt.properties import Properties
 from rumq.session.journal import entries as f
-from rumq.session.journal.reader_positions import cursors_of, subscribed, unsure_of
+from rumq.session.journal.reader_positions import cursors_of, redelivered_below_of, subscribed
 
 if TYPE_CHECKING:
     from rumq.session.state.session import Session
@@ -144,7 +144,9 @@ def opened(session: Session, *, fresh: bool) -> f.Opened:
 
 def left(session: Session, marks: list[tuple[int, int]], now_us: int) -> f.Left:
     places = {r.number: cursors_of(r, marks) for r in session.subscriber.readers()}
-    return f.Left(session.number, now_us, session.expiry_seconds, places, unsure_of(session, marks))
+    return f.Left(
+        session.number, now_us, session.expiry_seconds, places, redelivered_below_of(session, marks)
+    )
 
 
 def will_fact(session: Session) -> f.Will:

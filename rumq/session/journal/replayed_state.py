@@ -44,7 +44,7 @@ class ReplayedSession:
     subscriptions: dict[str, ReplayedSubscription] = field(default_factory=dict)
     cursors: dict[int, list[int]] = field(default_factory=dict)
     starts: dict[int, tuple[str, int]] = field(default_factory=dict)
-    unsure: list[int] = field(default_factory=list)
+    redelivered_below: list[int] = field(default_factory=list)
     window: Window | None = None
     open: set[int] = field(default_factory=set)
     opened: dict[int, int] = field(default_factory=dict)  # packet id -> releases since `open` was written
@@ -214,7 +214,7 @@ class ReplayedState:
         place = {was: new for new, was in enumerate(origin) if was is not None}
         for image in self.sessions.values():
             image.cursors = {number: moved(cursors) for number, cursors in image.cursors.items()}
-            image.unsure = moved(image.unsure) if image.unsure else []
+            image.redelivered_below = moved(image.redelivered_below) if image.redelivered_below else []
             if image.window is not None:
                 image.window = moved_window(image.window, place)
         for share in self.shares.values():
@@ -254,7 +254,7 @@ def left(image: ReplayedSession, fact: f.Left) -> None:
     image.attached, image.left_us = False, fact.at_us
     image.expiry_seconds = fact.expiry_seconds
     image.cursors.update({number: list(cursors) for number, cursors in fact.places.items()})
-    image.unsure = list(fact.unsure)
+    image.redelivered_below = list(fact.redelivered_below)
 
 
 def unsubscribed(image: ReplayedSession, fact: f.Unsubscribed) -> None:

@@ -242,11 +242,11 @@ class Link:
         flow = self.flow
         if self.unsent:
             self.house.send_again(self)
-        if flow is not None and flow.starved and flow.window is not None:
+        if flow is not None and flow.window_full and flow.window is not None:
             # Waiting for a part of the window keeps deliveries in batches; the rest is still in flight.
             window = flow.window
             if window.credit() >= min(64, max(1, window.limit // 4)) or window.in_flight == 0:
-                flow.starved = False
+                flow.window_full = False
                 self.house.refresh(self)
 
     # What goes out

@@ -35,7 +35,7 @@ class FanOut:
         readers = [reader] if share is None else [member.reader for member in share.members.values()]
         for each in readers:
             flow = each.sink
-            if effect.if_taken and flow is not None and flow.starved:  # type: ignore[attr-defined]
+            if effect.if_taken and flow is not None and flow.window_full:  # type: ignore[attr-defined]
                 continue  # it goes on by itself once the client has acknowledged something
             if isinstance(flow, DeliveryWindow) and flow.is_spent_for(each):
                 continue
@@ -62,15 +62,17 @@ class FanOut:
         v5 = version == 5
         if alias_max:
             first_lsn = effect.chunk.base_lsn + effect.first
-            unsure = [
-                r for r in effect.readers if r.unsure is not None and first_lsn < r.unsure[effect.partition]
+            resent = [
+                r
+                for r in effect.readers
+                if r.redelivered_below is not None and first_lsn < r.redelivered_below[effect.partition]
             ]
             for reader in effect.readers:
-                if reader not in unsure:
+                if reader not in resent:
                     self._deliver_with_aliases(effect, reader, packet_max, alias_max)
-            if not unsure:
+            if not resent:
                 return
-            effect.readers = unsure  # full topics, which are never wrong
+            effect.readers = resent  # full topics, which are never wrong
         publisher = 0
         if key is not None:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
@@ -132,7 +134,7 @@ class FanOut:
         while first < effect.stop:
             credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
             if credit == 0:
-                flow.starved = True
+                flow.window_full = True
             is_spent = flow.is_spent_for(reader)
             if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0 or is_spent:
                 flow.outbox.refused = not flow.waits and not is_spent

@@ -114,7 +114,7 @@ def adapt(images: ReplayedState, layout: tuple[str, ...], next_lsns: list[int]) 
         changed = bool(images.layout)
         images.move(layout, next_lsns)
     for image in images.sessions.values():
-        for cursors in [*image.cursors.values(), image.unsure]:
+        for cursors in [*image.cursors.values(), image.redelivered_below]:
             changed |= lower(cursors, next_lsns)
         if image.window is not None:
             for index, next_lsn in enumerate(next_lsns):
@@ -138,7 +138,7 @@ def adapt(images: ReplayedState, layout: tuple[str, ...], next_lsns: list[int]) 
 def begin_anew(images: ReplayedState, index: int, next_lsn: int) -> None:
     """Have everybody stand at the end of a partition that did not outlive the last run."""
     for image in images.sessions.values():
-        for cursors in [*image.cursors.values(), image.unsure]:
+        for cursors in [*image.cursors.values(), image.redelivered_below]:
             if cursors:
                 cursors[index] = next_lsn
     for share in images.shares.values():
@@ -228,8 +228,8 @@ def restore_session(driver: Driver, restoring: Recovery, image: ReplayedSession)
         session.qos2_open = bytearray(8192)
         for packet_id in image.open:
             session.qos2_open[packet_id >> 3] |= 1 << (packet_id & 7)
-    unsure = list(next_lsns) if image.attached else (image.unsure or None)
-    restore_subscriptions(driver, restoring, session, image, next_lsns, unsure)
+    redelivered_below = list(next_lsns) if image.attached else (image.redelivered_below or None)
+    restore_subscriptions(driver, restoring, session, image, next_lsns, redelivered_below)
     away = 0.0 if image.attached else max(0.0, (driver.now_us - image.left_us) / 1e6)
     expires_in = float(session.expiry_seconds)
     if session.expiry_seconds != EXPIRES_NEVER:
@@ -254,7 +254,7 @@ def restore_subscriptions(
     session: Session,
     image: ReplayedSession,
     next_lsns: list[int],
-    unsure: list[int] | None,
+    redelivered_below: list[int] | None,
 ) -> None:
     subscriber = session.subscriber
     mains: dict[str, Subscription] = {}
@@ -275,16 +275,18 @@ def restore_subscriptions(
             mains[asked] = wanted
             main_number = each.reader
         elif each.kind == "share":
-            restoring.member(subscriber, each.reader, asked, wanted, unsure)
+            restoring.member(subscriber, each.reader, asked, wanted, redelivered_below)
         else:
             reader = restoring.reader(
-                subscriber, each.reader, [wanted], cursors, unsure, located=each.kind == "replay"
+                subscriber, each.reader, [wanted], cursors, redelivered_below, located=each.kind == "replay"
             )
             (subscriber.replays if each.kind == "replay" else subscriber.late)[asked] = reader
             if (start := image.starts.get(each.reader)) is not None:
                 restoring.look_for(reader, start)
     if mains:
-        restoring.main(subscriber, main_number, mains, image.cursors.get(main_number, next_lsns), unsure)
+        restoring.main(
+            subscriber, main_number, mains, image.cursors.get(main_number, next_lsns), redelivered_below
+        )
 
 
 def will_of(fact: f.Will) -> WillMessage:

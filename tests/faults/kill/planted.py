@@ -50,13 +50,13 @@ PLANTED = [
     ),
     Planted(
         "QoS 0 is sent again", "rumq/session/flow_control/delivery_window.py",
-        "max(first, blob.first_at_or_after(unsure))",
+        "max(first, blob.first_at_or_after(redelivered_below))",
         "max(first, 0)",
         f"{SESSIONS}::test_qos_0_comes_at_most_once",
     ),
     Planted(
         "what may have been sent before carries no DUP", "rumq/session/flow_control/delivery_window.py",
-        "self.number(blob, first, stop, code, unsure)",
+        "self.number(blob, first, stop, code, redelivered_below)",
         "self.number(blob, first, stop, code)",
         f"{SESSIONS}::test_qos_1_that_may_have_come_before_says_so",
     ),
