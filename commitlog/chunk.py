@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 if sys.byteorder != "little":
@@ -29,6 +29,9 @@ TOPIC_ITEM, PUBLISHER_ITEM = struct.Struct("<IQH"), struct.Struct("<IH")
 ITEMS_MAX = 0xFFFF
 EPOCH_MAX = 1 << 31  # starts of a broker
 NUMBER_MAX = 1 << 62  # no lsn and no time is as high: one that says so was never given out
+
+
+Buffer = bytes | bytearray | memoryview
 
 
 class Chunk:
@@ -54,7 +57,7 @@ class Chunk:
     )
 
     def __init__(
-        self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Any, frames: Any, tags: bytes = b"",
+        self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Buffer, frames: Buffer, tags: bytes = b"",
         sources: bytes = b"",
     ) -> None:  # fmt: skip
         self.base_lsn = base_lsn
@@ -66,8 +69,8 @@ class Chunk:
         self.frames = frames
         self.tags = tags
         self.sources = sources
-        self.routes: Any = None
-        self.blobs: Any = None
+        self.routes: object = None
+        self.blobs: object = None
 
 
 class Gap(NamedTuple):
@@ -113,9 +116,9 @@ def padded(size: int, align: int) -> int:
 
 
 def encode_header(
-    kind: int, flags: int, salt: int, base_lsn: int, count: int, rows: Any, frames: Any, aux: bytes, total_len: int,
-    base_ts: int, durable_lsn: int, max_ts_delta: int, epoch: int, chain: int, topic_low: int, topic_high: int,
-    generation: int,
+    kind: int, flags: int, salt: int, base_lsn: int, count: int, rows: Buffer, frames: Buffer, aux: bytes,
+    total_len: int, base_ts: int, durable_lsn: int, max_ts_delta: int, epoch: int, chain: int,
+    topic_low: int, topic_high: int, generation: int,
 ) -> tuple[bytes, int]:  # fmt: skip
     """The 128 bytes of a header, and its own CRC, which the next chunk's header repeats."""
     raw = HEADER.pack(

@@ -9,18 +9,17 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from struct import iter_unpack
-from typing import Any
 
-from commitlog.chunk import Chunk, Gap
+from commitlog.chunk import Buffer, Chunk, Gap
 from commitlog.clock_guard import Jump, remembered
 from commitlog.cold_reads import ColdRead, FindOffset, FindTime, Flagged
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
 from commitlog.files import Files
+from commitlog.index_job import IndexJob
 from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
 from commitlog.os_errors import while_running
 from commitlog.retention import (
-    IndexJob,
     NoteJumps,
     SegmentRemoval,
     finished_ones,
@@ -42,7 +41,7 @@ PUBLISHER_WORD = 6  # of a row's eight u32
 class Partition:
     """A dense sequence of records. `index` is its place among all partitions of the store."""
 
-    is_mirrored = False  # we are its owner
+    is_mirrored = False
     is_volatile = False
 
     def __init__(
@@ -71,6 +70,10 @@ class Partition:
         self._hot_bytes_max = hot_bytes_max
 
     # Numbers
+
+    @property
+    def ack_source(self) -> Partition:
+        return self
 
     @property
     def first_lsn(self) -> int:
@@ -128,7 +131,7 @@ class Partition:
     def append(
         self,
         rows: bytearray,
-        frames: Any,
+        frames: Buffer,
         count: int,
         flags: int,
         now_us: int,
@@ -338,7 +341,8 @@ class Partition:
 
     def take_seal_job(self) -> IndexJob | None:
         """The indexing of a segment that was sealed since, for another thread."""
-        return self.segments.take_seal_job(self.files)
+        segment = self.segments.next_unindexed()
+        return None if segment is None else IndexJob(self.files, segment, self.segments.dictionary)
 
     def retention_due(self, now_us: int | None) -> bool:
         """Whether `take_retention` would find something to remove, were nothing kept."""
@@ -354,7 +358,7 @@ class Partition:
         unexported_lsn: int | None = None,
         unexported_bytes_max: int = 0,
     ) -> SegmentRemoval | None:
-        """The removal of segments that may go, for the I/O thread; `segments.removed` when it has run.
+        """The removal of segments that may go, for the I/O thread; then `removed`.
 
         now_us: None while the clock cannot be believed (`commitlog.clock_guard`)
         keep_lsn: the records from there on must not go; wanted_lsn: nor those from there on, but of them no more
@@ -384,6 +388,12 @@ class Partition:
     def take_oldest(self, count: int) -> SegmentRemoval | None:
         """The removal of so many of `sealed`, as `take_retention`."""
         return self._removal(count)
+
+    def removed(self, removal: SegmentRemoval) -> None:
+        """A removal has run: forget its segments, if it was done."""
+        self.segments.removing = False
+        if removal.done:
+            self.segments.forget(removal.paths, removal.first_lsn)
 
     def _removal(self, count: int) -> SegmentRemoval | None:
         segments = self.segments

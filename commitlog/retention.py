@@ -1,46 +1,20 @@
-"""What happens to finished segments: they are indexed, and one day they go. Whole files only; by broker time.
+"""Retention: which finished segments are due, and their removal. Whole files only, by broker time.
 
-Runs on threads that may wait. A removal is written to the manifest before the first file goes."""
+Deciding reads no file; `run` is for a thread that may wait. A removal is in the manifest before the first file goes.
+docs/log-format.md, "Retention and clocks"."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from commitlog.clock_guard import Jump, age_us
 from commitlog.dictionary import Dictionary
 from commitlog.files import Files
-from commitlog.index import index_path, read_segment, write_index
+from commitlog.index import index_path
 from commitlog.os_errors import FULL
+from commitlog.segment_writer import SegmentWriter
+from commitlog.segments import SegmentFile
 from commitlog.streams import StreamSpec
-
-if TYPE_CHECKING:
-    from commitlog.segment_writer import SegmentWriter
-    from commitlog.segments import SegmentFile
-
-
-class IndexJob:
-    """Index a finished segment: from the writer's draft, or from the file."""
-
-    def __init__(self, files: Files, segment: SegmentFile, dictionary: Dictionary) -> None:
-        self._files, self._segment, self._dictionary = files, segment, dictionary
-
-    def run(self) -> None:
-        """raises: OSError; the index is then made from the segment whenever it is asked for, and tried again later."""
-        try:
-            self._index(self._segment)
-        except OSError:
-            self._segment.indexed = False
-            raise
-
-    def _index(self, segment: SegmentFile) -> None:
-        assert segment.end_lsn is not None
-        draft, segment.draft = segment.draft, None
-        stop = segment.stop
-        index = draft.finished() if draft is not None else read_segment(self._files, segment.path, stop)
-        self._dictionary.take(index, segment.base_lsn, segment.end_lsn)
-        write_index(self._files, segment.path, index, segment.end_lsn, stop)
-        segment.places = []  # found in the index from now on
 
 
 def finished_ones(segments: Sequence[SegmentFile], below_lsn: int | None = None) -> int:

@@ -12,7 +12,6 @@ from commitlog.clock_guard import Jump
 from commitlog.dictionary import Dictionary
 from commitlog.files import Files
 from commitlog.index import IndexBuilder, load_places
-from commitlog.retention import IndexJob, SegmentRemoval
 from commitlog.segment import ChunkPosition
 
 PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
@@ -115,25 +114,19 @@ class SegmentList:
         self.active.end_lsn, self.active.stop = end_lsn, stop
         self.active.draft, self.active.sealed = draft, draft is not None
 
-    def at(self, lsn: int) -> SegmentFile | None:
-        return segment_at(self.files, lsn)
-
-    def take_seal_job(self, files: Files) -> IndexJob | None:
+    def next_unindexed(self) -> SegmentFile | None:
+        """A finished segment to index, marked as such; one that failed comes again when there are other segments."""
         for segment in self.files:
             if segment.end_lsn is not None and not segment.indexed and segment.tried_at != len(self.files):
                 segment.indexed = True
-                segment.tried_at = len(
-                    self.files
-                )  # one that failed is tried again when there are other segments
-                return IndexJob(files, segment, self.dictionary)
+                segment.tried_at = len(self.files)
+                return segment
         return None
 
-    def removed(self, retention: SegmentRemoval) -> None:
-        """The removal has run: forget the segments."""
-        self.removing = False
-        if retention.done:
-            self.first_lsn = max(self.first_lsn, retention.first_lsn)
-            self.files = [s for s in self.files if s.path not in retention.paths]
+    def forget(self, paths: list[str], first_lsn: int) -> None:
+        """These files were removed; the first record kept is first_lsn."""
+        self.first_lsn = max(self.first_lsn, first_lsn)
+        self.files = [s for s in self.files if s.path not in paths]
 
 
 def segment_at(segments: list[SegmentFile], lsn: int) -> SegmentFile | None:

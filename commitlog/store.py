@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.cold_reads import ColdRead
@@ -17,6 +16,7 @@ from commitlog.files import Files, make_durable_directory, replace_file, whole_f
 from commitlog.manifest import Manifest
 from commitlog.os_errors import at_start
 from commitlog.partition import Partition
+from commitlog.partition_types import PartitionReader
 from commitlog.recovery import Recovered, recover
 from commitlog.retention import remove_segments
 from commitlog.segment_writer import Names, SegmentWriter
@@ -38,7 +38,7 @@ class Store:
         self._files, self.root, self._lock = files, root, lock
         self._matches = matches
         self.streams = streams
-        self.partitions: list[Any] = []
+        self.partitions: list[PartitionReader] = []
         self.own: list[Partition] = []  # of `partitions`, those that this process writes
         self.recovered: list[Recovered] = []
         self.internal: Partition | None = None
@@ -101,8 +101,8 @@ def open_store(
     boot_id: bytes = bytes(16), random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 64 << 20,
     holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None, internal_number: int = 0,
     internal_generation: int = GENERATION,
-    elsewhere: Callable[[StreamSpec, int, int], Any] | None = None, lock: int | None = None,
-    volatile: Callable[[int], Any] | None = None,
+    elsewhere: Callable[[StreamSpec, int, int], PartitionReader | None] | None = None, lock: int | None = None,
+    volatile: Callable[[int], PartitionReader] | None = None,
 ) -> Store:  # fmt: skip
     """Open a data directory, or make it, and recover every partition.
 

@@ -41,6 +41,10 @@ class VolatilePartition:
         self._lsns: list[int] = []
 
     @property
+    def ack_source(self) -> VolatilePartition:
+        return self
+
+    @property
     def committed_lsn(self) -> int:
         return self.next_lsn
 
@@ -54,6 +58,8 @@ class VolatilePartition:
     def known_publisher(self, client_id: str) -> int:
         """Clients publish nothing here."""
         return 0
+
+    add_publisher = known_publisher
 
     def append(
         self, rows: bytearray, frames: bytes, count: int, flags: int, now_us: int, tags: bytes = b"",

@@ -242,7 +242,7 @@ def test_what_retention_took_is_told_with_where_to_go_on() -> None:
     assert removal is not None
     cold = partition.cold_read(0, 1 << 20)
     removal.run()
-    partition.segments.removed(removal)
+    partition.removed(removal)
     with pytest.raises(OffsetTrimmed, match=f"resume there .{partition.first_lsn} records lost") as trimmed:
         partition.read(0)
     assert trimmed.value.first_lsn == partition.first_lsn > 0

@@ -207,7 +207,7 @@ def test_a_reader_beside_a_writer_sees_a_growing_log_that_never_changes(tmp_path
             index(partition)
         if first % 500 == 0 and (removal := partition.take_retention(NOW)) is not None:
             removal.run()
-            partition.segments.removed(removal)
+            partition.removed(removal)
     mark(partition)
     done = True
     reader.join(60)

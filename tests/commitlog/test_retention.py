@@ -87,7 +87,7 @@ def trimmed(files: SimulatedFiles, *, finish: bool = True) -> Partition:
         assert removal is not None
         assert partition.take_retention(NOW) is None, "one at a time"
         removal.run()
-        partition.segments.removed(removal)
+        partition.removed(removal)
     return partition
 
 
@@ -149,7 +149,7 @@ def test_a_removal_that_stops_anywhere_is_finished_at_the_next_start() -> None:
             files.fail = dict.fromkeys(range(call, call + 99), errno.EIO)
             with pytest.raises(OSError):
                 removal.run()
-            partition.segments.removed(removal)
+            partition.removed(removal)
             found, gaps = everything(partition)
             assert gaps == [] and records_of(found) == written[found[0].lsn :]
             files = files.after_power_loss(lambda n: 1) if power else files.after_kill()

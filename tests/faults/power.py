@@ -108,7 +108,7 @@ class Life:
                 removal.run()
             except OSError:
                 pass
-            self.partition.segments.removed(removal)
+            self.partition.removed(removal)
 
     def fault(self) -> None:
         """One of the next calls fails, having done a part of its work."""

@@ -55,7 +55,7 @@ class History:
             removal = partition.take_removal(found[-segments].base_lsn)
             assert removal is not None
             removal.run()
-            partition.segments.removed(removal)
+            partition.removed(removal)
 
     def view(self, number: int) -> Any:
         return LogReader(RealFiles(), self.data).maybe_partition(f"main/g1/p{number}")

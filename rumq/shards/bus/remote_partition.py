@@ -5,9 +5,8 @@ Knows no socket; `rumq.shards.bus.peer` keeps it up to date."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from commitlog import NotInMemory, StreamSpec
+from commitlog import Chunk, Gap, NotInMemory, StreamSpec
 from rumq.shards.bus.publish_sender import PublishSender
 
 
@@ -31,6 +30,10 @@ class RemotePartition:
             b""
         ]  # by the owner's numbers; only if somebody here asks for them
         self.outgoing = PublishSender(index)
+
+    @property
+    def ack_source(self) -> PublishSender:
+        return self.outgoing
 
     @property
     def committed_lsn(self) -> int:
@@ -68,5 +71,5 @@ class RemotePartition:
     def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
         return self.outgoing.uncommitted_tags()
 
-    def read(self, lsn: int, bytes_max: int = 1) -> list[Any]:
+    def read(self, lsn: int, bytes_max: int = 1) -> list[Chunk | Gap]:
         raise NotInMemory(lsn)

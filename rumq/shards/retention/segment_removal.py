@@ -78,7 +78,7 @@ class SegmentRemover:
     def _trimmed(
         self, partition: Any, removal: Any, gone: tuple[int, int, str], _: Any, fault: BaseException | None
     ) -> None:
-        partition.segments.removed(removal)
+        partition.removed(removal)
         where = {"stream": partition.stream, "partition": partition.number}
         if fault is not None:
             self._driver.tell("log.failed", **where, why=f"segments could not be removed: {fault}")
