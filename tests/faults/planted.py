@@ -218,7 +218,7 @@ PLANTED = [
         "rumq/shards/recovery/journal_writer.py",
         "            without = unsafe_of(session, unsafe)\n",
         "            without = set()\n",
-        "tests/shards/test_keeping.py",
+        "tests/shards/recovery/test_journal_writer.py",
     ),
     # Clocks
     Planted(

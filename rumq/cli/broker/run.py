@@ -101,7 +101,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
 
     host, port = doorways[0].address
     supervisor = Supervisor(
-        count, shard, event=tell, about=partial(tell, "broker.ready", host=host, port=port)
+        count, shard, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port)
     )
     status = supervisor.run(started)
     tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=status)

@@ -1,6 +1,6 @@
-"""Processes that only read the log, kept alive beside the broker: started again when they die, ended when it stops.
+"""Sidecar processes: exporters and the Flight server, restarted when they die and ended with the broker.
 
-They are processes so that they can be slow: the kernel gives them what others leave. Knows no Parquet and no Flight."""
+They run in processes of their own, so that the kernel schedules them behind the shards."""
 
 from __future__ import annotations
 
@@ -9,15 +9,32 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
+
+from rumq.shards.processes.backoff import Backoff
 
 BACKOFF_SECONDS = (1.0, 5.0, 30.0)
-STEADY_SECONDS = 60.0  # one that ran so long is started again at once, as after its first death
+STEADY_SECONDS = 60.0
 STOP_SECONDS_MAX = 10.0
 
 
+class Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    def wait(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+    def send_signal(self, number: int, /) -> None: ...
+
+
+def open_quiet(command: Sequence[str]) -> Process:
+    """raises: OSError"""
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
 class Sidecar(NamedTuple):
-    """died: tells of its death, with `why` and `start_seconds`; reloads: whether SIGHUP has it read its settings"""
+    """died: reports a death, with `why` and `start_seconds`; reloads: whether SIGHUP makes it read its settings"""
 
     command: Sequence[str]
     died: Callable[..., None]
@@ -25,21 +42,21 @@ class Sidecar(NamedTuple):
 
 
 class Sidecars:
-    """One process for each companion, each with a thread that waits for its end."""
+    """One process for each sidecar, each with a thread that waits for its end."""
 
     def __init__(
-        self, companions: Sequence[Sidecar], *, open_process: Callable[..., Any] = subprocess.Popen,
+        self, sidecars: Sequence[Sidecar], *, open_process: Callable[[Sequence[str]], Process] = open_quiet,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._companions, self._open, self._clock = companions, open_process, clock
+        self._sidecars, self._open, self._clock = sidecars, open_process, clock
         self._stopping = threading.Event()
         self._lock = threading.Lock()
-        self._processes: dict[int, Any] = {}
+        self._processes: dict[int, Process] = {}
         self._threads = [
             threading.Thread(
-                target=self._keep, args=(number, each), name=f"rumq-beside-{number}", daemon=True
+                target=self._supervise, args=(number, each), name=f"rumq-sidecar-{number}", daemon=True
             )
-            for number, each in enumerate(companions)
+            for number, each in enumerate(sidecars)
         ]
 
     def start(self) -> None:
@@ -60,34 +77,28 @@ class Sidecars:
                 process.kill()
 
     def reload(self) -> None:
-        """Pass on that there are new settings."""
+        """Forward SIGHUP: there are new settings."""
         with self._lock:
             for number, process in self._processes.items():
-                if self._companions[number].reloads:
+                if self._sidecars[number].reloads:
                     process.send_signal(signal.SIGHUP)
 
-    def _keep(self, number: int, companion: Sidecar) -> None:
-        died = 0
+    def _supervise(self, number: int, sidecar: Sidecar) -> None:
+        backoff = Backoff(BACKOFF_SECONDS, STEADY_SECONDS)
         while True:
             with self._lock:
                 if self._stopping.is_set():
                     return
-                began = self._clock()
+                started = self._clock()
+                process: Process | None = None
                 try:
-                    process = self._open(
-                        companion.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-                    )
+                    process = self._processes[number] = self._open(sidecar.command)
                 except OSError as fault:
-                    process, why = None, str(fault)
-                else:
-                    self._processes[number] = process
+                    why = str(fault)
             if process is not None:
                 why = f"exit status {process.wait()}"
             if self._stopping.is_set():
                 return
-            if self._clock() - began >= STEADY_SECONDS:
-                died = 0
-            wait = BACKOFF_SECONDS[min(died, len(BACKOFF_SECONDS) - 1)]
-            died += 1
-            companion.died(why=why, start_seconds=wait)
+            wait = backoff.died(self._clock() - started)
+            sidecar.died(why=why, start_seconds=wait)
             self._stopping.wait(wait)

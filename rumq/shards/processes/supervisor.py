@@ -1,7 +1,7 @@
-"""The parent of the shards: starts them, starts again what died, stops them in order.
+"""The parent of the shards' processes: starts them, restarts those that die, stops them in order.
 
-It is one plain thread with nothing to lose: it holds the listening sockets, the doors and the lock of the data
-directory, so that none of them goes with a shard. Knows no client, no log."""
+It has one plain thread and holds the listening sockets, the shards' datagram sockets and the lock of the data
+directory, so that none of them closes when a shard dies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ import sys
 import time
 from collections.abc import Callable
 
+from rumq.shards.processes.backoff import Backoff
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
 
 STOP_SECONDS_MAX = 40.0  # a shard gives its clients 30
-QUICK_SECONDS = 10.0  # one that dies sooner after its start is crashing, not unlucky
+STEADY_SECONDS = 10.0
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
-CRASHES_TOLD = 3
+CRASHES_REPORTED = 3  # in a row, from here on
 PR_SET_PDEATHSIG = 1
-IS_READY, HAS_RELOADED = b"r", b"s"  # what a shard writes to its supervisor
+IS_READY, HAS_RELOADED = b"r", b"s"  # a shard writes these to its supervisor
 WAKERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Child:
-    """One shard's process, or the wait for its next."""
+    """One shard's process, or the wait before its restart."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -34,18 +35,18 @@ class Child:
         self.is_ready = False
         self.is_reloading = False
         self.started = 0.0
-        self.crashes = 0  # one after the other
+        self.backoff = Backoff(BACKOFF_SECONDS, STEADY_SECONDS)
         self.start_at = 0.0
 
 
 class Supervisor:
     def __init__(
-        self, count: int, shard: Callable[[int, int], int], *, event: Callable[..., None],
-        about: Callable[..., None],
+        self, count: int, run_shard: Callable[[int, int], int], *, event: Callable[..., None],
+        all_ready: Callable[..., None],
     ) -> None:  # fmt: skip
-        """shard: runs shard `index` in a process of its own, writes IS_READY to a descriptor once it is, HAS_RELOADED
-        after each SIGHUP, and returns its exit status; about: tells that all are ready, with `seconds`"""
-        self._shard, self._event, self._about = shard, event, about
+        """run_shard: runs shard `index` in a process of its own, writes IS_READY to a descriptor once it is,
+        HAS_RELOADED after each SIGHUP, and returns its exit status; all_ready: reports that all are, with `seconds`"""
+        self._run_shard, self._event, self._all_ready = run_shard, event, all_ready
         self._children = [Child(index) for index in range(count)]
         self._was_ready = False
         self._stopping = False
@@ -65,7 +66,7 @@ class Supervisor:
             self._wait(woken)
             if not self._was_ready and all(child.is_ready for child in self._children):
                 self._was_ready = True
-                self._about(seconds=round(time.monotonic() - started, 3))
+                self._all_ready(seconds=round(time.monotonic() - started, 3))
                 notify(READY)
             now = time.monotonic()
             for child in self._children:
@@ -75,19 +76,19 @@ class Supervisor:
         return self._status
 
     def _start(self, child: Child) -> None:
-        ready, told = os.pipe()
+        ready, status = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(ready)
-            self._be(child.index, told)
-        os.close(told)
+            self._run_child(child.index, status)
+        os.close(status)
         if child.ready_fd >= 0:
             os.close(child.ready_fd)
         child.pid, child.ready_fd, child.is_ready = pid, ready, False
         child.started = time.monotonic()
 
-    def _be(self, index: int, told: int) -> None:
-        """In the new process: run the shard, and never come back."""
+    def _run_child(self, index: int, status_fd: int) -> None:
+        """In the new process: run the shard, then exit."""
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -96,7 +97,7 @@ class Supervisor:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can read its settings again
             # A broker whose parent was killed is to be gone at once, as one process would be.
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            status = self._shard(index, told)
+            status = self._run_shard(index, status_fd)
         except BaseException:  # whatever it is, this process must not go on as the supervisor
             self._event("shard.failed", shard=index, exc_info=True)
         finally:
@@ -104,7 +105,7 @@ class Supervisor:
             os._exit(status)
 
     def _wait(self, woken: int) -> None:
-        """Until something happens: a signal, a shard that is ready, or the time to start one."""
+        """Until a signal, a status byte of a shard, or the time of a restart."""
         pending = {child.ready_fd: child for child in self._children if child.pid and child.ready_fd >= 0}
         starts = [child.start_at for child in self._children if not child.pid]
         seconds = max(0.0, min(starts) - time.monotonic()) if starts and not self._stopping else None
@@ -112,13 +113,13 @@ class Supervisor:
         for fd in readable:
             if fd == woken:
                 continue
-            self._told(pending[fd])
+            self._read_status(pending[fd])
         if woken in readable:
             for number in os.read(woken, 512):
                 self._signalled(signal.Signals(number))
 
-    def _told(self, child: Child) -> None:
-        """A shard says that it is ready, or has read its settings again; or it has ended."""
+    def _read_status(self, child: Child) -> None:
+        """A shard reports that it is ready, or has reloaded its settings; or it has ended."""
         said = os.read(child.ready_fd, 16)
         if not said:
             os.close(child.ready_fd)
@@ -133,7 +134,7 @@ class Supervisor:
             self._reloaded(child)
 
     def _reloaded(self, child: Child) -> None:
-        """Once no shard is at it any more, the whole broker has reloaded."""
+        """Notify the service manager once no shard is reloading any more."""
         if child.is_reloading:
             child.is_reloading = False
             if not any(each.is_reloading for each in self._children) and not self._stopping:
@@ -180,15 +181,14 @@ class Supervisor:
             return
         lived = time.monotonic() - child.started
         if not self._was_ready and not child.is_ready and status > 0:
-            # It never ran, and has said why: neither will its successor.
+            # It refused to start and reported why: a restart would not help.
             self._status = status
             self._stop()
             return
         child.is_ready = False
-        child.crashes = child.crashes + 1 if lived < QUICK_SECONDS else 1
-        wait = BACKOFF_SECONDS[min(child.crashes - 1, len(BACKOFF_SECONDS) - 1)]
+        wait = child.backoff.died(lived)
         child.start_at = time.monotonic() + wait
         why = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         self._event("shard.died", shard=child.index, why=why, start_seconds=wait)
-        if child.crashes >= CRASHES_TOLD:
-            self._event("shard.crashing", shard=child.index, times=child.crashes, start_seconds=wait)
+        if child.backoff.deaths >= CRASHES_REPORTED:
+            self._event("shard.crashing", shard=child.index, times=child.backoff.deaths, start_seconds=wait)

@@ -1,18 +1,12 @@
-"""Processes beside the broker are kept alive; retention waits for the notes of exporters."""
+"""Sidecar processes are restarted when they die, and ended when the broker stops."""
 
 import signal
 import threading
-from collections.abc import Callable
 from queue import Queue
-from types import SimpleNamespace
 from typing import Any
 
-from commitlog.export_marker import write_exported
-from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.processes import sidecars
 from rumq.shards.processes.sidecars import Sidecar, Sidecars
-from rumq.shards.retention.export_positions import ExportPositions
-from tests.commitlog.records import DIRECTORY, opened
 
 
 class Process:
@@ -114,37 +108,3 @@ def test_new_settings_are_passed_on_to_those_that_read_them() -> None:
     kept.reload()
     assert {process.name: process.signals for process in both} == {"reads": [signal.SIGHUP], "exports": []}
     kept.stop()
-
-
-class Reader:
-    """The thread that waits for disks, done by hand."""
-
-    def __init__(self) -> None:
-        self.jobs: list[tuple[Callable[[], Any], Callable[..., None]]] = []
-
-    def submit(self, job: Callable[[], Any], done: Callable[..., None]) -> None:
-        self.jobs.append((job, done))
-
-    def run(self) -> None:
-        while self.jobs:
-            job, done = self.jobs.pop(0)
-            done(job(), None)
-
-
-def test_retention_knows_what_is_exported_once_the_note_is_read() -> None:
-    files, reader = SimulatedFiles(), Reader()
-    opened(files)
-    part = SimpleNamespace(stream="main", directory=DIRECTORY)
-    exports = ExportPositions(files, ["main"], 1000)
-    assert exports.wanted_lsn(part, reader) == 0, "nothing is known: nothing may go"
-    write_exported(files, DIRECTORY, 70)
-    assert exports.wanted_lsn(part, reader) == 0 and len(reader.jobs) == 1, "asked once at a time"
-    reader.run()
-    assert exports.wanted_lsn(part, reader) == 70
-
-
-def test_streams_that_nobody_exports_wait_for_nobody() -> None:
-    part = SimpleNamespace(stream="other", directory=DIRECTORY)
-    assert ExportPositions(SimulatedFiles(), ["main"], 1000).wanted_lsn(part, Reader()) is None
-    part.stream = "main"
-    assert ExportPositions(SimulatedFiles(), ["main"], 0).wanted_lsn(part, Reader()) is None
