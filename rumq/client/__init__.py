@@ -12,7 +12,7 @@ Refuses to know the broker. Errors: `rumq.errors.ClientError` and its children.
 """
 
 from rumq.client.client import Client
-from rumq.client.connecting import connect, connect_over
+from rumq.client.connector import connect, connect_over
 from rumq.client.messages import Message, Outgoing
 from rumq.client.tls import Tls
 from rumq.errors import ClientError, ConnectionLost, Refused

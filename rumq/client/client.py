@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import trio
 
-from rumq.client.keeper import Keeper
-from rumq.client.link import OUTPUT_BYTES_MAX, Link
+from rumq.client.connection import Keeper
+from rumq.client.packet_stream import OUTPUT_BYTES_MAX, Link
 from rumq.client.messages import Message, Outgoing
 from rumq.client.options import Options
 from rumq.errors import ConnectionLost, Refused

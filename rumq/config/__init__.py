@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from rumq.config.access import Auth, Flight, Listener
-from rumq.config.words import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
+from rumq.config.setting_types import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
 
 Durability: TypeAlias = Literal["process", "disk"]
 SEGMENT_BYTES = number("a segment is sealed, and a new one begun, at this size", "bytes", 64 * KIB, 4 * GIB)

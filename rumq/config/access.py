@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
-from rumq.config.words import MIB, choice, listed, maybe_text, number, text
+from rumq.config.setting_types import MIB, choice, listed, maybe_text, number, text
 
 METHODS = listed(
     "how clients show who they are, tried in this order; empty: all that are set up, in this order: certificate, "

@@ -3,7 +3,8 @@
 import pytest
 import trio
 
-from rumq.client import ConnectionLost, Message, Refused, Will, connect_over, keeper
+from rumq.client import ConnectionLost, Message, Refused, Will, connect_over
+from rumq.client import connection
 from rumq.mqtt.packets import (
     Connack,
     Connect,
@@ -146,7 +147,7 @@ async def test_a_slow_taker_is_not_read_for_but_a_publish_of_his_gets_its_answer
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What waits is bounded, TCP tells the broker; who publishes meanwhile must not wait for ever."""
-    monkeypatch.setattr(keeper, "INBOX_BYTES_MAX", 1000)
+    monkeypatch.setattr(connection, "INBOX_BYTES_MAX", 1000)
     async with connected(keep_alive=10) as (client, peer), trio.open_nursery() as nursery:
         for number in range(10):
             await peer.send(Publish("a", b"%d" % number * 300))

@@ -15,7 +15,7 @@ from warnings import warn
 import numpy as np
 import trio
 
-from rumq.client.link import why
+from rumq.client.packet_stream import why
 from rumq.errors import ConnectionLost, Refused, RumqError
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode as encode_packet

@@ -9,7 +9,7 @@ from functools import partial
 import trio
 
 from rumq.client.inbound import Inbound
-from rumq.client.link import Link, OpenStream, why
+from rumq.client.packet_stream import Link, OpenStream, why
 from rumq.client.options import TEMPORARY, Options
 from rumq.client.outbound import Outbound
 from rumq.errors import ClientError, ConnectionLost, Refused

@@ -10,8 +10,8 @@ import trio
 
 from rumq.client.address import WEBSOCKET_PATH, Address, parse_url
 from rumq.client.client import Client
-from rumq.client.keeper import Keeper
-from rumq.client.link import OpenStream
+from rumq.client.connection import Keeper
+from rumq.client.packet_stream import OpenStream
 from rumq.client.options import Options
 from rumq.client.tls import Tls, context_of, open_tls_stream
 
