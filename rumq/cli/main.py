@@ -224,12 +224,12 @@ def run_broker(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     if args.check:
         from rumq.cli.wiring.listener_policies import ListenerPolicies
-        from rumq.cli.wiring.sidecars import check_beside
+        from rumq.cli.wiring.sidecars import check_sidecars
         from rumq.cli.wiring.transports import transports_of
 
         ListenerPolicies(settings, says_exposed=False)
         transports_of(settings)
-        check_beside(settings)
+        check_sidecars(settings)
         status = OK
         if args.mosquitto_conf is not None:
             from rumq.cli.admin.mosquitto_migration import print_verdicts

@@ -1,6 +1,4 @@
-"""Where a broker is and what is spoken there, also as a URL: mqtt://, mqtts://, ws://, wss://.
-
-Knows no socket."""
+"""A broker's address and transport, also as a URL: mqtt://, mqtts://, ws://, wss://."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ WEBSOCKET_PATH = "/mqtt"
 
 
 class Address(NamedTuple):
-    """path: of a WebSocket; of mqtt:// and mqtts:// the topic, as in mosquitto_pub. Empty texts: not said"""
+    """path: of a WebSocket; of mqtt:// and mqtts:// the topic, as in mosquitto_pub. Empty: not given"""
 
     host: str
     port: int
@@ -56,7 +54,7 @@ def parse_url(url: str) -> Address:
 
 
 def refused(url: str, problem: str) -> ConfigError:
-    """The password of a URL is not repeated."""
+    """The error shows the URL without user and password."""
     scheme, found, rest = url.partition("://")
     shown = f"{scheme}{found}{rest.rpartition('@')[2]}"
     return ConfigError(Fault("url", shown, "", problem))

@@ -1,16 +1,17 @@
-"""What the user of a connection does with it: publish, subscribe, take messages. MQTT 5.0 and 3.1.1.
+"""The client's public methods: publish, subscribe, receive. MQTT 5.0 and 3.1.1.
 
-Refuses to know sockets and reconnecting, which are the keeper's.
+Reconnecting is `rumq.client.connection`.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import trio
 
-from rumq.client.connection import Keeper
-from rumq.client.packet_stream import OUTPUT_BYTES_MAX, Link
+from rumq.client.connection import Connection
 from rumq.client.messages import Message, Outgoing
 from rumq.client.options import Options
+from rumq.client.outbound import Done
+from rumq.client.packet_stream import OUTPUT_BYTES_MAX, PacketStream
 from rumq.errors import ConnectionLost, Refused
 from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, Subscription, Unsubscribe
 from rumq.mqtt.properties import Properties
@@ -18,21 +19,21 @@ from rumq.mqtt.reasons import Reason
 
 
 class Answers:
-    """What the broker answers to some packets of ours: whoever sent them waits for all."""
+    """Answers to a batch of our packets, by their number in it; the sender waits until `left` is 0."""
 
     def __init__(self) -> None:
         self.left = 0
         self.found: dict[int, tuple[tuple[Reason, ...], str]] = {}
 
-    def expect(self, number: int) -> Callable[[tuple[Reason, ...], str], None]:
+    def expect(self, number: int) -> Done:
         """The callback for the answer to packet `number`."""
         self.left += 1
 
-        def done(reasons: tuple[Reason, ...], text: str) -> None:
+        def on_answer(reasons: tuple[Reason, ...], text: str) -> None:
             self.left -= 1
             self.found[number] = reasons, text
 
-        return done
+        return on_answer
 
     def reason(self, number: int, what: str) -> Reason:
         """The one reason of an answer; raises Refused where it is an error."""
@@ -44,20 +45,20 @@ class Answers:
 
 
 class Client:
-    """A connected client, made by `rumq.client.connect`. One task may take messages; any may publish."""
+    """A connected client, made by `rumq.client.connect`. One task may receive messages; any task may publish."""
 
-    def __init__(self, keeper: Keeper, options: Options) -> None:
-        self._keeper, self._options = keeper, options
+    def __init__(self, connection: Connection, options: Options) -> None:
+        self._connection, self._options = connection, options
 
     @property
     def client_id(self) -> str:
-        """Ours, or the one that the broker gave."""
-        return self._keeper.client_id
+        """Our client id, or the one that the broker assigned."""
+        return self._connection.client_id
 
     @property
     def connack(self) -> Connack:
         """The broker's answer to the latest CONNECT: session_present, and its limits as properties."""
-        return self._keeper.connack
+        return self._connection.connack
 
     async def publish(
         self,
@@ -68,7 +69,7 @@ class Client:
         retain: bool = False,
         properties: Properties | None = None,
     ) -> Reason:
-        """Publish one message and wait for its acknowledgement; at QoS 0, until it is on its way.
+        """Publish one message and wait for its acknowledgement; at QoS 0, until it is queued for sending.
 
         returns: SUCCESS, or NO_MATCHING_SUBSCRIBERS (MQTT 5)
         raises:  Refused with the broker's reason, ConnectionLost
@@ -81,40 +82,38 @@ class Client:
         """Publish messages in order and wait once for all their acknowledgements.
 
         raises: Refused for the first that the broker refused, after all were answered; ConnectionLost
-        cost:   as many round trips as the broker's receive maximum asks for
+        cost:   one round trip for each receive maximum of messages
         """
         await trio.lowlevel.checkpoint()
         answers = Answers()
-        self._keeper.publishers += 1
+        self._connection.publishers += 1
         try:
-            self._keeper.changed.unpark_all()  # a reader that paused must go on, or no answer comes
+            self._connection.changed.unpark_all()  # a paused reader must resume, or no answer arrives
             for number, message in enumerate(messages):
                 await self._send_message(message, answers.expect(number) if message.qos else None)
-            await (await self._link()).wait_unsent(OUTPUT_BYTES_MAX)
-            await self._answered(answers)
+            await (await self._stream()).wait_unsent(OUTPUT_BYTES_MAX)
+            await self._wait_answered(answers)
         finally:
-            self._keeper.publishers -= 1
+            self._connection.publishers -= 1
         return [answers.reason(number, f"PUBLISH to {each.topic}") for number, each in enumerate(messages)]
 
-    async def _send_message(
-        self, message: Outgoing, done: Callable[[tuple[Reason, ...], str], None] | None
-    ) -> None:
-        link = await self._link()
-        if done is None:
-            await link.wait_unsent(OUTPUT_BYTES_MAX)
-            link = await self._link()
-            link.send(
+    async def _send_message(self, message: Outgoing, on_answer: Done | None) -> None:
+        stream = await self._stream()
+        if on_answer is None:
+            await stream.wait_unsent(OUTPUT_BYTES_MAX)
+            stream = await self._stream()
+            stream.send(
                 Publish(message.topic, message.payload, 0, message.retain, False, None, message.properties)
             )
             return
-        while self._keeper.outbound.quota < 1:
-            await self._keeper.changed.park()
-            link = await self._link()
-        packet = self._keeper.outbound.publish(message, done)
+        while self._connection.outbound.quota < 1:
+            await self._connection.changed.park()
+            stream = await self._stream()
+        packet = self._connection.outbound.publish(message, on_answer)
         try:
-            link.send(packet)
+            stream.send(packet)
         except BaseException:
-            self._keeper.outbound.forget(packet)
+            self._connection.outbound.withdraw(packet)
             raise
 
     async def subscribe(
@@ -130,102 +129,103 @@ class Client:
     ) -> Reason:
         """Subscribe, and wait for the broker's answer; messages come by `messages()`.
 
-        from_:   where a rumq broker begins: "earliest", "-1h", an RFC 3339 time, an offset of one topic
+        from_:   where a rumq broker begins the replay: "earliest", "-1h", an RFC 3339 time, an offset of one topic
         returns: the QoS granted
         raises:  Refused, ConnectionLost
         """
         properties = Properties()
         if identifier is not None:
             properties["subscription_identifiers"] = [identifier]
-        asked = topic_filter
+        sent_filter = topic_filter
         if from_ is not None and self._options.version == 5:
             properties["user_properties"] = [("rumq-from", from_)]
         elif from_ is not None:
-            asked = f"$log/{from_}/{topic_filter}"
-        wish = Subscription(asked, qos, no_local, retain_as_published, retain_handling)
-        reason = await self._ask(
-            lambda packet_id: Subscribe(packet_id, (wish,), properties), f"SUBSCRIBE to {topic_filter}"
+            sent_filter = f"$log/{from_}/{topic_filter}"
+        subscription = Subscription(sent_filter, qos, no_local, retain_as_published, retain_handling)
+        reason = await self._request(
+            lambda packet_id: Subscribe(packet_id, (subscription,), properties),
+            f"SUBSCRIBE to {topic_filter}",
         )
-        self._keeper.subscriptions[topic_filter] = Subscription(
+        self._connection.subscriptions[topic_filter] = Subscription(
             topic_filter, qos, no_local, retain_as_published, retain_handling
         )
         return reason
 
     async def unsubscribe(self, topic_filter: str) -> Reason:
-        """Unsubscribe, and wait for the broker's answer; what is on its way still comes."""
-        reason = await self._ask(
+        """Unsubscribe, and wait for the answer; messages in flight still arrive."""
+        reason = await self._request(
             lambda packet_id: Unsubscribe(packet_id, (topic_filter,)), f"UNSUBSCRIBE of {topic_filter}"
         )
-        self._keeper.subscriptions.pop(topic_filter, None)
+        self._connection.subscriptions.pop(topic_filter, None)
         return reason
 
     async def messages(self) -> AsyncIterator[Message]:
-        """Messages as they come, for ever. Each is acknowledged when the next one is asked for.
+        """Iterate over messages without end. Each is acknowledged when the next one is requested.
 
-        raises: ConnectionLost or Refused once there is no connection and will be none
+        raises: ConnectionLost or Refused once the connection is lost and is not reopened
         """
         while True:
             for message in await self.receive_batch(messages_max=1):
                 yield message
 
     async def receive_batch(self, *, messages_max: int | None = None) -> list[Message]:
-        """Wait for messages and take all there are, at least one. It acknowledges those taken before.
+        """Wait for at least one message and return all that have arrived; acknowledges those returned before.
 
-        raises: ConnectionLost or Refused once there is no connection and will be none
+        raises: ConnectionLost or Refused once the connection is lost and is not reopened
         """
         await trio.lowlevel.checkpoint()
         self.acknowledge()
-        while not len(self._keeper.inbound):
-            if self._keeper.end is not None:
-                raise self._keeper.end
-            await self._keeper.changed.park()
-        taken = self._keeper.inbound.take(messages_max)
-        self._keeper.changed.unpark_all()
-        return taken
+        while not len(self._connection.inbound):
+            if self._connection.failure is not None:
+                raise self._connection.failure
+            await self._connection.changed.park()
+        messages = self._connection.inbound.pop(messages_max)
+        self._connection.changed.unpark_all()
+        return messages
 
     def acknowledge(self) -> None:
-        """Acknowledge what was taken, without asking for more. Leaving `connect` in peace does the same."""
-        for packet in self._keeper.inbound.acknowledge():
-            if self._keeper.link is not None:
-                self._keeper.link.send(packet)
+        """Acknowledge the messages returned so far; leaving the `connect` context without an error does so too."""
+        for packet in self._connection.inbound.acknowledge():
+            if self._connection.stream is not None:
+                self._connection.stream.send(packet)
 
     async def leave(self) -> None:
-        """Acknowledge what was taken, say DISCONNECT, wait until it hangs up. raises: ConnectionLost"""
-        self._keeper.leaving = True
-        self._keeper.publishers += 1
-        self._keeper.changed.unpark_all()
+        """Acknowledge, send DISCONNECT, wait until the broker closes. raises: ConnectionLost"""
+        self._connection.leaving = True
+        self._connection.publishers += 1
+        self._connection.changed.unpark_all()
         self.acknowledge()
-        if (link := self._keeper.link) is None:
+        if (stream := self._connection.stream) is None:
             return
-        link.send(Disconnect())
+        stream.send(Disconnect())
         with trio.move_on_after(self._options.connect_seconds_max):
-            # To close with something unread would reset the connection: what is on its way would be lost.
-            await link.wait_closed()
-        if link.unsent_bytes:
-            raise self._keeper.end or ConnectionLost("the broker did not take everything")
+            # Closing with unread input resets the connection, and unsent packets would be lost.
+            await stream.wait_closed()
+        if stream.unsent_bytes:
+            raise self._connection.failure or ConnectionLost("the broker did not take everything")
 
-    async def _ask(self, made: Callable[[int], Packet], what: str) -> Reason:
+    async def _request(self, build: Callable[[int], Packet], what: str) -> Reason:
         """Send a SUBSCRIBE or UNSUBSCRIBE and wait for its answer."""
-        link, answers = await self._link(), Answers()
-        self._keeper.publishers += 1
+        stream, answers = await self._stream(), Answers()
+        self._connection.publishers += 1
         try:
-            self._keeper.changed.unpark_all()
-            link.send(self._keeper.outbound.ask(made, answers.expect(0)))
-            await self._answered(answers)
+            self._connection.changed.unpark_all()
+            stream.send(self._connection.outbound.request(build, answers.expect(0)))
+            await self._wait_answered(answers)
         finally:
-            self._keeper.publishers -= 1
+            self._connection.publishers -= 1
         return answers.reason(0, what)
 
-    async def _answered(self, answers: Answers) -> None:
+    async def _wait_answered(self, answers: Answers) -> None:
         while answers.left:
-            if self._keeper.end is not None:
-                raise self._keeper.end
-            await self._keeper.changed.park()
+            if self._connection.failure is not None:
+                raise self._connection.failure
+            await self._connection.changed.park()
 
-    async def _link(self) -> Link:
-        """The present link, or the next one; raises why there is none any more."""
-        while (link := self._keeper.link) is None:
-            if self._keeper.end is not None:
-                raise self._keeper.end
-            await self._keeper.changed.park()
-        return link
+    async def _stream(self) -> PacketStream:
+        """The open stream, or the next one; raises the final error when there will be none."""
+        while (stream := self._connection.stream) is None:
+            if self._connection.failure is not None:
+                raise self._connection.failure
+            await self._connection.changed.park()
+        return stream

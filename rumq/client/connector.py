@@ -1,4 +1,4 @@
-"""The way into a client: a context that is connected inside and has left in order outside."""
+"""`connect`: a context manager around a connected client; it disconnects cleanly at the end."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -10,10 +10,10 @@ import trio
 
 from rumq.client.address import WEBSOCKET_PATH, Address, parse_url
 from rumq.client.client import Client
-from rumq.client.connection import Keeper
-from rumq.client.packet_stream import OpenStream
+from rumq.client.connection import Connection
 from rumq.client.options import Options
-from rumq.client.tls import Tls, context_of, open_tls_stream
+from rumq.client.packet_stream import OpenStream
+from rumq.client.tls import Tls, open_tls_stream, ssl_context
 
 
 @asynccontextmanager
@@ -27,20 +27,20 @@ async def connect(
     """Connect over TCP, TLS or WebSocket. options: see `Options`; all have defaults.
 
     host             a name or an address, or a URL: mqtts://user:password@broker:8883, ws:// and wss:// likewise
-    port             that of the URL, or the usual one [1883; with TLS 8883]
-    tls              True: the system's authorities are believed; `Tls` names files; or a context of one's own
-    client_id        "" lets the broker give one
+    port             that of the URL, or the standard one [1883; with TLS 8883]
+    tls              True: trust the system's certificate authorities; `Tls` names files; or an ssl.SSLContext
+    client_id        "": the broker assigns one
     version          5, or 4 for MQTT 3.1.1
     clean_start      forget an earlier session of this client id [True]
     session_expiry   seconds the session outlives the connection, MQTT 5 [0]
-    will             a `Will`, published by the broker when we vanish, or leave the context by an error
+    will             a `Will`, published by the broker when the connection is lost or the context ends with an error
     keep_alive       seconds, 0 for none [60]
     username, password
     receive_maximum  QoS 1 and 2 messages the broker may send unacknowledged, MQTT 5 [1000]
-    reconnect        on loss try again after 0.1 s, up to 2 s apart, resend and subscribe again [False]
+    reconnect        after a loss reconnect with backoff of 0.1 to 2 s, resend and resubscribe [False]
     connect_seconds_max  time for the connection and the broker's answer [10]
 
-    raises: Refused, ConnectionLost; ConfigError for a URL or a file of TLS that cannot be taken
+    raises: Refused, ConnectionLost; ConfigError for an invalid URL or TLS file
     """
     address = parse_url(host) if "://" in host else Address(host, 0, "mqtts" if tls else "mqtt")
     if not address.port:
@@ -56,13 +56,13 @@ async def connect(
     if isinstance(tls, ssl.SSLContext):
         context = tls
     elif tls or address.is_tls:
-        context = context_of(tls if isinstance(tls, Tls) else Tls())
-    async with connect_over(partial(open_way, address, context), **options) as client:
+        context = ssl_context(tls if isinstance(tls, Tls) else Tls())
+    async with connect_over(partial(open_transport, address, context), **options) as client:
         yield client
 
 
-async def open_way(address: Address, context: ssl.SSLContext | None) -> trio.abc.Stream:
-    """What lies between the network and MQTT. raises: OSError, ConnectionLost"""
+async def open_transport(address: Address, context: ssl.SSLContext | None) -> trio.abc.Stream:
+    """Open TCP, TLS or WebSocket as the address says. raises: OSError, ConnectionLost"""
     stream: trio.abc.Stream
     if context is None:
         stream = await trio.open_tcp_stream(address.host, address.port)
@@ -80,16 +80,16 @@ async def open_way(address: Address, context: ssl.SSLContext | None) -> trio.abc
 async def connect_over(open_stream: OpenStream, **options: Any) -> AsyncIterator[Client]:
     """The same over any stream. open_stream: called for each connection; may raise OSError and ConnectionLost."""
     chosen = Options(**options)
-    keeper = Keeper(open_stream, chosen)
-    client = Client(keeper, chosen)
+    connection = Connection(open_stream, chosen)
+    client = Client(connection, chosen)
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(keeper.run)
+            await nursery.start(connection.run)
             yield client
             await client.leave()
             nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
-        # The nursery is ours alone and its task raises nothing: what comes out is the user's own error.
+        # The nursery's own task raises nothing: the group holds the error of the context's body.
         if len(group.exceptions) == 1:
             raise group.exceptions[0] from group.exceptions[0].__cause__
         raise

@@ -1,7 +1,7 @@
-"""The broker's messages on their way to our user: aliases, duplicates, acknowledgements once they are taken.
+"""Messages from the broker: topic aliases, duplicate detection, acknowledgement after delivery to the application.
 
-A message is acknowledged when its taker comes back for more or leaves in peace, so what a crash interrupts
-comes again. MQTT 5.0, 3.3.2.3.4 (aliases), 4.3 and 4.4. Refuses to know bytes, sockets and waiting.
+A message is acknowledged when the application requests the next one or disconnects cleanly, so messages of an
+interrupted application are redelivered. MQTT 5.0, 3.3.2.3.4 (aliases), 4.3 and 4.4. No I/O.
 """
 
 from collections import deque
@@ -13,46 +13,46 @@ from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.reasons import Reason
 
 
-class Arrived(NamedTuple):
+class InboundMessage(NamedTuple):
     message: Message
     packet_id: int | None
-    connection: int  # an acknowledgement is only good on the connection that brought the message
+    connection: int  # an acknowledgement is valid only on the connection that delivered the message
 
 
 class Inbound:
-    """Messages that arrived: waiting, taken, and of QoS 2 not yet released."""
+    """Messages that wait for the application, are unacknowledged, or of QoS 2 await PUBREL."""
 
     def __init__(self, topic_alias_maximum: int) -> None:
         self._alias_maximum = topic_alias_maximum
         self._aliases: dict[int, str] = {}
         self._connection = 0
-        self._session_began = 0  # on which connection
-        self._waiting: deque[Arrived] = deque()
+        self._session_start = 0  # number of the connection
+        self._waiting: deque[InboundMessage] = deque()
         self.bytes_waiting = 0
-        self._taken: list[Arrived] = []
-        self._unreleased: dict[int, bool] = {}  # QoS 2 ids; True once the message was taken
+        self._unacknowledged: list[InboundMessage] = []
+        self._unreleased: dict[int, bool] = {}  # QoS 2 packet ids; True once the application has the message
 
     def __len__(self) -> int:
-        """How many wait to be taken."""
+        """Messages that wait for the application."""
         return len(self._waiting)
 
     def connected(self, *, session_present: bool) -> None:
-        """Begin a new connection. A resumed session sends again whatever we have not acknowledged."""
+        """Start a new connection. The broker redelivers unacknowledged messages of a resumed session."""
         self._connection += 1
         self._aliases.clear()
         if session_present:
-            self._waiting = deque(arrived for arrived in self._waiting if not self._comes_again(arrived))
-            self.bytes_waiting = sum(cost(arrived.message) for arrived in self._waiting)
-            self._unreleased = {packet_id: True for packet_id, taken in self._unreleased.items() if taken}
+            self._waiting = deque(inbound for inbound in self._waiting if not self._is_redelivered(inbound))
+            self.bytes_waiting = sum(cost(inbound.message) for inbound in self._waiting)
+            self._unreleased = {packet_id: True for packet_id, popped in self._unreleased.items() if popped}
         else:
             self._unreleased.clear()
-            self._session_began = self._connection
+            self._session_start = self._connection
 
-    def _comes_again(self, arrived: Arrived) -> bool:
-        return arrived.packet_id is not None and arrived.connection >= self._session_began
+    def _is_redelivered(self, inbound: InboundMessage) -> bool:
+        return inbound.packet_id is not None and inbound.connection >= self._session_start
 
     def receive(self, publish: Publish) -> Packet | None:
-        """Take a PUBLISH; returns an answer only where the message is one that was taken before."""
+        """Queue a PUBLISH; returns PUBREC only for a duplicate that the application has already received."""
         topic = self._topic_of(publish)
         packet_id = publish.packet_id
         if publish.qos == 2 and packet_id is not None:
@@ -60,31 +60,31 @@ class Inbound:
                 return Pubrec(packet_id) if self._unreleased[packet_id] else None
             self._unreleased[packet_id] = False
         message = as_message(publish, topic)
-        self._waiting.append(Arrived(message, packet_id, self._connection))
+        self._waiting.append(InboundMessage(message, packet_id, self._connection))
         self.bytes_waiting += cost(message)
         return None
 
-    def release(self, pubrel: Pubrel) -> Pubcomp:
+    def receive_pubrel(self, pubrel: Pubrel) -> Pubcomp:
         known = self._unreleased.pop(pubrel.packet_id, None) is not None
         return Pubcomp(pubrel.packet_id, Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND)
 
-    def take(self, messages_max: int | None) -> list[Message]:
-        """The oldest waiting messages. They are acknowledged by the next `acknowledge`."""
+    def pop(self, messages_max: int | None) -> list[Message]:
+        """The oldest waiting messages; the next `acknowledge` acknowledges them."""
         count = len(self._waiting) if messages_max is None else min(messages_max, len(self._waiting))
-        self._taken += (taken := [self._waiting.popleft() for _ in range(count)])
-        for arrived in taken:
-            self.bytes_waiting -= cost(arrived.message)
-            if arrived.message.qos == 2 and arrived.connection == self._connection and arrived.packet_id:
-                self._unreleased[arrived.packet_id] = True
-        return [arrived.message for arrived in taken]
+        self._unacknowledged += (popped := [self._waiting.popleft() for _ in range(count)])
+        for inbound in popped:
+            self.bytes_waiting -= cost(inbound.message)
+            if inbound.message.qos == 2 and inbound.connection == self._connection and inbound.packet_id:
+                self._unreleased[inbound.packet_id] = True
+        return [inbound.message for inbound in popped]
 
     def acknowledge(self) -> list[Packet]:
-        """The answers to everything taken."""
+        """The acknowledgements of all popped messages."""
         answers: list[Packet] = []
-        for message, packet_id, connection in self._taken:
+        for message, packet_id, connection in self._unacknowledged:
             if packet_id is not None and connection == self._connection:
                 answers.append(Puback(packet_id) if message.qos == 1 else Pubrec(packet_id))
-        self._taken.clear()
+        self._unacknowledged.clear()
         return answers
 
     def _topic_of(self, publish: Publish) -> str:
@@ -105,5 +105,5 @@ class Inbound:
 
 
 def cost(message: Message) -> int:
-    """About what a waiting message holds of memory, in bytes."""
+    """Approximate memory of a waiting message, in bytes."""
     return len(message.payload) + len(message.topic) + 400

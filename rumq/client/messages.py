@@ -1,7 +1,4 @@
-"""What goes out of a client and what comes in, as its user sees it.
-
-Refuses to know packet ids, and how anything is written.
-"""
+"""Messages as the application sees them: to publish, and received."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +19,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message from the broker. retain: it was kept for new subscribers; dup: it may have come before."""
+    """A message from the broker. retain: it was retained; dup: it may be a redelivery."""
 
     topic: str
     payload: bytes
@@ -33,26 +30,26 @@ class Message:
 
     @property
     def offset(self) -> int | None:
-        """Where it stands in its topic, from 0; only on a replay (MQTT 5)."""
+        """Its offset in the topic, from 0; only on a replay (MQTT 5)."""
         return maybe_number(self.maybe_user_property("rumq-offset"))
 
     @property
     def lsn(self) -> int | None:
-        """Where it stands in its partition, from 0; only on a replay (MQTT 5)."""
+        """Its lsn in the partition, from 0; only on a replay (MQTT 5)."""
         return maybe_number(self.maybe_user_property("rumq-lsn"))
 
     @property
     def partition(self) -> str | None:
-        """The partition that keeps it; only on a replay (MQTT 5)."""
+        """The partition that stores it; only on a replay (MQTT 5)."""
         return self.maybe_user_property("rumq-partition")
 
     @property
     def time(self) -> str | None:
-        """When the broker took it, RFC 3339; only on a replay (MQTT 5)."""
+        """When the broker received it, RFC 3339; only on a replay (MQTT 5)."""
         return self.maybe_user_property("rumq-time")
 
     def maybe_user_property(self, name: str) -> str | None:
-        """The last user property of this name: the broker's come after a publisher's."""
+        """The last user property of this name: the broker appends its own after the publisher's."""
         found = None
         for key, value in self.properties.get("user_properties", ()):
             if key == name:
@@ -65,7 +62,7 @@ def as_message(publish: Publish, topic: str) -> Message:
     properties = publish.properties
     if "topic_alias" in properties:
         properties = properties.copy()
-        del properties["topic_alias"]  # it is the connection's, and said its part
+        del properties["topic_alias"]  # meaningful only on its connection
     return Message(topic, publish.payload, publish.qos, publish.retain, publish.dup, properties)
 
 

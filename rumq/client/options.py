@@ -1,4 +1,4 @@
-"""How a client presents itself to the broker. MQTT 5.0, 3.1."""
+"""Options of `connect`, and the CONNECT packet built from them. MQTT 5.0, 3.1."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from rumq.mqtt.packets import Connect, Will
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
-# What a broker that comes back soon says; MQTT 5.0, 4.13 and 3.1.1, 3.2.2.3.
+# Reason codes after which a retry may succeed. MQTT 5.0, 4.13; MQTT 3.1.1, 3.2.2.3.
 TEMPORARY = frozenset(
     {
         Reason.UNSPECIFIED_ERROR,
@@ -25,7 +25,7 @@ TEMPORARY = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `connect` was given; see there."""
+    """The options of `connect`, where they are described."""
 
     client_id: str = ""
     version: int = 5
@@ -41,7 +41,7 @@ class Options:
     connect_seconds_max: float = 10.0
 
     def connect_packet(self, client_id: str, *, clean_start: bool) -> Connect:
-        """The CONNECT of one connection; later ones carry the client id the broker gave."""
+        """The CONNECT of one connection; later connections send the client id that the broker assigned."""
         properties = Properties()
         if self.version == 5:
             properties = Properties(
@@ -50,7 +50,7 @@ class Options:
             if self.session_expiry:
                 properties["session_expiry_interval"] = self.session_expiry
         password = self.password.encode() if isinstance(self.password, str) else self.password
-        # Before MQTT 5 a session outlives its connection exactly if it was not begun clean.
+        # Before MQTT 5 a session persists if and only if it was started with clean session 0.
         clean = clean_start if self.version == 5 else self.clean_start
         return Connect(
             client_id, self.version, clean, self.keep_alive, self.username, password, self.will, properties

@@ -1,4 +1,4 @@
-"""One connection to a broker: packets in, packets out. Refuses to know what they mean."""
+"""MQTT packets over one byte stream: encode and send, receive and decode."""
 
 import ssl
 from collections.abc import Awaitable, Callable
@@ -15,21 +15,21 @@ from rumq.mqtt.packets import Disconnect, Packet
 from rumq.mqtt.reasons import Reason
 
 OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
-OUTPUT_BYTES_MAX = 2**20  # more, and whoever publishes waits
+OUTPUT_BYTES_MAX = 2**20  # publishers wait above this
 RECEIVE_BYTES_MAX = 2**18
 
 
-class Link:
-    """Packets over a stream. `send` never waits; `write` must run beside for anything to leave."""
+class PacketStream:
+    """Packets over a stream. `send` never waits; packets leave while the task `write` runs."""
 
     def __init__(self, stream: trio.abc.Stream, version: int) -> None:
         self._stream, self._version = stream, version
         self._frames = FrameReader(version=version)
-        self._arrived: list[Packet] = []
+        self._decoded: list[Packet] = []
         self._fault: MqttFault | None = None
         self._output = bytearray()
         self._writing = 0
-        self._said_goodbye = False
+        self._disconnecting = False
         self.closed = False
         self._changed = trio.lowlevel.ParkingLot()
         self.packet_bytes_max = 2**28 + 4  # the broker's, MQTT 5.0, 3.2.2.3.6
@@ -40,62 +40,62 @@ class Link:
         return len(self._output) + self._writing
 
     def send(self, packet: Packet) -> None:
-        """Queue a packet; nothing after DISCONNECT (MQTT 5.0, 3.14.4). raises: Refused for one too large."""
-        if self._said_goodbye:
+        """Queue a packet; ignored after DISCONNECT (MQTT 5.0, 3.14.4). raises: Refused for one too large."""
+        if self._disconnecting:
             return
         encoded = encode(packet, self._version)
         if len(encoded) > self.packet_bytes_max:
             limit = f"{len(encoded)} bytes, the broker takes {self.packet_bytes_max}"
             raise Refused(type(packet).__name__.upper(), Reason.PACKET_TOO_LARGE, limit)
         self._output += encoded
-        self._said_goodbye = isinstance(packet, Disconnect)
+        self._disconnecting = isinstance(packet, Disconnect)
         self._changed.unpark_all()
 
     async def receive(self) -> list[Packet]:
-        """Whole packets, at least one; raises ConnectionLost, or MqttFault after the good ones before it."""
-        while not self._arrived:
+        """Whole packets, at least one; raises ConnectionLost, or MqttFault after the valid packets before it."""
+        while not self._decoded:
             if self._fault is not None:
                 raise self._fault
             try:
                 chunk = await self._stream.receive_some(RECEIVE_BYTES_MAX)
             except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-                raise ConnectionLost(why(fault)) from fault
+                raise ConnectionLost(failure_text(fault)) from fault
             if not chunk:
                 raise ConnectionLost("the broker closed it")
             self.received_at = trio.current_time()
             self._frames.receive(chunk)
             try:
                 for first_byte, body in self._frames.frames():
-                    self._arrived.append(decode(first_byte, body, self._version))
+                    self._decoded.append(decode(first_byte, body, self._version))
             except MqttFault as fault:
                 self._fault = fault
-        packets, self._arrived = self._arrived, []
+        packets, self._decoded = self._decoded, []
         return packets
 
     def unread(self, packets: list[Packet]) -> None:
         """Let the next `receive` return these first."""
-        self._arrived = packets + self._arrived
+        self._decoded = packets + self._decoded
 
     async def write(self) -> None:
-        """Send what is queued, until cancelled; raises ConnectionLost."""
+        """Send queued packets until cancelled; raises ConnectionLost."""
         while True:
             while not self._output:
                 await self._changed.park()
             await self.flush()
 
     async def flush(self) -> None:
-        """Send what is queued now; raises ConnectionLost."""
+        """Send the packets queued so far; raises ConnectionLost."""
         chunk, self._output = self._output, bytearray()
         self._writing = len(chunk)
         try:
             await self._stream.send_all(chunk)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-            raise ConnectionLost(why(fault)) from fault
+            raise ConnectionLost(failure_text(fault)) from fault
         self._writing = 0
         self._changed.unpark_all()
 
     async def wait_unsent(self, bytes_max: int) -> None:
-        """Wait until no more than this is unsent, or the link is closed. Needs `write` beside it."""
+        """Wait until no more than this is unsent, or the stream is closed. Needs the task `write`."""
         while self.unsent_bytes > bytes_max and not self.closed:
             await self._changed.park()
 
@@ -109,8 +109,8 @@ class Link:
         await trio.aclose_forcefully(self._stream)
 
 
-def why(fault: BaseException) -> str:
-    """What trio says, and the system's word for it, where there are such."""
+def failure_text(fault: BaseException) -> str:
+    """The message of a stream error: trio's text and the system's, or the TLS error."""
     cause = fault.__cause__
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]

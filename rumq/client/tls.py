@@ -1,6 +1,6 @@
-"""A client's side of TLS: whom it believes, what it shows, and the stream that comes of it. RFC 8446; RFC 6125.
+"""TLS of the client: trusted authorities, client certificate, handshake. RFC 8446; RFC 6125.
 
-Names are mosquitto_pub's. Refuses to know what goes through the stream."""
+Options have mosquitto_pub's names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rumq.errors import ConfigError, ConnectionLost, Fault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """cafile, capath: PEM of the authorities that may have signed the broker's certificate; neither: the system's
+    """cafile, capath: PEM of the authorities trusted to sign the broker's certificate; neither: the system's
 
-    cert, key: PEM of the certificate that the client shows, and its key; key "" if it is in cert
-    insecure: take a certificate that names another host; its authority is checked all the same
+    cert, key: PEM of the client certificate, and its key; key "" if it is in cert
+    insecure: accept a certificate for another host name; its signature is still verified
     """
 
     cafile: str = ""
@@ -28,23 +28,23 @@ class Tls:
     insecure: bool = False
 
 
-def context_of(tls: Tls) -> ssl.SSLContext:
-    """raises: ConfigError for a file that cannot be taken"""
+def ssl_context(tls: Tls) -> ssl.SSLContext:
+    """raises: ConfigError for an invalid file"""
     if tls.key and not tls.cert:
-        raise refused("key", tls.key, "is the key of no certificate: name that with cert")
+        raise refused("key", tls.key, "is a key without a certificate: name the certificate with cert")
     for name in ("cafile", "cert", "key"):
         check_readable(name, getattr(tls, name))
     try:
         context = ssl.create_default_context(cafile=tls.cafile or None, capath=tls.capath or None)
     except ssl.SSLError:
-        raise refused("cafile", tls.cafile, "no PEM certificates in it") from None
+        raise refused("cafile", tls.cafile, "contains no PEM certificates") from None
     except OSError as fault:
         raise refused("capath", tls.capath, str(fault.strerror or fault)) from None
-    # From Python 3.13 on the default wants extensions in an authority that OpenSSL's own tools take it without.
+    # The default since Python 3.13 requires extensions in a CA certificate that OpenSSL's tools do not require.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = not tls.insecure
     if tls.cert:
-        show(context, tls)
+        load_client_certificate(context, tls)
     return context
 
 
@@ -58,27 +58,27 @@ def check_readable(name: str, path: str) -> None:
         raise refused(name, path, str(fault.strerror)) from None
 
 
-def show(context: ssl.SSLContext, tls: Tls) -> None:
-    asked = []
+def load_client_certificate(context: ssl.SSLContext, tls: Tls) -> None:
+    prompts = []
 
     def password() -> str:
-        # Always there: without it OpenSSL would ask at the terminal.
-        asked.append(tls.key)
+        # Without this callback OpenSSL would prompt at the terminal.
+        prompts.append(tls.key)
         return ""
 
     try:
         context.load_cert_chain(tls.cert, tls.key or None, password)
     except (ssl.SSLError, ValueError) as fault:
         key = tls.key or tls.cert
-        if asked:
+        if prompts:
             raise refused("key", key, "is encrypted: write it without a password (openssl pkey)") from None
         if getattr(fault, "reason", "") == "KEY_VALUES_MISMATCH":
             raise refused("key", key, f"is not the key of {tls.cert}") from None
         if not tls.key:
             raise refused(
-                "cert", tls.cert, "no PEM certificate with its key: name the key with key"
+                "cert", tls.cert, "has no PEM certificate with its key: name the key with key"
             ) from None
-        raise refused("cert", tls.cert, f"with {key} it is no PEM certificate with its key") from None
+        raise refused("cert", tls.cert, f"with {key} is not a PEM certificate and its key") from None
 
 
 def refused(name: str, path: str, problem: str) -> ConfigError:
@@ -86,9 +86,9 @@ def refused(name: str, path: str, problem: str) -> ConfigError:
 
 
 async def open_tls_stream(host: str, port: int, context: ssl.SSLContext) -> trio.abc.Stream:
-    """raises: OSError, or ConnectionLost with what is wrong with either side's certificate"""
+    """raises: OSError, or ConnectionLost that says which certificate was refused and why"""
     inner = await trio.open_tcp_stream(host, port)
-    # MQTT says itself where it ends: a broker that closes without close_notify cuts nothing off unseen.
+    # MQTT frames its own end: a close without close_notify cannot truncate unnoticed.
     stream = trio.SSLStream(inner, context, server_hostname=host, https_compatible=True)
     try:
         await stream.do_handshake()

@@ -1,6 +1,4 @@
-"""Why TLS with a broker failed, in a sentence for who uses the client. RFC 8446, 6.2; X509_verify_cert(3).
-
-An error of Python's ssl module comes in. Knows no connection."""
+"""TLS handshake errors as sentences for the user of the client. RFC 8446, 6.2; X509_verify_cert(3)."""
 
 from __future__ import annotations
 
@@ -8,25 +6,25 @@ import ssl
 
 SELF_SIGNED, UNKNOWN = {18}, {2, 19, 20, 21, 27}
 NOT_YET, EXPIRED, REVOKED, PURPOSE, WRONG_NAME, WRONG_ADDRESS = 9, 10, 23, 26, 62, 64
-NO_TLS = "what answers there speaks no TLS: use the broker's port for TLS, or leave TLS out on this one"
-SHOW = "the broker wants a certificate of this client: name one with cert and key"
+NO_TLS = "the port does not speak TLS: use the broker's TLS port, or connect without TLS"
+SHOW = "the broker requires a client certificate: name one with cert and key"
 REASONS = {
     "WRONG_VERSION_NUMBER": NO_TLS,
     "RECORD_LAYER_FAILURE": NO_TLS,
     "HTTP_REQUEST": NO_TLS,
     "UNEXPECTED_EOF_WHILE_READING": "the broker closed the connection in the handshake: it may be a port without TLS",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": SHOW,
-    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the broker knows no cipher of ours, or wants a certificate (cert, key)",
-    "TLSV1_ALERT_UNKNOWN_CA": "the broker does not know the authority of this client's certificate",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "no common cipher, or the broker requires a client certificate (cert, key)",
+    "TLSV1_ALERT_UNKNOWN_CA": "the broker does not trust the authority of this client's certificate",
     "SSLV3_ALERT_BAD_CERTIFICATE": "the broker does not accept this client's certificate",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the broker does not accept this client's certificate",
-    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "the broker says that this certificate is not meant for clients",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "the broker says that this certificate is not for clients",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the broker says that this client's certificate has expired",
     "SSLV3_ALERT_CERTIFICATE_REVOKED": "the broker says that this client's certificate is revoked",
     "TLSV1_ALERT_ACCESS_DENIED": "the broker does not let this client's certificate in",
-    "TLSV1_ALERT_PROTOCOL_VERSION": "the broker wants another TLS version",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "the broker requires another TLS version",
     "UNSUPPORTED_PROTOCOL": "the broker offers only TLS versions that are too old",
-    "TLSV1_ALERT_DECRYPT_ERROR": "the broker could not verify the handshake: key and certificate may not fit",
+    "TLSV1_ALERT_DECRYPT_ERROR": "the broker could not verify the handshake: key and certificate may not match",
 }
 
 
@@ -42,9 +40,9 @@ def sentence(fault: ssl.SSLError) -> str:
 def refused_certificate(code: int, message: str) -> str:
     what = "the broker's certificate"
     if code in SELF_SIGNED:
-        return f"{what} is signed by itself: to believe it, name it with cafile"
+        return f"{what} is self-signed: to trust it, name it with cafile"
     if code in UNKNOWN:
-        return f"{what} comes from an authority that is not known here: name that with cafile"
+        return f"{what} is signed by an unknown authority: name that with cafile"
     if code == EXPIRED:
         return f"{what} has expired"
     if code == NOT_YET:
@@ -52,8 +50,8 @@ def refused_certificate(code: int, message: str) -> str:
     if code == REVOKED:
         return f"{what} is revoked"
     if code == PURPOSE:
-        return f"{what} is not meant for servers (extended key usage)"
+        return f"{what} is not for servers (extended key usage)"
     if code in (WRONG_NAME, WRONG_ADDRESS):
         # OpenSSL's message says which name was expected.
-        return f"{what} is for another name ({message}): connect by its name; insecure takes it all the same"
+        return f"{what} is for another name ({message}): connect by its name; insecure accepts it anyway"
     return f"{what} was refused: {message}"

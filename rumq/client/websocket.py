@@ -1,6 +1,4 @@
-"""A client's side of MQTT over WebSocket, as a stream of bytes. RFC 6455; MQTT 5.0, 6.
-
-Refuses to know packets, and whether TLS lies below."""
+"""MQTT over WebSocket, as a byte stream for the client. RFC 6455; MQTT 5.0, 6."""
 
 from __future__ import annotations
 
@@ -35,7 +33,9 @@ class WebSocketStream(trio.abc.Stream):
 
     def __init__(self, below: trio.abc.Stream, wire: WSConnection) -> None:
         self._below, self._wire = below, wire
-        self._sending = trio.Lock()  # a PONG leaves from the reader, between whole frames of the writer
+        self._sending = (
+            trio.Lock()
+        )  # the reader sends PONG, which must not interleave with the writer's frames
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         await self._send(BytesMessage(data=bytes(data)))
@@ -52,7 +52,7 @@ class WebSocketStream(trio.abc.Stream):
         await self._below.wait_send_all_might_not_block()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """What has come, of any length; empty once the other side has closed."""
+        """Received bytes, of any length; empty once the broker has closed."""
         while True:
             found = bytearray()
             for event in self._events():
@@ -91,23 +91,21 @@ class WebSocketStream(trio.abc.Stream):
 
 
 async def open_websocket(below: trio.abc.Stream, host: str, path: str) -> WebSocketStream:
-    """Ask for MQTT over WebSocket. raises: ConnectionLost with the broker's words, and `below` is closed"""
+    """WebSocket handshake. raises: ConnectionLost with the HTTP answer, and closes `below`"""
     wire = WSConnection(ConnectionType.CLIENT)
     try:
         await below.send_all(wire.send(Request(host=host, target=path, subprotocols=[SUBPROTOCOL])))
-        await accepted(below, wire)
+        await wait_accepted(below, wire)
     except (trio.BrokenResourceError, RemoteProtocolError) as fault:
         await trio.aclose_forcefully(below)
-        raise ConnectionLost(
-            f"WebSocket at {host}{path}: the answer is none of WebSocket ({fault})"
-        ) from fault
+        raise ConnectionLost(f"WebSocket at {host}{path}: the answer is not WebSocket ({fault})") from fault
     except BaseException:
         await trio.aclose_forcefully(below)
         raise
     return WebSocketStream(below, wire)
 
 
-async def accepted(below: trio.abc.Stream, wire: WSConnection) -> None:
+async def wait_accepted(below: trio.abc.Stream, wire: WSConnection) -> None:
     """Wait for the answer. raises: ConnectionLost, RemoteProtocolError"""
     refusal: RejectConnection | None = None
     words = bytearray()

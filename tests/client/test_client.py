@@ -3,8 +3,7 @@
 import pytest
 import trio
 
-from rumq.client import ConnectionLost, Message, Refused, Will, connect_over
-from rumq.client import connection
+from rumq.client import ConnectionLost, Message, Refused, Will, connect_over, connection
 from rumq.mqtt.packets import (
     Connack,
     Connect,
@@ -153,7 +152,7 @@ async def test_a_slow_taker_is_not_read_for_but_a_publish_of_his_gets_its_answer
             await peer.send(Publish("a", b"%d" % number * 300))
             await trio.testing.wait_all_tasks_blocked()
         await trio.sleep(100)  # the silence is ours
-        assert client._keeper.inbound.bytes_waiting < 2000
+        assert client._connection.inbound.bytes_waiting < 2000
         nursery.start_soon(lambda: client.publish("b", b"", qos=1))
         published = [packet for packet in await peer.receive_all() if isinstance(packet, Publish)]
         await peer.send(Puback(published[0].packet_id))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rumq.cli.wiring.listener_policies import ListenerPolicies
-from rumq.cli.wiring.sidecars import check_beside
+from rumq.cli.wiring.sidecars import check_sidecars
 from rumq.config import Settings
 from rumq.config.access import Flight
 from rumq.errors import ConfigError
@@ -145,7 +145,7 @@ def test_what_it_cannot_start_with_is_one_sentence(root: str, tmp_path: Path) ->
 )
 def test_a_broker_refuses_settings_that_its_flight_could_not_start_with(flight: Flight, says: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(says)) as caught:
-        check_beside(Settings(flight=flight))
+        check_sidecars(Settings(flight=flight))
     assert "\n" not in str(caught.value)
 
 
@@ -154,7 +154,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(
         ConfigError, match=r"flight.port: Flight needs pyarrow and numpy: pip install pyarrow numpy"
     ):
-        check_beside(Settings(flight=Flight(port=1)))
+        check_sidecars(Settings(flight=Flight(port=1)))
 
 
 def test_others_come_in_only_where_users_are_set_up_or_everybody_may() -> None:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from rumq.cli.broker.setting_changes import changed_files, differences, file_digests, need_restart
 from rumq.cli.wiring.disk_bounds import reserve
-from rumq.cli.wiring.limits import limit_newcomers, limits
+from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_policies import ListenerPolicies
-from rumq.cli.wiring.sidecars import check_beside
+from rumq.cli.wiring.sidecars import check_sidecars
 from rumq.cli.wiring.transports import reload
 from rumq.config import Settings
 from rumq.errors import RumqError
@@ -42,7 +42,7 @@ class Reload:
         try:
             wanted = self._read()
             made = ListenerPolicies(wanted).made
-            check_beside(wanted)
+            check_sidecars(wanted)
             reload(wanted, self._transports)
         except RumqError as fault:
             tell("settings.refused", why=str(fault))
@@ -52,7 +52,7 @@ class Reload:
         later = need_restart(self._settings, wanted, changed)
         setup_events(wanted.events.format, wanted.events.level)
         driver.limits = limits(wanted)
-        limit_newcomers(wanted, driver.pump.newcomers)
+        limit_pending_logins(wanted, driver.pump.newcomers)
         for entrance, new in zip(self._entrances, made, strict=False):
             entrance.become(new)
         driver.permit_again()

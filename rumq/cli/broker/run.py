@@ -24,7 +24,7 @@ from rumq.cli.wiring.broker_secret import make_secret
 from rumq.cli.wiring.disk_bounds import bounds
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import open_listening_sockets
-from rumq.cli.wiring.sidecars import check_beside
+from rumq.cli.wiring.sidecars import check_sidecars
 from rumq.cli.wiring.streams import streams
 from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
@@ -76,7 +76,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     # What is wrong with files of users, rules and certificates is said before anything is opened.
     ListenerPolicies(settings, says_exposed=False)
     transports_of(settings)
-    check_beside(settings)
+    check_sidecars(settings)
     doorways = open_listening_sockets(settings)
     try:
         generation = resharded(data, lock, specs, internal_stream(settings), count)

@@ -26,10 +26,10 @@ from rumq.auth.identity import Certificate
 from rumq.cli.broker.reload import Reload
 from rumq.cli.data.missing_partition import STATE_STREAM
 from rumq.cli.wiring.disk_bounds import reserve, space_of
-from rumq.cli.wiring.limits import limit_newcomers, limits
+from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import ListeningSocket
-from rumq.cli.wiring.sidecars import companions
+from rumq.cli.wiring.sidecars import sidecars
 from rumq.cli.wiring.streams import GENERATION
 from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
@@ -208,7 +208,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
             os.write(place.ready, what)
 
     # One shard has what runs beside: it lives and dies with it, as with a broker of one process.
-    beside = Sidecars(companions(settings, place.data, place.sources) if place.index == 0 else [])
+    beside = Sidecars(sidecars(settings, place.data, place.sources) if place.index == 0 else [])
     loop.run(main)
     beside.stop()
     driver.writer.stop()
@@ -374,7 +374,7 @@ def listening(
     connections = connections_max(settings, len(driver.store.own))
     driver.connections_max = dict(enumerate(connections))
     pump.newcomers.tell = lambda holder, shed: driver.tell("connection.shed", address=holder, shed=shed)
-    limit_newcomers(settings, pump.newcomers)
+    limit_pending_logins(settings, pump.newcomers)
     openings = TransportHandshakes(
         pump, later=driver.later, event=driver.tell, count_max=settings.listener.tls_handshakes_max
     )

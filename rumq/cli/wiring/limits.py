@@ -36,7 +36,7 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def limit_newcomers(settings: Settings, newcomers: PendingLogins) -> None:
+def limit_pending_logins(settings: Settings, newcomers: PendingLogins) -> None:
     auth = settings.auth
     newcomers.limit(
         auth.unauthenticated_connections_max, auth.address_unauthenticated_connections_max,

@@ -35,7 +35,7 @@ def open_listening_sockets(settings: Settings) -> list[ListeningSocket]:
         for sock in sockets:
             doorway = ListeningSocket(number, sock)
             doorways.append(doorway)
-            tell_of(settings, listener, doorway)
+            announce(settings, listener, doorway)
     return doorways
 
 
@@ -59,7 +59,7 @@ def unix_socket(listener: Listener) -> socket.socket:
         ) from fault
 
 
-def tell_of(settings: Settings, listener: Listener, doorway: ListeningSocket) -> None:
+def announce(settings: Settings, listener: Listener, doorway: ListeningSocket) -> None:
     host, port = doorway.address
     protocol = listener.protocol + (" over TLS" if listener.tls_certificate else "")
     tell("listener.bound", host=host, port=port, protocol=protocol)

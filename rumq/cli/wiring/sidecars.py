@@ -9,14 +9,14 @@ import sys
 
 from rumq.cli.wiring.lake_exporters import export_commands, exported_streams
 from rumq.cli.wiring.listener_policies import FLIGHT, ListenerPolicies, as_listener
-from rumq.cli.wiring.transports import one
+from rumq.cli.wiring.transports import transport_of
 from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
 from rumq.shards.processes.sidecars import Sidecar
 from rumq.shards.stats.event_log import tell
 
 
-def check_beside(settings: Settings) -> None:
+def check_sidecars(settings: Settings) -> None:
     """raises: ConfigError"""
     exported_streams(settings)
     if settings.flight.port:
@@ -32,7 +32,7 @@ def check_flight(settings: Settings) -> None:
         )
     ListenerPolicies(settings, says_exposed=False).flight()
     if flight.tls_certificate:
-        one(FLIGHT, as_listener(flight), settings.auth.exposed_files == "refuse")
+        transport_of(FLIGHT, as_listener(flight), settings.auth.exposed_files == "refuse")
     elif flight.tls_authority:
         raise ConfigError(
             Fault(
@@ -44,7 +44,7 @@ def check_flight(settings: Settings) -> None:
         )
 
 
-def companions(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
+def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
     """sources: the command line that gives another process these settings"""
     found = [Sidecar(command, lake_died) for command in export_commands(settings, data)]
     if settings.flight.port:

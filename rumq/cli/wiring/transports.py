@@ -30,7 +30,7 @@ def transports_of(settings: Settings) -> list[Transports]:
     """Each listener's, in their order. raises: ConfigError for files that cannot be taken"""
     strict = settings.auth.exposed_files == "refuse"
     return [
-        one(number, listener, strict)._replace(mount=mounting(settings, listener))
+        transport_of(number, listener, strict)._replace(mount=mounting(settings, listener))
         for number, listener in enumerate(settings.listeners)
     ]
 
@@ -41,7 +41,7 @@ def mounting(settings: Settings, listener: Listener) -> Mounting | None:
     return Mounting(listener.mount_point, settings.mqtt.packet_bytes_max, settings.mqtt.connect_bytes_max)
 
 
-def one(number: int, listener: Listener, strict: bool) -> Transports:
+def transport_of(number: int, listener: Listener, strict: bool) -> Transports:
     tls = websocket = proxy = None
     if listener.tls_certificate:
         try:

@@ -15,7 +15,7 @@ from warnings import warn
 import numpy as np
 import trio
 
-from rumq.client.packet_stream import why
+from rumq.client.packet_stream import failure_text
 from rumq.errors import ConnectionLost, Refused, RumqError
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode as encode_packet
@@ -127,14 +127,14 @@ async def connected(
         try:
             stream = await open_stream()
         except OSError as fault:
-            raise ConnectionLost(why(fault)) from fault
+            raise ConnectionLost(failure_text(fault)) from fault
         try:
             await stream.send_all(encode_packet(connect_packet(target, client_id, anew=anew), 5))
             connack, rest = await receive_connack(stream)
         except BaseException as fault:
             await trio.aclose_forcefully(stream)
             if isinstance(fault, trio.BrokenResourceError):
-                raise ConnectionLost(why(fault)) from fault
+                raise ConnectionLost(failure_text(fault)) from fault
             raise
     if limit.cancelled_caught:
         raise ConnectionLost(f"no answer within {CONNECT_SECONDS_MAX:g} s")
@@ -196,7 +196,7 @@ class SinkConnection:
                 # What the broker said last tells more than that it is gone.
                 with trio.move_on_after(1):
                     await self._hung_up.wait()
-                fault = self._end or ConnectionLost(why(broken))
+                fault = self._end or ConnectionLost(failure_text(broken))
             except Exception as raised:
                 fault = raised
             nursery.cancel_scope.cancel()
@@ -248,7 +248,7 @@ class SinkConnection:
                 if not chunk:
                     raise ConnectionLost("the broker closed it")
         except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-            self._end = ConnectionLost(why(fault))
+            self._end = ConnectionLost(failure_text(fault))
         except MqttFault as fault:
             self._end = ConnectionLost(f"the broker broke the protocol: {fault}")
         except RumqError as fault:

@@ -8,7 +8,7 @@ from rumq.spark.job_kit.runner import sentence
 
 WORKER = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted SQLSTATE: XXKST
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):
-  File "keeper.py", line 91, in _open
+  File "connection.py", line 91, in _open
 rumq.errors.ConnectionLost: no connection: all attempts to connect to 127.0.0.1:1 failed
  SQLSTATE: 38000
 \tat org.apache.spark.api.python.BasePythonRunner
