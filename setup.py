@@ -65,7 +65,7 @@ HOT = [
     "router/trie.py",
     "rumq/net/connection.py",
     "rumq/net/pump.py",
-    "rumq/session/protocol/link.py",
+    "rumq/session/protocol/connected.py",
     "rumq/session/flow_control/delivery_window.py",
     "rumq/shards/delivery/fan_out_cache.py",
     "rumq/shards/turn/effect_dispatch.py",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rumq.net.pump import Pump
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 IOV_MAX = 512
 

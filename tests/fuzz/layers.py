@@ -15,7 +15,7 @@ from rumq.net.tls import TlsServer
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Entry, Mounting, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
-from rumq.session.handshake.listener_policy import ListenerPolicy
+from rumq.session.connection.listener_policy import ListenerPolicy
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Will
 from tests.fuzz.kernels.mutate import Mutator

@@ -18,8 +18,8 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader, frame_at
 from rumq.net.connection import Connection
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
-from rumq.session.handshake.listener_policy import ListenerPolicy
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.corpus import Maker, packets
 from tests.fuzz.kernels.mutate import Mutator

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rumq.session.protocol.link import MUCH_BYTES
+from rumq.session.protocol.connected import MUCH_BYTES
 from rumq.shards.write_path.backpressure import CROWDED_BYTES
 from tests.conformance import wire
 from tests.conformance.wire import Kind

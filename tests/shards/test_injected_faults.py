@@ -13,7 +13,7 @@ from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.protocol import subscribe
-from rumq.session.protocol.link import Link
+from rumq.session.protocol.connected import Link
 from rumq.shards.bus.bus_link import BusLink
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size

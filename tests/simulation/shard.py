@@ -11,8 +11,8 @@ from rumq.cli.broker.shard import take_connections
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
+from rumq.session.connection.listener_policy import OPEN
 from rumq.session.flow_control.limits import Limits
-from rumq.session.handshake.listener_policy import OPEN
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.recovery.restore import read_journal
 from rumq.shards.recovery.startup import Joining

@@ -17,7 +17,7 @@ from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import setup_events
 from rumq.net.transports import Transports
-from rumq.session.handshake.listener_policy import ListenerPolicy
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.stats.event_log import tell
 from rumq.shards.turn.turn import Driver
 

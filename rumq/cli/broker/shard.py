@@ -44,8 +44,8 @@ from rumq.net.listener import SPARE, Listener
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Transports
-from rumq.session.handshake.listener_policy import ListenerPolicy
-from rumq.session.protocol.link import Link
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.protocol.connected import Link
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.processes.fd_passing import FdPassing, ShardSocket
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading

@@ -29,8 +29,8 @@ from rumq.errors import ConfigError, Fault
 from rumq.mosquitto.acl import parse_acl
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.net.http_post import post
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
-from rumq.session.handshake.listener_policy import ListenerPolicy
 from rumq.shards.stats.event_log import tell
 
 KNOWN = ("certificate", "token", "password", "http")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rumq.mqtt import packets as p
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 WAITS_PUBCOMP = 3
 

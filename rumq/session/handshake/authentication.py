@@ -16,7 +16,7 @@ from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.reasons import Reason
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 
 def credentials(link: Link, connect: p.Connect) -> Credentials:

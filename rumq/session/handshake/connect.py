@@ -24,7 +24,7 @@ from rumq.session.state.wills import author_of
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: no limit that anybody would have to be told
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 
 def accept(link: Link, connect: p.Connect) -> None:

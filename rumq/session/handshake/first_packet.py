@@ -16,7 +16,7 @@ from rumq.session.handshake.connect import accept
 from rumq.session.handshake.foreign_protocol import NO_TLS, TLS_RECORD, stranger
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 VERSION_BYTES = 9  # of the oldest CONNECT: the protocol's name with its length, and the version behind it
 

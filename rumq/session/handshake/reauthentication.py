@@ -16,7 +16,7 @@ from rumq.session.protocol import authorization
 from rumq.session.state.wills import author_of
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 
 class Reauthentication:

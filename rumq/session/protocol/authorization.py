@@ -25,7 +25,7 @@ from rumq.session.protocol.topic_creation import new_topic
 from rumq.session.state.wills import may_leave
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 SMALL_MAX = 64  # names of a dictionary; most devices publish to a few topics
 

@@ -16,7 +16,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.session.protocol import subscribe
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 SHORT_BYTES = 512  # a packet of no more is served at once
 LISTS = (PacketType.SUBSCRIBE, PacketType.UNSUBSCRIBE)

@@ -19,7 +19,7 @@ from rumq.session.protocol import subscribe as requests
 from rumq.session.protocol.batched_subscribe import LISTS, SHORT_BYTES, BatchedRequest
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 PACKETS_A_TURN = 256  # of one client
 PROPERTIES_BYTES_MAX = 1 << 16  # of a packet that is no PUBLISH: all of them are looked at in one turn

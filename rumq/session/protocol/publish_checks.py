@@ -16,7 +16,7 @@ from rumq.session.protocol import authorization, topic_refusals
 from rumq.session.protocol.topic_creation import new_topic
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 
 def meet_topic(link: Link, name: bytes) -> bool:

@@ -11,7 +11,7 @@ from rumq.mqtt.reasons import REASONS_IN, Reason
 WHY_MAX = 1000  # characters: it may have a piece of what the client has said, and must be an MQTT string
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 
 def explained(link: Link, packet: Any, why: str | None) -> bytes:

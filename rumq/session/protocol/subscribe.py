@@ -21,7 +21,7 @@ from rumq.session.protocol.replay_syntax import BadStart, parse_start, shown, sp
 from rumq.session.state.subscribed_filters import SubscribedFilters
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 
 def new_topic(link: Link, name: bytes) -> bool:

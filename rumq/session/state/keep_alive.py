@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from rumq.mqtt.reasons import Reason
-from rumq.session.protocol.link import Link
+from rumq.session.protocol.connected import Link
 from rumq.session.state.deadlines import Deadlines
 
 LOOK_SECONDS = 0.25

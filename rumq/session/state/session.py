@@ -16,7 +16,7 @@ from rumq.session.state.subscribed_filters import SubscribedFilters
 
 if TYPE_CHECKING:
     from rumq.session.journal.entries import Author
-    from rumq.session.protocol.link import Link
+    from rumq.session.protocol.connected import Link
 
 
 class Shape(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rumq.auth.identity import Certificate, Identity
 from rumq.auth.permit import Permit
 from rumq.mqtt.packets import Will
-from rumq.session.handshake.listener_policy import ListenerPolicy
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.journal.entries import Author
 
 

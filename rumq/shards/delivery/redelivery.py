@@ -13,7 +13,7 @@ from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.session.flow_control.delivery_window import RETAINED_CODE
 from rumq.session.protocol import authorization
-from rumq.session.protocol.link import Link
+from rumq.session.protocol.connected import Link
 from rumq.session.state.drop_counters import OTHER_TOPICS, Why
 from rumq.shards.delivery.fan_out_cache import wire_form
 

@@ -20,11 +20,11 @@ from rumq.auth.identity import Work
 from rumq.mqtt.kernels.ingest import Batch
 from rumq.mqtt.packets import Publish
 from rumq.net.pending_logins import State
+from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
 from rumq.session.flow_control.limits import Limits
-from rumq.session.handshake.listener_policy import OPEN, ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.protocol import authorization
-from rumq.session.protocol.link import Link
+from rumq.session.protocol.connected import Link
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry

@@ -23,16 +23,16 @@ from rumq.mqtt.kernels.ingest import Wire, cut
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
+from rumq.session.connection.broker_port import BrokerPort
+from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
 from rumq.session.flow_control.delivery_window import DeliveryWindow, Outbox
 from rumq.session.flow_control.inflight_resend import resend
 from rumq.session.flow_control.rate_limits import Bucket
 from rumq.session.handshake.authentication import Authentication
 from rumq.session.handshake.first_packet import first_packet, while_entering
-from rumq.session.handshake.listener_policy import OPEN, ListenerPolicy
 from rumq.session.handshake.reauthentication import Reauthentication
 from rumq.session.journal.recorder import tag_of
 from rumq.session.protocol import authorization, control_packets
-from rumq.session.protocol.broker_port import BrokerPort
 from rumq.session.protocol.publish_checks import meet_topic, provide, take_or_refuse
 from rumq.session.protocol.reason_strings import explained, told_in
 from rumq.session.state.session import Session

@@ -1,0 +1,1 @@
+"""What the protocol of one connection stands on: the broker and the socket as it sees them, its listener's policy."""
