@@ -42,8 +42,9 @@ class Connection:
     certificate: Any = None  # what a client has shown: rumq.net.certificate.PeerCertificate
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "deaf", "dirty", "ended", "fd", "held", "lingers", "link",
-        "outbox_bytes_max", "peer", "pump", "queue", "reading", "refused", "room", "sock", "tail",
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "lingers", "link",
+        "outbox_bytes_max", "peer", "pump", "queue", "reading", "reading_paused", "refused", "room", "sock", "unparsed",
+        "write_failed",
     )  # fmt: skip
 
     def __init__(self, pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
@@ -52,18 +53,18 @@ class Connection:
         self.fd = sock.fileno()
         self.peer = peer
         self.link: Link
-        self.tail: bytearray | None = None
+        self.unparsed: bytearray | None = None
         self.queue: list[tuple[Any, Any]] = []
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
         self.blocked = False  # the socket is full; an edge of writability will come
-        self.deaf = ""  # why nothing can be sent any more; what it said before is still to be read
+        self.write_failed = ""  # why sending failed; what the client sent before is still read
         self.refused = False  # somebody found no room and waits for it
         self.dirty = False
         self.ended = False  # nothing more is coming but what its socket holds
         self.closing = False
         self.reading = True
-        self.held = False  # its link takes nothing for now
+        self.reading_paused = False  # by its handler
         self.lingers = False  # at its end something was said that its client is to read
         self.bytes_in = 0
         self.bytes_out = 0
@@ -87,14 +88,14 @@ class Connection:
             self.dirty = True
             self.pump.dirty.append(self)
 
-    def hold(self) -> None:
-        """Read nothing until `release`."""
-        self.held = True
+    def pause_reading(self) -> None:
+        """Read nothing until `resume_reading`."""
+        self.reading_paused = True
 
-    def release(self) -> None:
+    def resume_reading(self) -> None:
         """Take what was read and not taken, and read on."""
-        if self.held and not self.closing:
-            self.held = False
+        if self.reading_paused and not self.closing:
+            self.reading_paused = False
             self.pump.take_up(self)
 
     def facts(self) -> bytes:
@@ -134,7 +135,7 @@ class Connection:
             except BlockingIOError:
                 sent = 0
             except OSError as fault:
-                self.pump.deafened(self, fault.strerror or "connection lost")
+                self.pump.stop_writing(self, fault.strerror or "connection lost")
                 sent = -1
             if sent >= 0:
                 self.bytes_out += sent
@@ -147,7 +148,7 @@ class Connection:
                     self.blocked = True
                     self._keep_unsent(sent)
         if self.closing:
-            self.pump.drop(self, lingers=self.lingers and not self.deaf)
+            self.pump.drop(self, lingers=self.lingers and not self.write_failed)
 
     def _keep_unsent(self, sent: int) -> None:
         """Keep the rest of what the socket did not take; of bytes that can be read again, only to a frame's end."""

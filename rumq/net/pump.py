@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1 << 18
 EVENTS_MAX = 512
-TAIL_INLINE_MAX = 1 << 15
+UNPARSED_INLINE_MAX = 1 << 15
 INTERESTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 READABLE = select.EPOLLIN | ENDED
@@ -115,15 +115,15 @@ class Pump:
             self.bytes_out += connection.bytes_out
         connection.closing = True
         connection.queue.clear()
-        connection.tail = None
+        connection.unparsed = None
         self._epoll.unregister(connection.fd)
 
     def take_up(self, connection: Connection) -> None:
-        """Go on with a connection that was held."""
-        tail = connection.tail
-        if tail is not None:
-            connection.tail = None
-            self._feed(connection, tail)
+        """Go on with a connection whose reading was paused."""
+        unparsed = connection.unparsed
+        if unparsed is not None:
+            connection.unparsed = None
+            self._feed(connection, unparsed)
         if not connection.closing:
             self._again[connection] = None
 
@@ -140,7 +140,7 @@ class Pump:
             self._crashed(connection)
             return
         if taken < len(data) and not connection.closing:
-            connection.tail = data[taken:]
+            connection.unparsed = data[taken:]
 
     def again(self, connection: Connection) -> None:
         """Read from a connection in the next turn, whether its socket is ready or not."""
@@ -167,9 +167,9 @@ class Pump:
         self._turns.crashed(connection)
         self.drop(connection)
 
-    def deafened(self, connection: Connection, why: str) -> None:
+    def stop_writing(self, connection: Connection, why: str) -> None:
         """Nothing can be sent to it any more. What it said before that, a DISCONNECT perhaps, is taken first."""
-        connection.deaf = why
+        connection.write_failed = why
         connection.queue.clear()
         connection.room = connection.outbox_bytes_max
         connection.blocked = connection.ended = connection.reading = True
@@ -258,20 +258,20 @@ class Pump:
             fds.clear()
 
     def _read(self, connection: Connection) -> None:
-        if connection.closing or connection.held:
+        if connection.closing or connection.reading_paused:
             return
         if connection.room <= -connection.outbox_bytes_max:
             connection.reading = False  # it does not take its answers, so it may not ask
             return
-        tail = connection.tail
-        kept = len(tail) if tail is not None else 0
-        inline = kept <= TAIL_INLINE_MAX
+        unparsed = connection.unparsed
+        kept = len(unparsed) if unparsed is not None else 0
+        inline = kept <= UNPARSED_INLINE_MAX
         at = kept if inline else 0
         try:
             n = connection.sock.recv_into(self._view[at:] if at else self._buffer)
         except BlockingIOError:
-            if connection.deaf:
-                self.lost(connection, connection.deaf)
+            if connection.write_failed:
+                self.lost(connection, connection.write_failed)
             return
         except OSError as fault:
             self.lost(connection, fault.strerror or "connection lost")
@@ -284,7 +284,7 @@ class Pump:
             return
         connection.bytes_in += n
         try:
-            self._receive(connection, tail, kept, inline, n)
+            self._receive(connection, unparsed, kept, inline, n)
         except Exception:
             self._crashed(connection)
             return
@@ -292,23 +292,23 @@ class Pump:
             self._again[connection] = None
 
     def _receive(
-        self, connection: Connection, tail: bytearray | None, kept: int, inline: bool, n: int
+        self, connection: Connection, unparsed: bytearray | None, kept: int, inline: bool, n: int
     ) -> None:
-        if tail is None:
+        if unparsed is None:
             taken = connection.link.receive(self._buffer, 0, n)
             if taken < n:
-                connection.tail = bytearray(self._view[taken:n])
+                connection.unparsed = bytearray(self._view[taken:n])
         elif inline:
-            self._view[:kept] = tail
+            self._view[:kept] = unparsed
             taken = connection.link.receive(self._buffer, 0, kept + n)
-            connection.tail = bytearray(self._view[taken : kept + n]) if taken < kept + n else None
+            connection.unparsed = bytearray(self._view[taken : kept + n]) if taken < kept + n else None
         else:
-            tail += self._view[:n]
-            taken = connection.link.receive(tail, 0, len(tail))
-            if taken == len(tail):
-                connection.tail = None
+            unparsed += self._view[:n]
+            taken = connection.link.receive(unparsed, 0, len(unparsed))
+            if taken == len(unparsed):
+                connection.unparsed = None
             elif taken:
-                connection.tail = tail[taken:]
+                connection.unparsed = unparsed[taken:]
 
 
 def turn_away(connection: Connection, why: str) -> None:

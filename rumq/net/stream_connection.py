@@ -122,9 +122,9 @@ class StreamConnection(Connection):
             try:
                 self._put_out()
             except OSError as fault:
-                self.pump.deafened(self, fault.strerror or "connection lost")
+                self.pump.stop_writing(self, fault.strerror or "connection lost")
         if self.closing:
-            self.pump.drop(self, lingers=self.lingers and not self.deaf)
+            self.pump.drop(self, lingers=self.lingers and not self.write_failed)
         elif self.room > 0 and isinstance(self.link, ClientEnd):
             self.link.has_room()
 

@@ -57,13 +57,13 @@ class ClientEnd:
         self.near.write(bytes(memoryview(data)[pos:end]))
         if self.near.room <= 0:
             self._is_held = True
-            self.transport.hold()
+            self.transport.pause_reading()
         return end
 
     def near_has_room(self) -> None:
         if self._is_held:
             self._is_held = False
-            self.transport.release()
+            self.transport.resume_reading()
 
     def has_room(self) -> None:
         """The client takes bytes again."""
@@ -111,7 +111,7 @@ class ShardEnd:
             outer.write(bytes(memoryview(data)[pos:end]))
             if outer.room <= 0:
                 self._is_held = True
-                self.transport.hold()
+                self.transport.pause_reading()
         return end
 
     def has_room(self) -> None:
@@ -125,7 +125,7 @@ class ShardEnd:
     def client_has_room(self) -> None:
         if self._is_held:
             self._is_held = False
-            self.transport.release()
+            self.transport.resume_reading()
 
     def drained(self) -> None: ...
 

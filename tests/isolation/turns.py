@@ -50,10 +50,10 @@ class Connection(Client):
             if not taken:
                 break
 
-    def hold(self) -> None:
+    def pause_reading(self) -> None:
         self.is_held = True
 
-    def release(self) -> None:
+    def resume_reading(self) -> None:
         self.is_held = False
         self._read()
 

@@ -169,7 +169,7 @@ def test_a_shard_that_does_not_read_stops_the_client(shards: Shards, peer: Any) 
     through.write(b"CONNECT")
     assert through.read(7) == b"CONNECT"
     connection = shards.second.links[0].transport
-    connection.hold()
+    connection.pause_reading()
     shards.second.links[0].is_silent = True
     sock = through.under.sock
     sent = 0
@@ -195,7 +195,7 @@ def test_a_shard_that_does_not_read_stops_the_client(shards: Shards, peer: Any) 
     for each in shards.first.pump.connections.values():
         assert sum(len(data) for data, _ in each.queue) <= 1 << 20
     assert sent > 1 << 17
-    connection.release()
+    connection.resume_reading()
     got = shards.second.links[0].got
 
     def all_there() -> bool:
@@ -229,13 +229,13 @@ def test_what_a_client_sent_before_it_left_reaches_a_shard_that_is_slow(shards: 
     assert through.read(7) == b"CONNECT"
     link = shards.second.links[0]
     link.is_silent = True  # an answer to a client that is gone would be a reset
-    link.transport.hold()
+    link.transport.pause_reading()
     for at in range(0, 1 << 19, 1 << 16):  # more than a socket pair holds
         through.write(BIG[at : at + (1 << 16)])
     shards.turn(5)
     through.under.close()
     shards.turn(20)
-    link.transport.release()
+    link.transport.resume_reading()
     shards.until(lambda: link.lost_why)
     assert link.got == b"CONNECT" + BIG[: 1 << 19]
     shards.turn(3)

@@ -67,7 +67,7 @@ PLANTED = [
     ),
     Planted(
         "a DISCONNECT that has arrived is not read", "rumq/net/pump.py",
-        "        connection.deaf = why\n",
+        "        connection.write_failed = why\n",
         "        self.lost(connection, why)\n        return\n",
         "tests/net/test_pump.py::test_what_was_said_before_nothing_could_be_sent_is_taken",
     ),

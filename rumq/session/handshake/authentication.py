@@ -49,7 +49,7 @@ class Authentication:
             self._denied(denied)
             return
         if isinstance(step, Work):
-            link.transport.hold()
+            link.transport.pause_reading()
             link.house.owes(link, True)
             if not link.house.check(link, step, self._checked):
                 self._denied(Denied(SERVER_BUSY, "too many clients wait to be checked"))
@@ -63,7 +63,7 @@ class Authentication:
 
             link.entering = None
             enter(link, self._connect, step, self._properties(step.last_data))
-            link.transport.release()
+            link.transport.resume_reading()
 
     def answered(self, packet: p.Packet) -> None:
         """The client sent a packet while it was asked for AUTH."""
@@ -112,7 +112,7 @@ class Authentication:
         fault = MqttFault(denied.why, reason)
         answer = partial(link.refuse, fault, private=True)
         if denied.guess:
-            link.transport.hold()
+            link.transport.pause_reading()
             link.house.owes(link, True)
             link.house.hold_back(link, answer)
         else:

@@ -57,10 +57,10 @@ class Transport(Outbox, Protocol):
     def close(self) -> None:
         """Send what waits, then end the connection; nothing more is read from it."""
 
-    def hold(self) -> None:
-        """Read nothing until `release`."""
+    def pause_reading(self) -> None:
+        """Read nothing until `resume_reading`."""
 
-    def release(self) -> None:
+    def resume_reading(self) -> None:
         """Take what was read and not taken, and read on."""
 
 
@@ -202,7 +202,7 @@ class Link:
     def pause(self) -> None:
         """Take no packet until `go_on`."""
         self.paused = True
-        self.transport.hold()
+        self.transport.pause_reading()
 
     def go_on(self, call: Callable[[], None]) -> None:
         """What a packet waited for is there: finish it, and take those behind it."""
@@ -216,7 +216,7 @@ class Link:
         except Exception:
             self.house.crashed(self.transport)
         else:
-            self.transport.release()
+            self.transport.resume_reading()
 
     def next_turn(self, call: Callable[[], None]) -> None:
         """Go on when the next turn begins, if the client is there still."""

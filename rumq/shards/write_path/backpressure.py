@@ -55,10 +55,10 @@ class Backpressure:
                 if parts & (self.crowded if much else behind):
                     self._slowed.append((link, parts, much))
                 else:
-                    link.transport.release()
+                    link.transport.resume_reading()
 
     def slow(self, link: Any, much: bool) -> None:
         """The link has published to a partition that is behind. much: it has sent much at once"""
         parts = (self.crowded if much else self.behind) & link.wire.touched
         self._slowed.append((link, parts, much))
-        link.transport.hold()
+        link.transport.pause_reading()
