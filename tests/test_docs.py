@@ -45,3 +45,23 @@ def test_every_page_is_linked() -> None:
 def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def headings(page: Path) -> list[str]:
+    return [line.lstrip("# ").replace("`", "") for line in page.read_text().splitlines() if line.startswith("#")]
+
+
+def sections_cited(text: str) -> list[tuple[str, str]]:
+    """(page, section) of each `docs/PAGE.md, "SECTION"`."""
+    return [(page, " ".join(title.split())) for page, title in re.findall(r'docs/([\w-]+\.md),\s+"([^"]+)"', text)]
+
+
+def test_a_module_cites_sections_that_exist() -> None:
+    missing = [
+        (str(path.relative_to(ROOT)), *cited)
+        for top in ("rumq", "router", "commitlog", "tests", "bench")
+        for path in sorted((ROOT / top).rglob("*.py"))
+        for cited in sections_cited(path.read_text())
+        if not any(heading.startswith(cited[1]) for heading in headings(ROOT / "docs" / cited[0]))
+    ]
+    assert missing == []
