@@ -1,6 +1,6 @@
 """The segments in a partition's directory, in the order they were written, as whoever opens or reads it finds them.
 
-docs/log-format.md, "Which segment has a record". Reads only."""
+docs/log-format.md, "Reading". Reads only."""
 
 from __future__ import annotations
 

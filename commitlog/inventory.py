@@ -1,7 +1,7 @@
 """Which partitions a data directory is to have: the file PARTITIONS, a line each, such as main/g1/p0.
 
 A directory that somebody removed cannot say so itself. Written when all are open; a directory of before has no such
-file, and is known to lack only what every broker makes. docs/log-format.md, "Files". Knows no record."""
+file, and is known to lack only what every broker makes. docs/log-format.md, "The log on disk". Knows no record."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     <number of processes> <generation>
 
-Without it there was one, in generation 1. docs/log-format.md, "Files". Knows no record."""
+Without it there was one, in generation 1. docs/log-format.md, "The log on disk". Knows no record."""
 
 from __future__ import annotations
 

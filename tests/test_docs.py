@@ -18,7 +18,9 @@ SOURCES = [
 def missing_in(text: str) -> list[str]:
     """Paths of Python files and folders of rumq in code spans that are no file or folder of the project."""
     named = re.findall(r"`((?:[\w-]+/)*[\w-]+\.py)\b", text)
-    named += [name.rstrip("/") for name in re.findall(r"`((?:rumq|router|commitlog|tests)/[\w/-]*/|rumq/)`", text)]
+    named += [
+        name.rstrip("/") for name in re.findall(r"`((?:rumq|router|commitlog|tests)/[\w/-]*/|rumq/)`", text)
+    ]
     return [name for name in named if not any(path == name or path.endswith("/" + name) for path in SOURCES)]
 
 
@@ -38,7 +40,9 @@ def test_every_page_is_linked() -> None:
         for page in PAGES
         for target in re.findall(r"\]\(([^)#:]+\.md)", page.read_text())
     }
-    assert [page for page in (ROOT / "docs").rglob("*.md") if page not in linked and page.name != "README.md"] == []
+    assert [
+        page for page in (ROOT / "docs").rglob("*.md") if page not in linked and page.name != "README.md"
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -48,12 +52,16 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
 
 
 def headings(page: Path) -> list[str]:
-    return [line.lstrip("# ").replace("`", "") for line in page.read_text().splitlines() if line.startswith("#")]
+    return [
+        line.lstrip("# ").replace("`", "") for line in page.read_text().splitlines() if line.startswith("#")
+    ]
 
 
 def sections_cited(text: str) -> list[tuple[str, str]]:
-    """(page, section) of each `docs/PAGE.md, "SECTION"`."""
-    return [(page, " ".join(title.split())) for page, title in re.findall(r'docs/([\w-]+\.md),\s+"([^"]+)"', text)]
+    """(page, section) of each citation of a document, a section in quotes behind it."""
+    return [
+        (page, " ".join(title.split())) for page, title in re.findall(r'docs/([\w-]+\.md),\s+"([^"]+)"', text)
+    ]
 
 
 def test_a_module_cites_sections_that_exist() -> None:

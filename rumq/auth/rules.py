@@ -1,4 +1,4 @@
-"""Rules: who may do what with which topics. docs/security.md, "What a client may do".
+"""Rules: who may do what with which topics. docs/security.md, "Authorization".
 
     [groups]
     operators = ["anna", "ben"]

@@ -1,4 +1,4 @@
-"""Rows of Spark as messages of a broker. docs/spark.md, "Publishing"."""
+"""Rows of Spark as messages of a broker. docs/spark.md, "Publish"."""
 
 import json
 from collections.abc import Iterator

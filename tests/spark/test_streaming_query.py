@@ -1,4 +1,4 @@
-"""Streaming queries in Spark: each record once, over restarts and kills. docs/spark.md, "Streaming"."""
+"""Streaming queries in Spark: each record once, over restarts and kills. docs/spark.md, "Stream"."""
 
 import os
 import signal

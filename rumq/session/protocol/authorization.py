@@ -1,4 +1,4 @@
-"""What a client may do, held against what it does. docs/security.md, "What a client may do".
+"""What a client may do, held against what it does. docs/security.md, "Authorization".
 
 Publishing costs nothing here for a topic that was allowed before: the client's kernel walks on by its own table of
 topics, in which only such ones are. Receiving is decided once for each new topic, by the router.

@@ -1,4 +1,4 @@
-"""Topics that nobody has published to before: who may bring them into being. docs/security.md, "How much"."""
+"""Topics that nobody has published to before: who may bring them into being. docs/security.md, "Quotas"."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The disk that the log lies on: how full it is, when it will be, and which segments go so that it never is.
 
 What goes and how much of the disk is kept free are `commitlog.space`'s rules; here they meet sessions, exports, other
-shards and the operator. docs/operating.md, "How much disk". Knows no client."""
+shards and the operator. docs/operating.md, "Disk usage". Knows no client."""
 
 from __future__ import annotations
 
