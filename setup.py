@@ -70,6 +70,8 @@ HOT = [
     "rumq/shards/delivery/fan_out_cache.py",
     "rumq/shards/turn/effect_dispatch.py",
     "rumq/shards/delivery/fan_out.py",
+    "rumq/shards/turn/queues.py",
+    "rumq/shards/turn/scheduler.py",
     "rumq/shards/turn/turn.py",
     "rumq/shards/write_path/group_commit.py",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from router.groups import Reader
 from router.retained import Retained
@@ -230,3 +230,9 @@ Command = (
     | Ready | ColdRead | StartFound | RemoteChunk | RemoteWatermark | Interest | NoInterest | RetainedFound
     | ShareMembers | ShareAway | ShareNews | SharePart | GoOn
 )  # fmt: skip
+
+
+class CommandQueue(Protocol):
+    """Commands that wait for the next step; whoever steps the router owns it."""
+
+    def put(self, command: Command, /) -> None: ...

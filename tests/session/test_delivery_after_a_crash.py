@@ -15,6 +15,7 @@ from rumq.mqtt.kernels.fanout import Blob
 from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session import Shape
+from rumq.shards.turn.queues import StepQueue
 
 BASE_LSN = 1_000
 
@@ -64,7 +65,7 @@ def offer(
     levels: list[int], redelivered_below: int, credit: int
 ) -> tuple[Journal, list[tuple[int, bool, int]], list[Any]]:
     """Returns the journal, (QoS, DUP, number) of each message sent, and the commands to the router."""
-    outbox, commands = Outbox(), []
+    outbox, commands = Outbox(), StepQueue()
     journal = Journal(outbox)
     window = Window(credit)
     flow = DeliveryWindow(outbox, lambda: window, None, commands, journal)
@@ -73,7 +74,7 @@ def offer(
     reader.redelivered_below = [BASE_LSN + redelivered_below]
     effect = Deliver(group, 0, Chunk(len(levels)), 0, len(levels), [reader], 0, None, None)
     flow.offer(effect, reader, blob_of(levels))
-    return journal, messages_in(outbox.data), commands
+    return journal, messages_in(outbox.data), commands.items
 
 
 def messages_in(data: bytearray) -> list[tuple[int, bool, int]]:

@@ -11,6 +11,7 @@ import pytest
 from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.ingest import Batch
+from rumq.shards.turn.queues import StepQueue
 from rumq.shards.write_path.group_commit import GroupCommit
 from rumq.shards.write_path.write_admission import WriteAdmission
 from tests.commitlog.records import NOW, append, opened
@@ -63,7 +64,7 @@ class Bench:
         self.files = SimulatedFiles()
         self.store: Store = opened(self.files, partitions=partitions, durability=durability)
         self.worker = ByHand()
-        self.commands: list[Any] = []
+        self.commands = StepQueue()
         self.events: list[str] = []
         self.now = 0.0
 

@@ -17,7 +17,7 @@ PLANTED = [
     ),
     Planted(
         "two messages on a link change places", "rumq/shards/bus/peer.py",
-        "self._driver.commands.append(c.RemoteChunk(message.partition, chunk))",
+        "self._driver.commands.put(c.RemoteChunk(message.partition, chunk))",
         "self._driver.commands.insert(0, c.RemoteChunk(message.partition, chunk))",
         SCHEDULES,
     ),
@@ -49,7 +49,7 @@ PLANTED = [
     # Clients and sessions
     Planted(
         "a client stays where it was accepted, and nobody tells its home", "rumq/shards/processes/client_placement.py",
-        "        return self._count == 1 or self.of(client_id) == self._index\n",
+        "        return self._count == 1 or self.home(client_id) == self.index\n",
         "        return True\n",
         SCHEDULES,
     ),
@@ -61,7 +61,7 @@ PLANTED = [
     ),
     Planted(
         "a message is lost when its client leaves in the same turn", "rumq/shards/delivery/fan_out.py",
-        "        self._commands.append(c.Blocked(reader, effect.partition, lsn))\n",
+        "        self._commands.put(c.Blocked(reader, effect.partition, lsn))\n",
         "",
         f"{FOUND}::test_a_message_committed_in_the_turn_in_which_its_client_leaves_stays_in_the_session",
     ),

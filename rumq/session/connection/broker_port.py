@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from router.commands import CommandQueue
 from rumq.mqtt.kernels.ingest import Batch
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.session.flow_control.limits import Limits
@@ -29,12 +30,14 @@ class BrokerPort(Protocol):
     totals: ShardTotals
     batches: list[Batch]
     topics: TopicTable
-    commands: list[Any]
     watch: Any
     journal: JournalRecorder
     journal_bit: int
     now_us: int
     monotonic: float
+
+    @property
+    def commands(self) -> CommandQueue: ...
 
     def add_topic(self, name: bytes) -> bool:
         """Give a checked topic name its partition and number; False if there is no room for another topic."""

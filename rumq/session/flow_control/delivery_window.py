@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from router.commands import Blocked
+from router.commands import Blocked, CommandQueue
 from router.effects import Deliver
 from router.groups import Reader
 from rumq.mqtt.kernels import fanout
@@ -60,7 +60,7 @@ class DeliveryWindow:
     )  # fmt: skip
 
     def __init__(
-        self, outbox: Outbox, make_window: Callable[[], Window], window: Window | None, commands: list[Any],
+        self, outbox: Outbox, make_window: Callable[[], Window], window: Window | None, commands: CommandQueue,
         noted: Noted | None = None,
     ) -> None:  # fmt: skip
         """make_window: makes the session's window when the first message of QoS 1 or 2 comes; noted: of a session
@@ -90,7 +90,7 @@ class DeliveryWindow:
             return True
         if self.is_open and not self.waits and (self.retained or self.outbox.room <= 0):
             self.outbox.refused = True
-        self._commands.append(Blocked(reader, partition, effect.chunk.base_lsn + effect.first))
+        self._commands.put(Blocked(reader, partition, effect.chunk.base_lsn + effect.first))
         return False
 
     def offer(self, effect: Deliver, reader: Reader, blob: fanout.Blob) -> int:
@@ -147,7 +147,7 @@ class DeliveryWindow:
     def _refuse(self, reader: Reader, partition: int, lsn: int) -> None:
         """Have everything from `lsn` on come again; nothing behind it, of QoS 0, may pass meanwhile."""
         reader.refused |= 1 << partition
-        self._commands.append(Blocked(reader, partition, lsn))
+        self._commands.put(Blocked(reader, partition, lsn))
 
     def _offer_again(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> int:
         """Take messages that the client may have had before a crash: QoS 0 at most once, all others with DUP.
@@ -212,7 +212,7 @@ class DeliveryWindow:
         if frame < count:
             self.delivered -= count - frame
             lsn = blob.lsn(frame)
-            self._commands.append(Blocked(reader, partition, lsn))
+            self._commands.put(Blocked(reader, partition, lsn))
             if blob.expired or blob.too_large:
                 # They stand behind it and are counted: not once more when they come again.
                 left_out = [blob.base_lsn + row for row in (*blob.expired, *blob.too_large) if row < stop]

@@ -72,8 +72,8 @@ def look_again(link: Link) -> None:
         except Forbidden:  # of a shared subscription: its messages are for the others
             session.asked.discard(asked)
             link.house.journal.unsubscribed(session, asked)
-            link.house.commands.append(c.Unsubscribe(session.subscriber, asked))
-    link.house.commands.append(c.Permits(session.subscriber, sights))
+            link.house.commands.put(c.Unsubscribe(session.subscriber, asked))
+    link.house.commands.put(c.Permits(session.subscriber, sights))
 
 
 def sight(

@@ -470,4 +470,4 @@ class Link:
         if self.unsent:
             self.house.send_again(self)  # attaches when that is done
         else:
-            self.house.commands.append(Attach(self.session.subscriber, self.flow))
+            self.house.commands.put(Attach(self.session.subscriber, self.flow))

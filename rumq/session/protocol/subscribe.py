@@ -94,7 +94,8 @@ class Granting:
         link = self._link
         assert link.session is not None
         link.house.settle()
-        link.house.commands.extend(self._commands)
+        for command in self._commands:
+            link.house.commands.put(command)
         for topic_filter in self._granted:
             link.house.journal.subscribed(link.session, topic_filter)
         self._commands, self._granted = [], []
@@ -235,7 +236,7 @@ def take_away(link: Link, filters: Iterable[str]) -> list[Reason]:
         if asked in known:
             link.house.journal.unsubscribed(link.session, asked)
         known.discard(asked)
-        link.house.commands.append(c.Unsubscribe(subscriber, asked))
+        link.house.commands.put(c.Unsubscribe(subscriber, asked))
     return reasons
 
 

@@ -5,9 +5,8 @@ MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
 
-from router.commands import Detach, End
+from router.commands import CommandQueue, Detach, End
 from rumq.mqtt.packets import Will
 from rumq.session.flow_control.delivery_window import RETAINED_CODE
 from rumq.session.flow_control.limits import EXPIRES_NEVER
@@ -22,7 +21,7 @@ class Registry:
     """Sessions by `session_owner.key_of`. `publish_will` is called with (session, will) when one is due."""
 
     def __init__(
-        self, commands: list[Any], publish_will: Callable[[Session, Will], None], journal: JournalRecorder
+        self, commands: CommandQueue, publish_will: Callable[[Session, Will], None], journal: JournalRecorder
     ) -> None:
         self.journal = journal
         self.sessions: dict[str, Session] = {}
@@ -87,7 +86,7 @@ class Registry:
         if session.expiry_seconds == 0:
             self.end(session)
             return
-        self._commands.append(Detach(session.subscriber))
+        self._commands.put(Detach(session.subscriber))
         self.journal.left(session)
         if session.expiry_seconds != EXPIRES_NEVER:
             session.expires_at = now + session.expiry_seconds
@@ -133,7 +132,7 @@ class Registry:
             for _, state, code, lsn in session.window.waiting():
                 if state == 1 and not code & RETAINED_CODE:  # QoS 2 goes to nobody else: MQTT-4.8.2-5
                     unacknowledged.append((code >> 6, code & 63, lsn))
-        self._commands.append(End(session.subscriber, unacknowledged))
+        self._commands.put(End(session.subscriber, unacknowledged))
         self.journal.ended(session)
         if will is not None:
             self._publish_will(session, will)

@@ -95,7 +95,7 @@ class Peer:
     def lost(self, why: str) -> None:
         self.link = None
         if self._subscriber is not None:
-            self._driver.commands.append(c.End(self._subscriber, []))
+            self._driver.commands.put(c.End(self._subscriber, []))
             self._subscriber = None
         self._introducing = None
         self.has_begun = False
@@ -104,7 +104,7 @@ class Peer:
             self.said_early.clear()
         self._early_wants.clear()
         self._driver.shares.home_lost(self.index)
-        self._driver.commands.append(c.ShareAway(self._sharer))
+        self._driver.commands.put(c.ShareAway(self._sharer))
         self._driver.shard.sharing.home_lost(lambda key: self._driver.home(key) == self.index)
         self._incoming.clear()
         self._told.clear()
@@ -118,7 +118,7 @@ class Peer:
     def drained(self) -> None:
         """The bus has room again."""
         if self._subscriber is not None:
-            self._driver.commands.append(c.Ready(self._subscriber))
+            self._driver.commands.put(c.Ready(self._subscriber))
 
     def _hello(self, message: m.Hello, _: memoryview) -> None:
         link, driver = self.link, self._driver
@@ -147,7 +147,8 @@ class Peer:
     def begin(self) -> None:
         """Our sessions and shares are there: have it send what is wanted here, from where we stand."""
         early, self.said_early = self.said_early, []
-        self._driver.commands += [make() for make in early]
+        for make in early:
+            self._driver.commands.put(make())
         if self.link is not None:
             feeds = self._driver.shard.feeds
             cursors = {p.index: feeds[p.index].live_mark for p in self.partitions}
@@ -165,8 +166,8 @@ class Peer:
         self._subscriber = Subscriber(f"shard {self.index}", None, is_shard=True)
         own = [p.index for p in driver.store.partitions if not p.is_mirrored]
         sink = RecordForwarder(self.link, driver.shard.feeds, driver.commands, self.introduce)
-        driver.commands.append(c.Attach(self._subscriber, sink))
-        driver.commands.append(c.Interest(self._subscriber, message.filters, own, message.cursors))
+        driver.commands.put(c.Attach(self._subscriber, sink))
+        driver.commands.put(c.Interest(self._subscriber, message.filters, own, message.cursors))
         early, self._early_wants = self._early_wants, []
         for want in early:
             self._want(want, _)
@@ -197,7 +198,7 @@ class Peer:
         assert self.link is not None
         command = self._incoming[message.partition].take(message, raw, self.link.say)
         self._driver.totals.taken_over += message.count
-        self._driver.commands.append(command)
+        self._driver.commands.put(command)
         if command.flags & CHUNK_QOS:
             self._driver.writing.urgent(message.partition)
 
@@ -240,7 +241,7 @@ class Peer:
         partition.first_lsn = message.first_lsn
         if partition.outgoing.acknowledged(message.sequence, message.committed_lsn):
             driver.writing.released(message.partition)
-        driver.commands.append(c.RemoteWatermark(message.partition, message.live_lsn, message.committed_lsn))
+        driver.commands.put(c.RemoteWatermark(message.partition, message.live_lsn, message.committed_lsn))
 
     # What it wants of us
 
@@ -250,7 +251,7 @@ class Peer:
         if self._subscriber is None or self.link is None:
             self._early_wants.append(message)  # asked again before `Begin`, of a run before
             return
-        driver.commands.append(c.Interest(self._subscriber, message.filters, []))
+        driver.commands.put(c.Interest(self._subscriber, message.filters, []))
         driver.after_step(self._confirm(self.link, message.request))
 
     def _confirm(self, link: BusLink, request: int) -> Callable[[], None]:
@@ -263,7 +264,7 @@ class Peer:
 
     def _unwant(self, message: m.Unwant, _: memoryview) -> None:
         if self._subscriber is not None:
-            self._driver.commands.append(c.NoInterest(self._subscriber, message.filters))
+            self._driver.commands.put(c.NoInterest(self._subscriber, message.filters))
 
     # Who publishes
 
@@ -296,14 +297,14 @@ class Peer:
         partition.name_topics(message.topics)
         rows, frames = bytes(raw[: message.rows_len]), bytes(raw[message.rows_len :])
         chunk = Chunk(message.base_lsn, message.count, message.base_ts, message.flags, rows, frames)
-        self._driver.commands.append(c.RemoteChunk(message.partition, chunk))
+        self._driver.commands.put(c.RemoteChunk(message.partition, chunk))
 
     # Shares
 
     def _of_shares(self, make: Callable[[], Any]) -> None:
         """A command about shares whose home is here: it waits until they have been restored."""
         if self._driver.is_restored:
-            self._driver.commands.append(make())
+            self._driver.commands.put(make())
         else:
             self.said_early.append(make)
 
@@ -316,7 +317,7 @@ class Peer:
             member = driver.shard.sharing.member_of(self._sharer, message.key)
             weight = member.weight if member is not None else 1
             self._sharer.sink = self._sharer.sink or ShareSink(link)
-            driver.commands.append(
+            driver.commands.put(
                 c.ShareNews(self._sharer, "weight", message.key, message.topic_filter, weight, [])
             )
             # Its client may rely on the share from SUBACK on, whether or not this shard dies.
@@ -346,7 +347,7 @@ class Peer:
     def _share_parts(self, message: m.ShareParts, _: memoryview) -> None:
         if self._driver.shares.is_leaving(message.key):
             return  # handed out before the home knew that no member is here
-        self._driver.commands.append(c.SharePart(message.key, message.ranges))
+        self._driver.commands.put(c.SharePart(message.key, message.ranges))
 
     # Questions
 

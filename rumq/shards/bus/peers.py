@@ -296,7 +296,7 @@ class Peers:
     def _retained_found(self, effect: FindRetained, answer: m.Found, _: memoryview) -> None:
         if answer.retained:
             messages = retained_of(answer)
-            self._driver.commands.append(c.RetainedFound(effect.reader, effect.subscription, messages))
+            self._driver.commands.put(c.RetainedFound(effect.reader, effect.subscription, messages))
 
     def find_start(
         self, effect: FindStart, local: Callable[[Callable[..., None]], None] | None, owner: int | None
@@ -340,7 +340,7 @@ class Peers:
             for partition in peer.partitions:
                 feed: Any = self._driver.shard.feeds[partition.index]
                 feed.forget_kept()
-        self._driver.commands.append(c.StartFound(reader, lsns, retained))
+        self._driver.commands.put(c.StartFound(reader, lsns, retained))
 
     def find_tags(self, from_lsns: list[int], done: Callable[[int, list[tuple[str, int]]], Any]) -> None:
         """Inbound QoS 2 messages of our sessions in others' partitions; `done(shard, tags)` for each shard."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from commitlog.cold_reads import clipped
 from commitlog.kernels import rows as row_kernel
-from router.commands import Blocked
+from router.commands import Blocked, CommandQueue
 from router.effects import Deliver
 from router.kernels import routes as route_kernel
 from rumq.shards.bus.bus_link import BusLink
@@ -23,7 +23,7 @@ class RecordForwarder:
     """The sink of another shard's reader."""
 
     def __init__(
-        self, link: BusLink, feeds: list[Any], commands: list[Any], introduce: Callable[[int], None]
+        self, link: BusLink, feeds: list[Any], commands: CommandQueue, introduce: Callable[[int], None]
     ) -> None:
         """introduce: tells the other shard who publishes to a partition, if it asks for that"""
         self._link, self._feeds, self._commands, self._introduce = link, feeds, commands, introduce
@@ -42,7 +42,7 @@ class RecordForwarder:
         if self.outbox.room <= 0:
             self.outbox.refused = True
             for reader in effect.readers:
-                self._commands.append(Blocked(reader, index, chunk.base_lsn + effect.first))
+                self._commands.put(Blocked(reader, index, chunk.base_lsn + effect.first))
             return
         flags = chunk.flags
         if effect.wanted is None:

@@ -103,7 +103,7 @@ class FanOut:
     def _gone(self, effect: Deliver, reader: Reader) -> None:
         """The client went in the step that has something for it: its session, or another member, still wants it."""
         lsn = effect.chunk.base_lsn + effect.first
-        self._commands.append(c.Blocked(reader, effect.partition, lsn))
+        self._commands.put(c.Blocked(reader, effect.partition, lsn))
 
     def _publisher(self, session: Session | None, index: int) -> int:
         """The number of a client as a publisher in a partition's rows; 0: it has published nothing there."""
@@ -139,7 +139,7 @@ class FanOut:
             if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0 or is_spent:
                 flow.outbox.refused = not flow.waits and not is_spent
                 reader.refused |= 1 << effect.partition
-                self._commands.append(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
+                self._commands.put(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
                 return
             blob, after = fanout.build(
                 chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,

@@ -53,7 +53,7 @@ class Redelivery:
             else:
                 self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
         if not unsent:
-            self._driver.commands.append(Attach(session.subscriber, flow))
+            self._driver.commands.put(Attach(session.subscriber, flow))
 
     def _is_routed(self, link: Link, code: int, chunk: Any, lsn: int) -> bool:
         """Whether it is known who wants the message: that may take more than a turn to find out."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from router.commands import StartFound
+from router.commands import CommandQueue, StartFound
 from router.effects import FindStart
 from router.retained import Retained, RetainedView
 from rumq.shards.write_path.worker_threads import Worker
@@ -67,7 +67,7 @@ class ReplayStart:
         store: Any,
         retained: RetainedView,
         worker: Worker,
-        commands: list[Any],
+        commands: CommandQueue,
         event: Callable[..., None],
     ) -> None:
         self._store, self._retained, self._worker = store, retained, worker
@@ -121,7 +121,7 @@ class ReplayStart:
                 if done is not None:
                     done(lsns, messages)
                 elif not each.reader.closed:
-                    self._commands.append(StartFound(each.reader, lsns, messages))
+                    self._commands.put(StartFound(each.reader, lsns, messages))
             self._next()
 
         self._worker.submit(search, found, SEARCHES)

@@ -17,13 +17,13 @@ def home_of(client_id: str, count: int) -> int:
 
 class ClientPlacement:
     def __init__(self, doors: FdPassing | None, index: int, count: int) -> None:
-        self._doors, self._index, self._count = doors, index, count
+        self._doors, self.index, self._count = doors, index, count
 
-    def of(self, client_id: str) -> int:
+    def home(self, client_id: str) -> int:
         return home_of(client_id, self._count)
 
     def is_here(self, client_id: str) -> bool:
-        return self._count == 1 or self.of(client_id) == self._index
+        return self._count == 1 or self.home(client_id) == self.index
 
     def hand_over(self, connection: Any, listener: int, client_id: str, data: bytes) -> bool:
         """Whether the client lives elsewhere, and is on its way there with what was read of it.
@@ -34,6 +34,6 @@ class ClientPlacement:
         facts = connection.facts()
         kind = "known" if facts else "client"
         self._doors.give(
-            self.of(client_id), kind, connection.give_away(), connection.peer, facts + data, listener
+            self.home(client_id), kind, connection.give_away(), connection.peer, facts + data, listener
         )
         return True

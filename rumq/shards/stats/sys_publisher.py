@@ -83,8 +83,8 @@ class SysPublisher:
             frames += head + payload
         index, count = partition.index, len(texts)
         driver = self._driver
-        driver.commands.append(c.Append(index, rows, bytes(frames), count, CHUNK_RETAIN, b""))
-        driver.commands.append(c.Committed(index, partition.next_lsn + count))
+        driver.commands.put(c.Append(index, rows, bytes(frames), count, CHUNK_RETAIN, b""))
+        driver.commands.put(c.Committed(index, partition.next_lsn + count))
 
 
 def head_of(topic: bytes, payload_len: int) -> bytes:

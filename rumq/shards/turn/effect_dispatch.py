@@ -92,7 +92,7 @@ class EffectDispatch:
             if fault is not None:
                 partition = driver.store.partitions[effect.partition]
                 driver.tell("log.failed", stream=partition.stream, partition=partition.number, why=str(fault))
-            driver.commands.append(c.ColdRead(effect.partition, effect.lsn, chunks or []))
+            driver.commands.put(c.ColdRead(effect.partition, effect.lsn, chunks or []))
 
         self.read(effect.partition, effect.lsn, done)
 

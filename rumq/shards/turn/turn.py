@@ -6,9 +6,7 @@ build, and no socket."""
 from __future__ import annotations
 
 import gc
-import heapq
 import os
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -51,6 +49,9 @@ from rumq.shards.stats.consumer_lag import ConsumerLag
 from rumq.shards.stats.refusal_summary import RefusalSummary
 from rumq.shards.turn.auth_pool import AuthPool
 from rumq.shards.turn.effect_dispatch import EffectDispatch
+from rumq.shards.turn.fault_guard import ShardEvents
+from rumq.shards.turn.queues import ReadyLinks, StepQueue
+from rumq.shards.turn.scheduler import ShardClock, TimerQueue, system_time
 from rumq.shards.write_path.backpressure import Backpressure
 from rumq.shards.write_path.group_commit import GroupCommit, PendingAck
 from rumq.shards.write_path.retained_quota import RetainedQuota
@@ -85,7 +86,7 @@ class Driver:
         index: int = 0,
         count: int = 1,
         doors: Callable[[Later], FdPassing] | None = None,
-        clock: Callable[[], tuple[int, float]] = lambda: (time.time_ns() // 1000, time.monotonic()),
+        clock: Callable[[], tuple[int, float]] = system_time,
         worker: Callable[[str], Worker] = Worker,
         random: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -98,10 +99,25 @@ class Driver:
         self.is_restored = False
         self.entrances: Sequence[ListenerPolicy] = (OPEN,)  # of every listener
         self.limits = limits
-        self._clock = clock
-        self.now_us, self.monotonic = clock()
-        self._event = RefusalSummary(event, self.later).tell
-        self.commands: list[Any] = []
+        self.clock = ShardClock(clock)
+        self.now_us, self.monotonic = self.clock.now_us, self.clock.monotonic
+        self.timers = TimerQueue(self.clock)
+        self.later, self.next_turn, self.after_step = (
+            self.timers.later,
+            self.timers.next_turn,
+            self.timers.after_step,
+        )
+        self.events = ShardEvents(RefusalSummary(event, self.later).tell)
+        self._event = self.tell = self.events.tell
+        self.event, self.crashed, self.given_up = (
+            self.events.of_client,
+            self.events.crashed,
+            self.events.given_up,
+        )
+        self.alone, self.failed = self.events.alone, self.events.failed
+        self.commands = StepQueue()
+        self.ready = ReadyLinks()
+        self.refresh, self.in_next_turn = self.ready.add, self.ready.add_next_turn
         self.shard = Shard(store.partitions, backlog_records_max)
         self.ledger = DropCounters()
         self.totals = ShardTotals()
@@ -150,7 +166,7 @@ class Driver:
         self.doors = doors(self.later) if doors is not None else None
         if self.doors is not None:
             self.doors.failed = self.failed
-        self.homes = ClientPlacement(self.doors, index, count)
+        self.homes = self.placement = ClientPlacement(self.doors, index, count)
         self.peers = Peers(self, self.doors, count)
         self.shares = SharedGroups(self)
         self.shard.sharing.is_home = self.homes.is_here
@@ -167,13 +183,8 @@ class Driver:
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
         self._welcomed = 0  # connections since the collector looked at everything
-        self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._held: list[Link] = []
         self._held_messages: list[PendingAck] = []
-        self._after_step: list[Callable[[], None]] = []
-        self._next_turn: list[Callable[[], None]] = []
-        self._later_turn: list[Any] = []  # connections whose readers go on in the next turn
-        self._refresh: dict[Link, None] = {}
 
     # What links ask of their house
 
@@ -207,12 +218,6 @@ class Driver:
         for peer in self.peers.others.values():
             if peer.link is not None:
                 peer.link.say(RetainedFull(partition, full))
-
-    def next_turn(self, call: Callable[[], None]) -> None:
-        self._next_turn.append(call)
-
-    def refresh(self, link: Link) -> None:
-        self._refresh[link] = None
 
     def send_again(self, link: Link) -> None:
         self.repeat.go_on(link)
@@ -272,7 +277,7 @@ class Driver:
 
     def home(self, client_id: str) -> int:
         """The shard that a client lives in."""
-        return self.homes.of(client_id)
+        return self.homes.home(client_id)
 
     def confirm(
         self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
@@ -296,18 +301,6 @@ class Driver:
         """Read nothing more from a client until the partitions it publishes to have caught up."""
         self.slowing.slow(link, much)
 
-    def tell(self, name: str, **fields: object) -> None:
-        self._event(name, **fields)
-
-    def event(self, name: str, link: Link, **fields: object) -> None:
-        session = link.session
-        self._event(
-            name,
-            client_id=session.client_id if session else link.claimed or None,
-            peer=link.transport.peer,
-            **fields,
-        )
-
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
         for index, batch in enumerate(self.batches):
@@ -318,13 +311,9 @@ class Driver:
                     self.totals.handed_over += batch.count
                     partition.outgoing.append(*batch.take())
                 else:
-                    self.commands.append(c.Append(index, *batch.take()))
+                    self.commands.put(c.Append(index, *batch.take()))
 
     # A turn
-
-    def later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call back in a turn after so many seconds."""
-        heapq.heappush(self._later, (self.monotonic + seconds, id(call), call))
 
     def welcome(self, transport: Any, entrance: ListenerPolicy = OPEN) -> Link:
         link = Link(self, transport, entrance)
@@ -345,18 +334,13 @@ class Driver:
                 authorization.hold(link)
 
     def begin_turn(self) -> None:
-        self.now_us, self.monotonic = self._clock()
+        self.clock.tick()
+        self.now_us, self.monotonic = self.clock.now_us, self.clock.monotonic
         self.handing.begin_turn(self.now_us)
         if self.shard.begin_turn():
-            self.commands.append(c.GoOn())
-        if self._next_turn:
-            calls, self._next_turn = self._next_turn, []
-            for call in calls:
-                self.alone("next turn", call)
-        if self._later_turn:
-            for connection in self._later_turn:
-                self._refresh[connection.link] = None
-            self._later_turn.clear()
+            self.commands.put(c.GoOn())
+        self.timers.run_next_turn(self.alone)
+        self.ready.begin_turn()
 
     def end_turn(self) -> None:
         self._run()
@@ -375,8 +359,7 @@ class Driver:
             self._tidy()
         if self.disk.fresh is not None:
             self.disk.look()
-        while self._later and self._later[0][0] <= self.monotonic:
-            self.alone("timer", heapq.heappop(self._later)[2])
+        self.timers.run_due(self.alone)
         if self.is_restored:
             self.keeping.flush(self.now_us)
             self.keeping.look(self.now_us, self.monotonic)
@@ -400,26 +383,22 @@ class Driver:
         self.settle()
         carry_out = self.carrying.carry_out
         for _ in range(STEPS_A_TURN):
-            if self._refresh:
-                refreshed, self._refresh = self._refresh, {}
-                for link in refreshed:
+            if self.ready.now:
+                for link in self.ready.take():
                     try:
                         self._go_on(link)
                     except Exception:
                         self.crashed(link.transport)
-            if not self.commands:
+            if not self.commands.items:
                 break
-            commands = self.commands[:]
-            self.commands.clear()
-            for effect in self.shard.step(commands, self.now_us):
+            for effect in self.shard.step(self.commands.take(), self.now_us):
                 carry_out(effect)
-            if self.doors is not None and not self.commands and self.shard.delivery.unsettled:
+            if self.doors is not None and not self.commands.items and self.shard.delivery.unsettled:
                 for effect in self.shard.step([], self.now_us):
                     carry_out(effect)
             if self.shard.groups.changed:
                 self.peers.changes()
-            while self._after_step:
-                self.alone("after a step", self._after_step.pop())
+            self.timers.run_after_step(self.alone)
             self.settle()
         if self._held or self._held_messages:
             # What they wait for is all that has happened until now.
@@ -431,16 +410,8 @@ class Driver:
             for link in held:
                 if not link.closed:
                     self.writing.hold(link)
-            if self.commands or self._refresh:
+            if self.commands.items or self.ready.now:
                 self._run()
-
-    def after_step(self, call: Callable[[], None]) -> None:
-        """Call back when the commands that stand now have been carried out."""
-        self._after_step.append(call)
-
-    def in_next_turn(self, connection: Any) -> None:
-        """Go on with a connection's readers in the next turn, others in between."""
-        self._later_turn.append(connection)
 
     def _go_on(self, link: Any) -> None:
         if link.is_bus:
@@ -451,56 +422,25 @@ class Driver:
             return
         if flow.retained:
             if flow.go_on_with_retained():
-                self._later_turn.append(flow.outbox)
+                self.ready.add_next_turn(flow.outbox)
             if flow.retained:
                 return  # it takes nothing else before them
-        self.commands.append(c.Ready(session.subscriber))
+        self.commands.put(c.Ready(session.subscriber))
 
     def drained(self, connection: Any) -> None:
-        self._refresh[connection.link] = None
-
-    def crashed(self, connection: Any) -> None:
-        """A fault of ours while serving one client; it loses its connection, the others go on."""
-        link = connection.link
-        if link.is_bus:
-            self._event("shard.link_failed", peer=connection.peer, exc_info=True)
-            link.end()
-            return
-        self.event("client.crashed", link, exc_info=True)
-        try:
-            link.end(with_will=True)
-        except Exception:
-            self.failed("end of a client")
-
-    def given_up(self, link: Any, fault: BaseException) -> None:
-        """What another shard waits for cannot be found out: it asks again when the link is made anew."""
-        try:
-            raise fault
-        except Exception:
-            self.crashed(link.transport)
-
-    def alone(self, task: str, call: Callable[[], None]) -> None:
-        """Call back; what goes wrong ends neither the turn nor what else is to be called in it."""
-        try:
-            call()
-        except Exception:
-            self.failed(task)
-
-    def failed(self, task: str) -> None:
-        """A fault of ours in something that is no client's: it is told, and everything else goes on."""
-        self._event("task.failed", task=task, exc_info=True)
+        self.ready.add(connection.link)
 
     def seconds_to_next_deadline(self) -> float:
         """How long the pump may wait; by the time of the turn that has just ended."""
-        if self._refresh or self.commands or self._later_turn or self._next_turn or self.shard.groups.leaving:
+        if self.ready.now or self.commands.items or self.ready.next_turn or self.timers.has_next_turn:
             return 0.0
-        if self.shard.delivery.is_held:
+        if self.shard.groups.leaving or self.shard.delivery.is_held:
             return 0.0
         deadline = self.watch.next_look
         for other in (
             self.writing.next_deadline(self.monotonic),
             self.registry.next_deadline(),
-            self._later[0][0] if self._later else None,
+            self.timers.next_deadline(),
         ):
             if other is not None and other < deadline:
                 deadline = other

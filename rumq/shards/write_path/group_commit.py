@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from router.commands import Committed
+from router.commands import CommandQueue, Committed
 from rumq.shards.write_path.worker_threads import Broken, Worker
 from rumq.shards.write_path.write_admission import WriteAdmission
 
@@ -42,7 +42,7 @@ class GroupCommit:
 
     def __init__(
         self, partitions: list[Any], routed: int, own: list[int], worker: Worker, indexer: Worker,
-        commands: list[Any], *, linger_seconds: float, event: Callable[..., None], monotonic: Callable[[], float],
+        commands: CommandQueue, *, linger_seconds: float, event: Callable[..., None], monotonic: Callable[[], float],
         refusing: WriteAdmission, free_bytes: Callable[[], int],
     ) -> None:  # fmt: skip
         """routed: how many of the partitions, the first ones, the router reads; own: those that are written here
@@ -195,7 +195,7 @@ class GroupCommit:
         while (job := partition.take_seal_job()) is not None:
             self._indexer.submit(job.run, self._indexed)
         if index < self._routed:
-            self._commands.append(Committed(index, partition.committed_lsn))
+            self._commands.put(Committed(index, partition.committed_lsn))
         self._release(index)
 
     def _indexed(self, _: Any, fault: BaseException | None) -> None:

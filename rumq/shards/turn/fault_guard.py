@@ -1,0 +1,52 @@
+"""Events of a shard, and faults of ours: reported, and confined to the task or the connection that they occur in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class ShardEvents:
+    """The `EventSink` and the `FaultGuard` of a shard."""
+
+    __slots__ = ("tell",)
+
+    def __init__(self, tell: Callable[..., None]) -> None:
+        self.tell = tell
+
+    def of_client(self, name: str, link: Any, **fields: object) -> None:
+        """An event that concerns a client's connection."""
+        session = link.session
+        self.tell(
+            name,
+            client_id=session.client_id if session else link.claimed or None,
+            peer=link.transport.peer,
+            **fields,
+        )
+
+    def crashed(self, connection: Any) -> None:
+        link = connection.link
+        if link.is_bus:
+            self.tell("shard.link_failed", peer=connection.peer, exc_info=True)
+            link.end()
+            return
+        self.of_client("client.crashed", link, exc_info=True)
+        try:
+            link.end(with_will=True)
+        except Exception:
+            self.failed("end of a client")
+
+    def given_up(self, link: Any, fault: BaseException) -> None:
+        try:
+            raise fault
+        except Exception:
+            self.crashed(link.transport)
+
+    def alone(self, task: str, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception:
+            self.failed(task)
+
+    def failed(self, task: str) -> None:
+        self.tell("task.failed", task=task, exc_info=True)
