@@ -1,1 +1,1 @@
-"""mosquitto's configuration files, converted to rumq's settings. docs/security.md, "Coming from mosquitto"."""
+"""mosquitto's configuration files, converted to rumq's settings. docs/security.md, "Migrating from mosquitto"."""
