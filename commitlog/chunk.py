@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import crc32
 
+from commitlog.row_layout import ROW_BYTES
+
 if sys.byteorder != "little":
     raise ImportError(
         "rumq's log is little-endian, as its rows are read in place: this machine is big-endian"
@@ -18,7 +20,6 @@ if sys.byteorder != "little":
 MAGIC = int.from_bytes(b"RQC1", "little")
 VERSION = 1
 DATA, MARK, SEAL, CTRL = 1, 2, 3, 4
-ROW_BYTES = 32
 HEADER_BYTES = 128
 ALIGN = 64
 SYNC_ALIGN = 4096

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, ROW_BYTES, Chunk, Gap, maybe_header
+from commitlog.chunk import HEADER_BYTES, Chunk, Gap, maybe_header
 from commitlog.files import Files
 from commitlog.index import place_at, row_of
 from commitlog.kernels import rows as kernel
+from commitlog.row_layout import FRAME_WORD, ROW_BYTES, ROW_WORDS
 from commitlog.segment import ChunkPosition, read_chunk
 from commitlog.segments import PlaceCache, SegmentFile, segment_at
 
@@ -25,13 +26,13 @@ def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
     if first == 0 and stop == chunk.count:
         return chunk
     words = memoryview(chunk.rows).cast("I")
-    start = words[first * 8 + 1]
-    end = words[stop * 8 + 1] if stop < chunk.count else len(chunk.frames)
-    rows: Any = memoryview(chunk.rows)[32 * first : 32 * stop]
+    start = words[first * ROW_WORDS + FRAME_WORD]
+    end = words[stop * ROW_WORDS + FRAME_WORD] if stop < chunk.count else len(chunk.frames)
+    rows: Any = memoryview(chunk.rows)[ROW_BYTES * first : ROW_BYTES * stop]
     if start:
         rows = bytearray(rows)
         moved = memoryview(rows).cast("I")
-        for at in range(1, len(moved), 8):
+        for at in range(FRAME_WORD, len(moved), ROW_WORDS):
             moved[at] -= start
     tags = b"".join(
         (row - first).to_bytes(4, "little") + chunk.tags[at + 4 : at + 8]
@@ -270,7 +271,7 @@ def maybe_rows(files: Files, segment: SegmentFile, place: ChunkPosition) -> byte
     """The rows of a chunk; none when they are damaged."""
     handle = files.open(segment.path)
     try:
-        raw = files.read(handle, place.position, HEADER_BYTES + 32 * place.count)
+        raw = files.read(handle, place.position, HEADER_BYTES + ROW_BYTES * place.count)
     finally:
         files.close(handle)
     header = maybe_header(raw[:HEADER_BYTES], segment.salt)

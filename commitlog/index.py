@@ -18,6 +18,7 @@ from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
 from commitlog.name_recovery import name_from_frames
+from commitlog.row_layout import ROW_BYTES
 from commitlog.segment import (
     HOLDS_RECORDS,
     SEGMENT_HEADER_BYTES,
@@ -129,7 +130,7 @@ def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
                 continue  # whole, but not what a writer puts there
             if header.kind in HOLDS_RECORDS and header.count:
                 reached = header.next_lsn
-                rows = files.read(handle, position + HEADER_BYTES, 32 * header.count)
+                rows = files.read(handle, position + HEADER_BYTES, ROW_BYTES * header.count)
                 sound = rows if crc32(rows) == header.rows_crc else None
                 draft.add(place_of(position, header), head.base_lsn, sound, aux.topics, aux.publishers)
             else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from struct import iter_unpack
 
 from commitlog.chunk import Buffer, Chunk, Gap
 from commitlog.clock_guard import Jump, remembered
@@ -26,6 +25,7 @@ from commitlog.retention import (
     segments_to_drop,
     without_wanted,
 )
+from commitlog.row_layout import tag_publishers
 from commitlog.segment_writer import Ended, Names, Opened, SegmentWriter
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.space import Sealed
@@ -35,7 +35,6 @@ from commitlog.write_group import WriteGroup
 HOT_TRIM = 64
 # What a chunk costs in memory beside its rows and frames: objects, and what its readers note.
 CHUNK_BYTES = 1024
-PUBLISHER_WORD = 6  # of a row's eight u32
 
 
 class Partition:
@@ -300,9 +299,8 @@ class Partition:
         """(publisher number, packet id) of every inbound QoS 2 message that a crash could take back."""
         for chunk in self._hot[max(0, bisect_right(self._hot_lsns, self.committed_lsn) - 1) :]:
             if chunk.tags and chunk.next_lsn > self.committed_lsn:
-                words = memoryview(chunk.rows).cast("B").cast("I")
-                for row, packet_id in iter_unpack("<II", chunk.tags):
-                    yield words[row * 8 + PUBLISHER_WORD], packet_id & 0xFFFF
+                for _, publisher, packet_id in tag_publishers(chunk.rows, chunk.tags):
+                    yield publisher, packet_id & 0xFFFF
 
     def flagged(self, flag: int) -> Flagged:
         """A search, for another thread, for the chunks with a flag."""

@@ -27,6 +27,7 @@ from commitlog.chunk import (
 from commitlog.errors import Damaged, FormatTooNew
 from commitlog.files import Files
 from commitlog.kernels import rows as kernel
+from commitlog.row_layout import ROW_BYTES
 
 MAGIC = b"RUMQSEG1"
 FORMAT_VERSION = 1
@@ -198,7 +199,7 @@ def read_chunk(files: Files, handle: int, path: str, salt: int, place: ChunkPosi
 
 def read_aux(files: Files, handle: int, position: int, header: Header) -> bytes:
     """The checked aux of a chunk; empty when it is damaged."""
-    skip = HEADER_BYTES + 32 * header.count + header.frames_len
+    skip = HEADER_BYTES + ROW_BYTES * header.count + header.frames_len
     aux = files.read(handle, position + skip, header.aux_len)
     return aux if crc32(aux) == header.aux_crc else b""
 

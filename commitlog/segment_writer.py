@@ -30,6 +30,7 @@ from commitlog.index import IndexBuilder
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
 from commitlog.manifest import Manifest, clock_edit
+from commitlog.row_layout import PUBLISHER_WORD, ROW_BYTES
 from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
 
 BUFFER_BYTES = 1 << 21
@@ -261,7 +262,7 @@ class SegmentWriter:
         self._told_topics, self._told_publishers = topics, publishers
         if topics:
             flags |= FLAG_TOPICS
-        count = rows_len // 32
+        count = rows_len // ROW_BYTES
         size = rows_end + frames_len + len(aux)
         total = padded(size, SYNC_ALIGN if direct or (last and self.sync_groups) else ALIGN)
         raw, crc = encode_header(
@@ -304,7 +305,7 @@ class SegmentWriter:
     def _new_publishers(self, rows: Any) -> list[tuple[int, bytes]]:
         names = self._names.publishers
         grow(self._seen_publishers, len(names))
-        found = kernel.first_seen(rows, 6, self._seen_publishers)
+        found = kernel.first_seen(rows, PUBLISHER_WORD, self._seen_publishers)
         return [(number, names[number]) for number, _ in found if number]
 
 

@@ -13,10 +13,10 @@ from collections import deque
 from typing import Any
 
 from commitlog import NotInMemory
+from commitlog.chunk import FLAG_QOS
 from router.groups import Groups, Reader
 from router.routes import RouteTable
 
-CHUNK_QOS = 1
 COLD_CHUNKS_MAX = 8  # of one read
 RUNS_MAX = 8  # of chunks, one for each read: readers at different places do not take them from each other
 
@@ -41,7 +41,7 @@ class Feed:
     def appended(self, chunk: Any) -> list[Any]:
         """Take a new chunk; returns those that are now visible to readers that learn no offset."""
         self.pending.append(chunk)
-        if chunk.base_lsn == self.live_mark and not chunk.flags & CHUNK_QOS:
+        if chunk.base_lsn == self.live_mark and not chunk.flags & FLAG_QOS:
             self.live_mark = chunk.next_lsn
             return [chunk]
         return []
@@ -59,7 +59,7 @@ class Feed:
         if safe:
             self.commit_mark = safe[-1].next_lsn
         for chunk in self.pending:
-            if chunk.base_lsn == self.live_mark and not chunk.flags & CHUNK_QOS:
+            if chunk.base_lsn == self.live_mark and not chunk.flags & FLAG_QOS:
                 live.append(chunk)
                 self.live_mark = chunk.next_lsn
             elif chunk.base_lsn > self.live_mark:

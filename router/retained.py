@@ -9,13 +9,12 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from commitlog.row_layout import ROW_BYTES, ROW_EMPTY, ROW_FLAGS_AT
 from router.kernels import filters
 from router.kernels import routes as kernel
 from router.sorted_topics import SortedTopics
 from router.subscription import Permit
 
-ROW_EMPTY = 64
-ROW_BYTES = 32
 HEAD = struct.Struct("<IQQ")
 
 
@@ -58,7 +57,7 @@ class RetainedView:
         for topic_id, row in kernel.last_retained(chunk.rows, chunk.count).items():
             self.changes += 1
             raw = bytes(rows[ROW_BYTES * row : ROW_BYTES * (row + 1)])
-            if raw[28] & ROW_EMPTY:
+            if raw[ROW_FLAGS_AT] & ROW_EMPTY:
                 self._forget(names[topic_id])
                 continue
             start, stop = kernel.frame_bounds(chunk.rows, row, len(chunk.frames))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from commitlog.chunk import FLAG_RETAIN
 from router import commands as c
 from router.delivery import Delivery
 from router.effects import Effect
@@ -17,8 +18,6 @@ from router.remote_feed import RemoteFeed
 from router.retained import RetainedView
 from router.subscription_changes import SubscriptionChanges
 from router.topic_matching import VISITS_A_TURN
-
-CHUNK_RETAIN = 8
 
 
 class Shard:
@@ -137,7 +136,7 @@ class Shard:
             self.delivery.meet(feed)
 
     def _live(self, feed: Feed, chunk: Any) -> None:
-        if chunk.flags & CHUNK_RETAIN:
+        if chunk.flags & FLAG_RETAIN:
             view = self.status if feed.partition.is_volatile else self.retained
             view.take(feed.index, chunk, feed.partition.topic_names)
         self.delivery.show(feed, chunk, located=False)

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 
 from router.groups import Reader
 from router.reader_turns import ReaderTurns
+from router.slots import READERS_MAX
 from router.subscription import Permit, Subscription
 
 if TYPE_CHECKING:
     from router.shared_group import SharedGroup
-
-
-READERS_MAX = (1 << 25) - 1  # what a slot of an in-flight window has room for
 
 
 class Subscriber:

@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from typing import Any
 
 from commitlog import LogError
+from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
 from router.effects import CatchUpPaused, Deliver, FindStart, Merged, ReadCold, RecordsLost, ReplayStarted
@@ -18,7 +19,6 @@ from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions, Subscription
 from tests.commitlog.records import NOW, frame, opened, write
 
-FLAG_QOS, FLAG_RETAIN = 1, 8
 UNLIMITED = 1 << 30
 
 

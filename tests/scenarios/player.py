@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import Any
 
 from commitlog import Chunk, NotInMemory
+from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
 from router.groups import Reader
@@ -33,7 +34,6 @@ from router.subscription import Subscription
 from tests.commitlog.records import NOW, frame, opened, write
 from tests.scenarios.teller import Teller
 
-FLAG_QOS, FLAG_RETAIN = 1, 8
 ROW_RETAIN = 4
 PLACE = re.compile(r"p(\d+):(\d+)(?:-(\d+))?")
 

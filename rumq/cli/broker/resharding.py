@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
+from commitlog.chunk import FLAG_QOS
 from commitlog.shard_count import ShardCount, read_shard_count, write_shard_count
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
@@ -21,8 +22,6 @@ from rumq.shards.processes.client_placement import home_of
 from rumq.shards.recovery.restore import adapt, images_of, restore, take_tags
 from rumq.shards.stats.event_log import tell
 from rumq.shards.turn.turn import Driver
-
-CHUNK_QOS = 1
 
 
 def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:
@@ -84,7 +83,7 @@ class Resharding:
         if images.sessions:
             for each in self._own:
                 from_lsn = images.tags_from[each.index]
-                for chunk in self._store.chunks_with(each, CHUNK_QOS, from_lsn):
+                for chunk in self._store.chunks_with(each, FLAG_QOS, from_lsn):
                     take_tags(images, tags_in(each, chunk, from_lsn))
         for image in images.sessions.values():
             self.sessions[image.key] = image

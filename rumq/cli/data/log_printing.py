@@ -11,6 +11,7 @@ from typing import Any
 
 from commitlog import Chunk, Gap, RealFiles
 from commitlog.reader import LogReader, PartitionView
+from commitlog.row_layout import ROW_RETAIN, ROW_V5
 from commitlog.verify import verify
 from rumq.cli.message_format import Shown, formatter
 from rumq.errors import ConfigError, DataDirectoryError, Fault
@@ -19,8 +20,6 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.topics import matches
 from rumq.session.protocol.replay_syntax import BadStart, parse_start
-
-ROW_RETAIN, ROW_V5 = 4, 16
 
 
 def opened(data: str) -> LogReader:

@@ -16,6 +16,7 @@ WAITS_PUBREC = cython.declare(cython.int, 2)
 WAITS_PUBCOMP = cython.declare(cython.int, 3)
 
 IDS = cython.declare(cython.ulonglong, 65535)
+PARTITION_MASK = cython.declare(cython.uint, 63)  # of a code, router.slots
 
 
 @cython.cclass
@@ -164,7 +165,7 @@ class Window:
         dropped = 0
         for seq in range(self.head, self.next):
             slot = seq & self.mask
-            if self.states[slot] != DONE and codes[slot] & 63 == partition and lsns[slot] >= lsn:
+            if self.states[slot] != DONE and codes[slot] & PARTITION_MASK == partition and lsns[slot] >= lsn:
                 self.finish(seq)
                 dropped += 1
         return dropped
@@ -188,10 +189,3 @@ class Window:
         if pid == 0 or seq >= self.next:
             return DONE
         return int(self.states[seq & self.mask])
-
-    def lowest_lsn(self, reader: int) -> int | None:
-        """The lsn of the oldest message of `reader` in flight; None: none is."""
-        for _, _, of, lsn in self.waiting():
-            if of == reader:
-                return int(lsn)
-        return None

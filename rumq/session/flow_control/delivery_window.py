@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from router.commands import Blocked, CommandQueue
 from router.effects import Deliver
 from router.groups import Reader
+from router.slots import PARTITION_BITS, RETAINED_CODE
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.replay_throttle import Meter
 
-RETAINED_CODE = 1 << 31  # in a window slot: the message was sent as a retained one
 PIECE_BYTES = 1 << 16  # how much of a numbered blob is copied at a time
 
 
@@ -121,7 +121,7 @@ class DeliveryWindow:
             if self.meter is not None:
                 self.metered(reader, count - first, len(data))
             return effect.stop
-        taken = self.number(blob, first, count, reader.number << 6 | partition)
+        taken = self.number(blob, first, count, reader.number << PARTITION_BITS | partition)
         if self.meter is not None:
             self.metered(reader, taken - first, blob.start(taken) - blob.start(first))
         if taken == count:
@@ -156,7 +156,10 @@ class DeliveryWindow:
 
         returns: the first frame not taken"""
         assert reader.redelivered_below is not None
-        redelivered_below, code = reader.redelivered_below[partition], reader.number << 6 | partition
+        redelivered_below, code = (
+            reader.redelivered_below[partition],
+            reader.number << PARTITION_BITS | partition,
+        )
         while first < count:
             stop = fanout.run_stop(blob, first, count)
             if blob.data[blob.start(first)] & 6:

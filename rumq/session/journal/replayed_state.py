@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from router.slots import RETAINED_CODE, partition_of, reader_of
 from rumq.mqtt.kernels.window import Window
 from rumq.session.journal import entries as f
 from rumq.session.journal.recorder import REFUSED, UNKNOWN_TAG, tag_of
 from rumq.session.state.session_owner import Owner, key_of
 
 PUBREL = 0x62
-RETAINED_BIT = 1 << 31
 
 
 @dataclass(slots=True)
@@ -137,9 +137,9 @@ class ReplayedState:
             return
         shares = {s.reader: s.fact.asked for s in image.subscriptions.values() if s.kind == "share"}
         for _, state, code, lsn in image.window.waiting():
-            asked = shares.get(code >> 6)
+            asked = shares.get(reader_of(code))
             if state == 1 and asked in self.shares:  # MQTT-4.8.2-5: of QoS 2 nobody else gets it
-                self.shares[asked].returned.append((code & 63, lsn, lsn + 1))
+                self.shares[asked].returned.append((partition_of(code), lsn, lsn + 1))
 
     def _tide(self, fact: f.Checkpoint) -> None:
         self.tags_from, self.retained_from = fact.next_lsns, fact.retained
@@ -185,9 +185,9 @@ class ReplayedState:
         if image.window is None:
             image.window = Window(len(lsns))
         image.window.put(fact.first, fact.states, fact.lsns, fact.code.to_bytes(4, "little") * len(lsns))
-        if fact.code & RETAINED_BIT:
+        if fact.code & RETAINED_CODE:
             return
-        reader, partition = fact.code >> 6, fact.code & 63
+        reader, partition = reader_of(fact.code), partition_of(fact.code)
         cursors = image.cursors.get(reader)
         if cursors is not None and partition < len(cursors):
             cursors[partition] = max(cursors[partition], lsns[-1] + 1)
@@ -237,8 +237,8 @@ def moved_window(window: Window, place: dict[int, int]) -> Window:
     states, lsns, codes = (bytearray(part) for part in window.slots(window.head, window.next))
     numbers = memoryview(codes).cast("I")
     for at, code in enumerate(numbers):
-        if code & 63 in place:
-            numbers[at] = code & ~63 | place[code & 63]
+        if (old := partition_of(code)) in place:
+            numbers[at] = code - old + place[old]
         else:
             states[at] = 0
     again = Window(window.limit)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from router.commands import CommandQueue, Detach, End
+from router.slots import RETAINED_CODE, partition_of, reader_of
 from rumq.mqtt.packets import Will
-from rumq.session.flow_control.delivery_window import RETAINED_CODE
 from rumq.session.flow_control.limits import EXPIRES_NEVER
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.deadlines import Deadlines
@@ -131,7 +131,7 @@ class Registry:
         if session.window is not None:
             for _, state, code, lsn in session.window.waiting():
                 if state == 1 and not code & RETAINED_CODE:  # QoS 2 goes to nobody else: MQTT-4.8.2-5
-                    unacknowledged.append((code >> 6, code & 63, lsn))
+                    unacknowledged.append((reader_of(code), partition_of(code), lsn))
         self._commands.put(End(session.subscriber, unacknowledged))
         self.journal.ended(session)
         if will is not None:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commitlog import Chunk
+from commitlog.chunk import FLAG_QOS
 from router import commands as c
 from router.subscriber import Subscriber
 from rumq.shards.bus import messages as m
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
 
 MARK_SECONDS = 0.05  # marks that nobody waits for are told so often
-CHUNK_QOS = 1
 
 
 class Peer:
@@ -199,7 +199,7 @@ class Peer:
         command = self._incoming[message.partition].take(message, raw, self.link.say)
         self._driver.totals.taken_over += message.count
         self._driver.commands.put(command)
-        if command.flags & CHUNK_QOS:
+        if command.flags & FLAG_QOS:
             self._driver.writing.urgent(message.partition)
 
     def _numbered(self, message: m.Numbered, _: memoryview) -> None:

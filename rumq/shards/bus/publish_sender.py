@@ -9,15 +9,12 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from struct import Struct, iter_unpack
 
+from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.kernels import rows as kernel
+from commitlog.row_layout import PUBLISHER_WORD, ROW, ROW_RETAIN, tag_publishers
 from rumq.shards.bus.messages import Published
 
-PUBLISHER_WORD = 6
-CHUNK_QOS, CHUNK_RETAIN = 1, 8
-ROW = Struct("<IIQIIIHH")
-FRAME_POS, ROW_FLAGS, ROW_RETAIN = 1, 6, 4
 Say = Callable[..., None]
 
 
@@ -39,17 +36,13 @@ class Batch:
 
     def keep_retained(self) -> None:
         """Leave out what is not retained. Of a batch without QoS 1 and 2, for tags name rows by their place."""
-        rows, frames = (
-            [ROW.unpack_from(self.rows, at) for at in range(0, len(self.rows), ROW.size)],
-            bytearray(),
-        )
+        rows, frames = list(ROW.iter_unpack(self.rows)), bytearray()
+        frame_ends = [*(frame_at for _, frame_at, *_ in rows[1:]), len(self.frames)]
         self.rows = bytearray()
-        for row, frame_end in zip(
-            rows, [*(row[FRAME_POS] for row in rows[1:]), len(self.frames)], strict=True
-        ):
-            if row[ROW_FLAGS] & ROW_RETAIN:
-                self.rows += ROW.pack(row[0], len(frames), *row[FRAME_POS + 1 :])
-                frames += self.frames[row[FRAME_POS] : frame_end]
+        for (topic_id, frame_at, *rest), frame_end in zip(rows, frame_ends, strict=True):
+            if rest[-2] & ROW_RETAIN:  # its flags
+                self.rows += ROW.pack(topic_id, len(frames), *rest)
+                frames += self.frames[frame_at:frame_end]
         self.frames, self.count = bytes(frames), len(self.rows) // ROW.size
 
 
@@ -137,11 +130,11 @@ class PublishSender:
         handed over again, for they are to come at most once. What is retained is: it must not be missing."""
         kept: deque[Batch] = deque()
         for batch in self._waiting:
-            if not batch.handed or batch.flags & CHUNK_QOS:
+            if not batch.handed or batch.flags & FLAG_QOS:
                 kept.append(batch)
                 continue
             self.pending_bytes -= batch.bytes
-            if batch.flags & CHUNK_RETAIN:
+            if batch.flags & FLAG_RETAIN:
                 batch.keep_retained()
                 self.pending_bytes += batch.bytes
                 kept.append(batch)
@@ -173,6 +166,5 @@ class PublishSender:
         """(publisher number, packet id) of every inbound QoS 2 message that is not committed yet."""
         for batch in self._waiting:
             if batch.tags:
-                words = memoryview(batch.rows).cast("I")
-                for row, packet_id in iter_unpack("<II", batch.tags):
-                    yield words[row * 8 + PUBLISHER_WORD], packet_id & 0xFFFF
+                for _, publisher, packet_id in tag_publishers(batch.rows, batch.tags):
+                    yield publisher, packet_id & 0xFFFF

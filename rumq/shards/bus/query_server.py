@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from commitlog import Chunk, Gap, OffsetTrimmed
-from commitlog.chunk import HEADER_BYTES
+from commitlog.chunk import FLAG_QOS, HEADER_BYTES
 from commitlog.errors import NotInMemory
 from commitlog.kernels.rows import first_seen, lay_out
+from commitlog.row_layout import tag_publishers
 from commitlog.write_group import pieced
 from router.retained import Retained
 from rumq.shards.bus import messages as m
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
 BUSY_SECONDS = 0.002  # the bus is full: look again after that
-CHUNK_QOS = 1
-PUBLISHER_WORD = 6
 
 
 class QueryServer:
@@ -153,7 +152,7 @@ class QueryServer:
             tags = []
             for partition in wanted:
                 from_lsn = question.from_lsns[partition.index]
-                for chunk in driver.store.chunks_with(partition, CHUNK_QOS, from_lsn):
+                for chunk in driver.store.chunks_with(partition, FLAG_QOS, from_lsn):
                     tags += tags_in(partition, chunk, from_lsn)
             return [(client, packet_id) for client, packet_id in tags if driver.home(client) == peer.index]
 
@@ -246,9 +245,8 @@ def tags_in(partition: Any, chunk: Any, from_lsn: int) -> list[tuple[str, int]]:
     """(client id, session tag << 16 | packet id) of a chunk's inbound QoS 2 messages from an lsn on."""
     if not hasattr(chunk, "rows") or not chunk.tags:
         return []
-    words = memoryview(chunk.rows).cast("B").cast("I")
     return [
-        (partition.publisher_names[words[row * 8 + PUBLISHER_WORD]].decode(), packet_id)
-        for row, packet_id in struct.iter_unpack("<II", chunk.tags)
+        (partition.publisher_names[publisher].decode(), packet_id)
+        for row, publisher, packet_id in tag_publishers(chunk.rows, chunk.tags)
         if chunk.base_lsn + row >= from_lsn
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from router.effects import Deliver, ShareBack, ShareBegun, ShareDone, ShareLeft, ShareReady, ShareWeight
 from router.shared_group import Range
-from rumq.session.flow_control.delivery_window import RETAINED_CODE
+from router.slots import RETAINED_CODE, partition_of, reader_of
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 
@@ -134,9 +134,9 @@ class SharedGroups:
                 session = self._driver.registry.sessions.get(subscriber.key)
                 if session is not None and session.window is not None:
                     ranges += [
-                        (code & 63, lsn, lsn + 1)
+                        (partition_of(code), lsn, lsn + 1)
                         for _, _, code, lsn in session.window.waiting()
-                        if code >> 6 == member.reader.number and not code & RETAINED_CODE
+                        if reader_of(code) == member.reader.number and not code & RETAINED_CODE
                     ]
             found[key] = ranges
         return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from router import commands as c
 from router.effects import CatchUpPaused, Deliver, DeliverRetained
 from router.groups import Reader
+from router.slots import PARTITION_BITS
 from rumq.mqtt.kernels import fanout
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session import Session, Shape
@@ -149,7 +150,7 @@ class FanOut:
             if effect.denied is not None or blob.expired or blob.too_large:
                 self._left_out.count(effect, reader, blob, first, after)
             if blob.qos_count:
-                flow.number(blob, 0, blob.count, reader.number << 6 | effect.partition)
+                flow.number(blob, 0, blob.count, reader.number << PARTITION_BITS | effect.partition)
             elif blob.count:
                 flow.outbox.write(blob.data)
                 flow.delivered += blob.count

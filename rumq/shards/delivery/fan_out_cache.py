@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from commitlog.chunk import FLAG_UNIFORM, FLAG_V5
+from commitlog.row_layout import ROW_FLAGS_AT, ROW_QOS
 from router.effects import Deliver
 from router.feed import Feed
 from router.groups import Group
@@ -15,8 +17,6 @@ from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
 
 KEPT_BYTES_MAX = 32 << 20
-CHUNK_V5, CHUNK_UNIFORM = 2, 32
-ROW_QOS = 3
 
 
 def encoded_identifiers(identifiers: tuple[int, ...]) -> bytes:
@@ -106,9 +106,9 @@ class FanOutCache:
     @staticmethod
     def _maybe_as_stored(chunk: Any, form: fanout.Form, v5: bool) -> Blob | None:
         """The chunk's own frames, if they can go out as they are."""
-        if not chunk.flags & CHUNK_UNIFORM or bool(chunk.flags & CHUNK_V5) is not v5 or not form.plain():
+        if not chunk.flags & FLAG_UNIFORM or bool(chunk.flags & FLAG_V5) is not v5 or not form.plain():
             return None
-        qos = chunk.rows[28] & ROW_QOS
+        qos = chunk.rows[ROW_FLAGS_AT] & ROW_QOS
         if qos > form.qos:
             return None
         return fanout.whole(chunk.frames, chunk.rows, chunk.count, qos > 0, chunk.base_lsn)

@@ -7,11 +7,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from commitlog.row_layout import ROW_WORDS
 from router.commands import Attach
 from router.groups import Reader
+from router.slots import RETAINED_CODE, partition_of, reader_of
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
-from rumq.session.flow_control.delivery_window import RETAINED_CODE
 from rumq.session.protocol import authorization
 from rumq.session.protocol.connected import Link
 from rumq.session.state.drop_counters import OTHER_TOPICS, Why
@@ -35,12 +36,12 @@ class Redelivery:
         assert window is not None
         while unsent and window.in_flight - len(unsent) < window.limit:
             packet_id, code, lsn = unsent[0]
-            feed = self._driver.shard.feeds[code & 63]
+            feed = self._driver.shard.feeds[partition_of(code)]
             chunk = None
             if lsn >= feed.partition.first_lsn:
                 chunk = feed.read_chunk(lsn)
                 if chunk is None:
-                    self._read(link, code & 63, lsn)
+                    self._read(link, partition_of(code), lsn)
                     return
             if not self._is_routed(link, code, chunk, lsn):
                 self._driver.next_turn(partial(self.go_on, link))
@@ -60,10 +61,12 @@ class Redelivery:
         if chunk is None or not hasattr(chunk, "rows"):
             return True
         row = lsn - chunk.base_lsn
-        reader = self._reader(link, (code & ~RETAINED_CODE) >> 6)
+        reader = self._reader(link, reader_of(code))
         if reader is None or reader.share is not None:
             return True
-        return bool(self._driver.shard.feeds[code & 63].routes.routes_of(chunk.rows, row, row + 1)[2] > row)
+        return bool(
+            self._driver.shard.feeds[partition_of(code)].routes.routes_of(chunk.rows, row, row + 1)[2] > row
+        )
 
     def _read(self, link: Link, index: int, lsn: int) -> None:
         feed = self._driver.shard.feeds[index]
@@ -82,15 +85,15 @@ class Redelivery:
     def _send(self, link: Link, packet_id: int, code: int, chunk: Any, row: int) -> None:
         assert link.session is not None and link.flow is not None and link.flow.window is not None
         driver = self._driver
-        names = driver.shard.feeds[code & 63].partition.topic_names
-        topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * 8]].decode()
-        if not authorization.may_receive_again(link, topic, (code & ~RETAINED_CODE) >> 6):
+        names = driver.shard.feeds[partition_of(code)].partition.topic_names
+        topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * ROW_WORDS]].decode()
+        if not authorization.may_receive_again(link, topic, reader_of(code)):
             self._give_up(link, packet_id, "no_permission", topic)
             return
         v5 = link.version == 5
         state = link.flow.window.state_of(packet_id)
         form = self._form(link, code, chunk, row, state)
-        publishers = driver.shard.feeds[code & 63].partition.publisher_names
+        publishers = driver.shard.feeds[partition_of(code)].partition.publisher_names
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
             [wire_form(form, v5, b"", publishers, always_retain=bool(code & RETAINED_CODE))], None, None,
@@ -104,8 +107,8 @@ class Redelivery:
     def _form(self, link: Link, code: int, chunk: Any, row: int, qos: int) -> DeliveryOptions:
         """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
         assert link.session is not None
-        feed = self._driver.shard.feeds[code & 63]
-        reader = self._reader(link, (code & ~RETAINED_CODE) >> 6)
+        feed = self._driver.shard.feeds[partition_of(code)]
+        reader = self._reader(link, reader_of(code))
         if reader is None:
             return DeliveryOptions(qos, False, False, ())
         if reader.share is not None:

@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from commitlog.chunk import FLAG_RETAIN
 from router.commands import CommandQueue, StartFound
 from router.effects import FindStart
 from router.retained import Retained, RetainedView
 from rumq.shards.write_path.worker_threads import Worker
 
-CHUNK_RETAIN = 8
 SEARCHES = 1  # the lane of the reader's worker: reads for those who have begun do not wait for searches
 Found = tuple[dict[int, int], list[Retained]]
 
@@ -141,7 +141,7 @@ class AsOf:
     ) -> None:
         """is_wanted: asked between two chunks; what is not wanted any more is not looked for"""
         self._filters, self._is_wanted = topic_filters, is_wanted
-        self._searches = [(p.index, p.flagged(CHUNK_RETAIN), p.topic_names) for p in partitions]
+        self._searches = [(p.index, p.flagged(FLAG_RETAIN), p.topic_names) for p in partitions]
         first = {p.index: p.first_lsn for p in partitions}
         self._older: list[Retained] = []
         if any(first.values()):

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from commitlog.row_layout import ROW_EXPIRY, ROW_FLAGS_AT
 from router.effects import DeliverRetained
 from router.kernels import routes as kernel
 from router.retained import Retained, RetainedView
+from router.slots import PARTITION_BITS
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
@@ -21,7 +23,6 @@ from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Shape
 from rumq.shards.delivery.fan_out_cache import wire_form
 
-ROW_EXPIRY = 8
 LOOKS_A_TURN = 2048  # names that are looked at in a turn, for all clients together
 BUILDS_A_TURN = 256  # messages, likewise
 LSNS_A_BLOB = 1 << 32
@@ -104,7 +105,7 @@ class Pieces:
                 if blob.count:
                     self._ready.append((partition, blob))
         partition, blob = self._ready[0]
-        return blob, self._first, self._number << 6 | partition
+        return blob, self._first, self._number << PARTITION_BITS | partition
 
     def taken(self, stop: int) -> None:
         """The client has the frames up to `stop` of the last piece."""
@@ -117,5 +118,5 @@ class Pieces:
 
 def batch_key(message: Retained) -> tuple[int, int, int]:
     """Messages with the same can be one blob: lsns within reach of each other, and one time to expire against."""
-    dated = message.row[28] & ROW_EXPIRY
+    dated = message.row[ROW_FLAGS_AT] & ROW_EXPIRY
     return message.partition, message.lsn // LSNS_A_BLOB, message.base_ts if dated else -1

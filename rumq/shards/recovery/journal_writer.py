@@ -7,13 +7,14 @@ Knows no packet and no client's bytes; what a fact means is `rumq.session.journa
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Callable, Container
 from typing import Any
 
+from commitlog.row_layout import ROW
 from router.retained import Retained
 from router.shard import Shard
+from router.slots import partition_of, reader_of
 from rumq.session.journal import entries as f
 from rumq.session.journal.reader_positions import Marks, cursors_of, subscribed
 from rumq.session.journal.recorder import JournalRecorder, left, opened, will_fact
@@ -24,7 +25,6 @@ TIDE_SECONDS = 1.0
 PIECE_SESSIONS = 256
 SNAPSHOT_BYTES_MIN = 8 << 20
 UnsafeTags = dict[tuple[int, int], set[int]]  # (partition, publisher) -> packet ids
-ROW = struct.Struct("<IIQIIIHH")
 
 
 class JournalWriter:
@@ -211,9 +211,9 @@ class JournalWriter:
                 elif session is not None and session.window is not None:
                     # Its session ends with the broker: what it has not acknowledged goes to another member.
                     returned += [
-                        (code & 63, lsn, lsn + 1)
+                        (partition_of(code), lsn, lsn + 1)
                         for _, state, code, lsn in session.window.waiting()
-                        if state == 1 and code >> 6 == member.reader.number
+                        if state == 1 and reader_of(code) == member.reader.number
                     ]
             if durable:
                 shares[asked] = f.SharedCheckpoint(cursors_of(share.reader, marks), returned)

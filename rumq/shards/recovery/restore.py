@@ -9,6 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
+from commitlog.row_layout import FRAME_WORD, PAYLOAD_WORD, ROW_WORDS
 from router.recovery import Recovery
 from router.retained import Retained
 from router.subscription import Subscription
@@ -26,9 +28,6 @@ from rumq.shards.bus.query_server import tags_in
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
-
-CHUNK_QOS, CHUNK_RETAIN = 1, 8
-ROW_WORDS = 8
 
 
 def restore(driver: Driver, images: ReplayedState) -> None:
@@ -75,8 +74,11 @@ def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> ReplayedSt
                 next_lsn=chunk.next_lsn,
             )
             continue
-        starts = [*struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[1::ROW_WORDS], len(chunk.frames)]
-        payloads = struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[5::ROW_WORDS]
+        starts = [
+            *struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[FRAME_WORD::ROW_WORDS],
+            len(chunk.frames),
+        ]
+        payloads = struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[PAYLOAD_WORD::ROW_WORDS]
         for row in range(chunk.count):
             with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
                 images.take(f.decode_entries(record))
@@ -164,13 +166,13 @@ def restore_retained(driver: Driver, images: ReplayedState) -> None:
     changes = view.changes
     for partition in driver.store.own:
         from_lsn = images.retained_from[partition.index]
-        for chunk in driver.store.chunks_with(partition, CHUNK_RETAIN, from_lsn):
+        for chunk in driver.store.chunks_with(partition, FLAG_RETAIN, from_lsn):
             if hasattr(chunk, "rows"):
                 view.take(partition.index, chunk, partition.topic_names)
         # What other shards have published since this one is there was seen already, and overwritten just now.
         feed = driver.shard.feeds[partition.index]
         for chunk in feed.pending:
-            if chunk.flags & CHUNK_RETAIN and chunk.next_lsn <= feed.live_mark:
+            if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.live_mark:
                 view.take(feed.index, chunk, feed.partition.topic_names)
     driver.keeping.retained_known(images.retained_from, as_snapshot=view.changes == changes)
 
@@ -181,7 +183,7 @@ def restore_tags(driver: Driver, images: ReplayedState) -> None:
         return
     for partition in driver.store.own:
         from_lsn = images.tags_from[partition.index]
-        for chunk in driver.store.chunks_with(partition, CHUNK_QOS, from_lsn):
+        for chunk in driver.store.chunks_with(partition, FLAG_QOS, from_lsn):
             take_tags(images, tags_in(partition, chunk, from_lsn))
 
 

@@ -5,9 +5,10 @@ reads it as any other. The other shards send their numbers. Knows no client."""
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any
 
+from commitlog.chunk import FLAG_RETAIN
+from commitlog.row_layout import ROW, ROW_RETAIN
 from router import commands as c
 from rumq.shards.bus import messages as m
 from rumq.shards.stats.broker_stats import OWN, BrokerStats
@@ -15,9 +16,6 @@ from rumq.shards.stats.counters import Counters
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
-
-ROW = struct.Struct("<IIQIIIHH")
-ROW_RETAIN, CHUNK_RETAIN = 4, 8
 
 
 class SysPublisher:
@@ -83,7 +81,7 @@ class SysPublisher:
             frames += head + payload
         index, count = partition.index, len(texts)
         driver = self._driver
-        driver.commands.put(c.Append(index, rows, bytes(frames), count, CHUNK_RETAIN, b""))
+        driver.commands.put(c.Append(index, rows, bytes(frames), count, FLAG_RETAIN, b""))
         driver.commands.put(c.Committed(index, partition.next_lsn + count))
 
 

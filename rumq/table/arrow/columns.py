@@ -12,16 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from commitlog import Chunk
+from rumq.lake.piece import ROW
 from rumq.table.arrow import properties as mqtt
 from rumq.table.arrow.properties import FrameProperties
 from rumq.table.arrow.slices import taken
 
-ROW = np.dtype(
-    [
-        ("topic_id", "<u4"), ("frame_pos", "<u4"), ("topic_offset", "<u8"), ("ts_delta", "<u4"),
-        ("payload_pos", "<u4"), ("pub_no", "<u4"), ("flags", "<u2"), ("zero", "<u2"),
-    ]
-)  # fmt: skip
 RETAIN, PROPERTIES = 4, 32
 LOG_APPEND_TIME = 1  # Kafka's word for a stamp that the broker gave
 

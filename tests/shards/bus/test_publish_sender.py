@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
+from commitlog.row_layout import ROW, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.bus.messages import Numbered, Published, decode, encode
 from rumq.shards.bus.publish_receiver import Incoming
@@ -12,8 +14,6 @@ from rumq.shards.bus.publish_sender import PublishSender
 from tests.commitlog.records import everything, frame, opened, write
 
 SOURCE = 77
-CHUNK_QOS, CHUNK_RETAIN, ROW_RETAIN = 1, 8, 4
-ROW = struct.Struct("<IIQIIIHH")
 
 
 class Owner:
@@ -109,11 +109,11 @@ def test_a_successor_gets_what_its_predecessor_had_not_written(written: int) -> 
     owner, outgoing = Owner(files), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     for n in range(3):
-        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_QOS)
+        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=FLAG_QOS)
         if n < written:
             write(owner.partition)
     outgoing.detach()
-    publish(outgoing, b"t0", "p", [b"while it was away"], flags=CHUNK_QOS)
+    publish(outgoing, b"t0", "p", [b"while it was away"], flags=FLAG_QOS)
     successor = Owner(files.after_kill(), seed=9)
     outgoing.attach(successor.hear, max(successor.in_log(), outgoing.committed_lsn))
     write(successor.partition)
@@ -127,7 +127,7 @@ def test_what_is_to_come_at_most_once_is_not_handed_over_twice(written: int) -> 
     owner, outgoing = Owner(files), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     for n in range(3):
-        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=CHUNK_RETAIN if n == 1 else 0, retained=(b"1",))
+        publish(outgoing, b"t%d" % n, "p", [b"%d" % n], flags=FLAG_RETAIN if n == 1 else 0, retained=(b"1",))
         if n < written:
             write(owner.partition)
     outgoing.detach()
@@ -151,7 +151,7 @@ def test_of_a_batch_with_retained_messages_only_those_are_handed_over_again(
     owner, outgoing = Owner(files), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     publish(
-        outgoing, b"t", "p", [b"1", b"2", b"333"], flags=CHUNK_RETAIN if retained else 0, retained=retained
+        outgoing, b"t", "p", [b"1", b"2", b"333"], flags=FLAG_RETAIN if retained else 0, retained=retained
     )
     outgoing.detach()
     successor = Owner(files.after_kill(), seed=9)
