@@ -112,9 +112,9 @@ class Shard:
             worker=partial(Worker, one_lane=one_writer),
             clock=lambda: (self.now_us, self.monotonic),
         )
-        images = read_journal(self.driver)
-        adapt_to_log(self.driver, images)
-        restore(self.driver, images)
+        replayed = read_journal(self.driver)
+        adapt_to_log(self.driver, replayed)
+        restore(self.driver, replayed)
         if status_seconds:
             self.driver.pump = Counted()
             announcing = SysPublisher(

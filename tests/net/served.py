@@ -34,9 +34,9 @@ class Served:
         self._pump.lingering = LingeringClose(self._pump, later=driver.later)
         for worker in (driver.writer, driver.reader):
             self._pump.watch(worker.fd, worker.finish)
-        images = read_journal(driver)
-        adapt_to_log(driver, images)
-        restore(driver, images)
+        replayed = read_journal(driver)
+        adapt_to_log(driver, replayed)
+        restore(driver, replayed)
         openings = TransportHandshakes(self._pump, later=driver.later, event=self.event)
         self._listeners = {
             name: Listener(

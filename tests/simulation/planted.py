@@ -55,7 +55,7 @@ PLANTED = [
     ),
     Planted(
         "the ids of inbound messages are not asked for after a crash", "rumq/shards/recovery/startup.py",
-        "        take_tags(self._images, tags)\n",
+        "        apply_tags(self._replayed, tags)\n",
         "",
         SCHEDULES,
     ),

@@ -96,7 +96,7 @@ class Shard:
         self.driver.pump = self.pump
         for worker in self.workers:
             self.pump.watch(worker.fd, worker.finish)
-        images = read_journal(self.driver)
+        replayed = read_journal(self.driver)
         take_connections(self.driver, self.pump, [OPEN], OUTBOX_BYTES)
         door = doors[index]
         door.poller = self.poller
@@ -104,7 +104,7 @@ class Shard:
             self.poller.tell(door.fd, select.EPOLLIN)
         self.pump.watch(door.fd, self.doors.hear)
         self.driver.peers.dial()
-        self._joining = Joining(self.driver, images)
+        self._joining = Joining(self.driver, replayed)
 
     def _make_doors(self, _: Any) -> Doors:
         self.doors = Doors(self._network, self._doors, self.index, self.poller)

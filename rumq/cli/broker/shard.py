@@ -127,10 +127,10 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         pump.watch(worker.fd, worker.finish)
     scrubber = Worker("rumq-scrub")
     pump.watch(scrubber.fd, scrubber.finish)
-    images = read_journal(driver)
+    replayed = read_journal(driver)
     if driver.doors is None:
-        adapt_to_log(driver, images)
-        restore(driver, images)
+        adapt_to_log(driver, replayed)
+        restore(driver, replayed)
     else:
         take_connections(driver, pump, entrances, settings.mqtt.outbox_bytes_max)
         pump.watch(driver.doors.fd, driver.doors.hear)
@@ -149,7 +149,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         async with trio.open_nursery() as services:
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
                 if driver.doors is not None:
-                    services.start_soon(join, driver, images, begin)
+                    services.start_soon(join, driver, replayed, begin)
                 else:
                     begin()
                 services.start_soon(
@@ -233,9 +233,9 @@ def take_stock(driver: Driver, place: Place) -> None:
         tell("log.failed", stream=STATE_STREAM, partition=0, why=f"PARTITIONS was not written: {fault}")
 
 
-async def join(driver: Driver, images: Any, begin: Any) -> None:
+async def join(driver: Driver, replayed: Any, begin: Any) -> None:
     """Meet the other shards, take up what an earlier run left here and in their logs, and begin."""
-    joining = Joining(driver, images)
+    joining = Joining(driver, replayed)
     while not joining.is_over():
         await trio.sleep(0.001)
     freeze()

@@ -1,9 +1,9 @@
-"""The journal of sessions on disk: facts of a turn become a record of the internal stream. docs/session-journal.md.
+"""The session journal on disk: the entries of a turn become a record of the internal stream. docs/session-journal.md.
 
 It is a partition like any other: group commit, faults and recovery are the log's. Now and then everything is written
 down once more (a snapshot, in pieces, while the broker goes on), so that what is older can go.
 
-Knows no packet and no client's bytes; what a fact means is `rumq.session.journal.replayed_state`'."""
+Replay is `rumq.session.journal.replayed_state`."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from commitlog.row_layout import ROW
 from router.retained import Retained
 from router.shard import Shard
 from router.slots import partition_of, reader_of
-from rumq.session.journal import entries as f
-from rumq.session.journal.reader_positions import Marks, cursors_of, subscribed
-from rumq.session.journal.recorder import JournalRecorder, left, opened, will_fact
+from rumq.session.journal import entries as e
+from rumq.session.journal.reader_positions import Watermarks, cursors_of, subscribed_entry
+from rumq.session.journal.recorder import JournalRecorder, left_entry, opened_entry, will_entry
 from rumq.session.state.session import Session
 
 TOPIC = b"_state"
-TIDE_SECONDS = 1.0
+CHECKPOINT_SECONDS = 1.0
 PIECE_SESSIONS = 256
 SNAPSHOT_BYTES_MIN = 8 << 20
 UnsafeTags = dict[tuple[int, int], set[int]]  # (partition, publisher) -> packet ids
 
 
 class JournalWriter:
-    """Writes the facts of one shard's journal, and keeps it short."""
+    """Writes the entries of one shard's journal, checkpoints and snapshots."""
 
     def __init__(
         self, partition: Any, partitions: list[Any], journal: JournalRecorder, shard: Shard,
         session_of: Callable[[str], Session | None],
     ) -> None:  # fmt: skip
-        """partition: of the internal stream; partitions: those that the vectors in facts speak of"""
+        """partition: of the internal stream; partitions: those of the vectors in entries"""
         self._session_of = session_of
         self.partition = partition
         self._partitions = partitions
@@ -45,8 +45,8 @@ class JournalWriter:
             self._topic_id = partition.add_topic(TOPIC)
         self.retained_from = [0] * len(partitions)  # retained messages below are in a snapshot
         self._retained_changes = 0  # of the view, when `retained_from` was true
-        self._next_tide = 0.0
-        self._tide_at: tuple[list[tuple[int, int, int]], int] | None = None
+        self._next_checkpoint = 0.0
+        self._checkpoint_at: tuple[list[tuple[int, int, int]], int] | None = None
         self._since = self._end()  # of the last snapshot
         self._snapshot_bytes = 0
         self._snapshot: Snapshot | None = None
@@ -57,20 +57,20 @@ class JournalWriter:
 
     def begin(self, now_us: int) -> None:
         """The first record of a run."""
-        self._append([f.Layout(self.layout())], now_us)
+        self._append([e.Layout(self.layout())], now_us)
 
     # A turn
 
     def flush(self, now_us: int) -> None:
         """Put what happened since into one record. Nothing is written yet: the partition's group is."""
-        if self._journal.waits:
-            self._append(self._journal.take(self._marks(), now_us), now_us)
+        if self._journal.pending:
+            self._append(self._journal.drain(self._watermarks(), now_us), now_us)
 
     def look(self, now_us: int, monotonic: float) -> None:
-        """At the end of a turn: a tide, a piece of a snapshot, if it is time."""
-        if monotonic >= self._next_tide:
-            self._next_tide = monotonic + TIDE_SECONDS
-            self._tide(now_us)
+        """At the end of a turn: write a checkpoint or a piece of a snapshot when it is due."""
+        if monotonic >= self._next_checkpoint:
+            self._next_checkpoint = monotonic + CHECKPOINT_SECONDS
+            self._checkpoint(now_us)
             if self._snapshot is None and self._must_snapshot():
                 self._begin_snapshot(now_us)
         if self._snapshot is not None:
@@ -90,9 +90,9 @@ class JournalWriter:
 
     def wanted_lsn(self, index: int) -> int | None:
         """The first record of a partition that a lasting session has not had; None: all have had all."""
-        marks = self._marks()
+        watermarks = self._watermarks()
         waiting = [
-            cursors_of(reader, marks)[index]
+            cursors_of(reader, watermarks)[index]
             for session in self._journal.sessions.values()
             if session.durable
             for reader in session.subscriber.readers()
@@ -100,13 +100,13 @@ class JournalWriter:
         ]
         return min(waiting, default=None)
 
-    # Facts
+    # Entries
 
-    def _marks(self) -> Marks:
+    def _watermarks(self) -> Watermarks:
         return [(feed.mark(False), feed.mark(True)) for feed in self._shard.feeds]
 
-    def _append(self, facts: list[f.AnyFact], now_us: int) -> None:
-        record = f.encode_entries(facts)
+    def _append(self, entries: list[e.JournalEntry], now_us: int) -> None:
+        record = e.encode_entries(entries)
         frame = publish_frame(record)
         row = ROW.pack(self._topic_id, 0, 0, 0, len(frame) - len(record), 0, 0, 0)
         self.partition.append(bytearray(row), frame, 1, 0, now_us)
@@ -123,52 +123,52 @@ class JournalWriter:
         after = sum(segment.bytes for segment in files if segment.base_lsn >= base_lsn)
         return int(after + waiting - before)
 
-    def _tide(self, now_us: int) -> None:
-        marks = [
+    def _checkpoint(self, now_us: int) -> None:
+        watermarks = [
             (p.committed_lsn, live, committed)
-            for p, (live, committed) in zip(self._partitions, self._marks(), strict=True)
+            for p, (live, committed) in zip(self._partitions, self._watermarks(), strict=True)
             if not p.is_volatile
         ]
-        if self._tide_at == (marks, self.partition.next_lsn):
+        if self._checkpoint_at == (watermarks, self.partition.next_lsn):
             return  # nothing has happened
-        self._append(self._tide_facts(now_us), now_us)
-        self._tide_at = (marks, self.partition.next_lsn)
+        self._append(self._checkpoint_entries(now_us), now_us)
+        self._checkpoint_at = (watermarks, self.partition.next_lsn)
 
-    def _tide_facts(self, now_us: int) -> list[f.AnyFact]:
+    def _checkpoint_entries(self, now_us: int) -> list[e.JournalEntry]:
         """Where everybody stands, and the inbound QoS 2 packet ids that have changed."""
-        marks = self._marks()
+        watermarks = self._watermarks()
         if not self._retained_changed():
-            self.retained_from = [live for live, _ in marks]
-        facts: list[f.AnyFact] = self._open_tags()
-        facts.append(
-            f.Checkpoint(
+            self.retained_from = [live for live, _ in watermarks]
+        entries: list[e.JournalEntry] = self._open_tags()
+        entries.append(
+            e.Checkpoint(
                 now_us,
                 [p.committed_lsn for p in self._partitions],
-                [live for live, _ in marks],
-                [committed for _, committed in marks],
+                [live for live, _ in watermarks],
+                [committed for _, committed in watermarks],
                 list(self.retained_from),
-                self._behind(marks),
-                self._shares(marks),
+                self._behind(watermarks),
+                self._shares(watermarks),
             )
         )
-        return facts
+        return entries
 
-    def _open_tags(self) -> list[f.AnyFact]:
+    def _open_tags(self) -> list[e.JournalEntry]:
         """The inbound QoS 2 packet ids that have changed, of messages that no crash can take back.
 
         One that could is not written down: its client would be told that the broker has it, and the log would not.
         """
-        tagged = self._journal.tagged
+        tagged = self._journal.qos2_changed
         if not tagged:
             return []
         unsafe = self._unsafe_tags()
-        facts: list[f.AnyFact] = []
+        entries: list[e.JournalEntry] = []
         for number, session in list(tagged.items()):
             without = unsafe_of(session, unsafe)
-            facts.append(f.Open(number, open_ids(session, without)))
+            entries.append(e.Open(number, open_ids(session, without)))
             if not without:
                 del tagged[number]
-        return facts
+        return entries
 
     def _unsafe_tags(self) -> UnsafeTags:
         unsafe: UnsafeTags = {}
@@ -177,23 +177,23 @@ class JournalWriter:
                 unsafe.setdefault((partition.index, publisher), set()).add(packet_id)
         return unsafe
 
-    def _behind(self, marks: Marks) -> dict[int, dict[int, list[int]]]:
+    def _behind(self, watermarks: Watermarks) -> dict[int, dict[int, list[int]]]:
         behind: dict[int, dict[int, list[int]]] = {}
         for session in self._journal.sessions.values():
             if session.link is None:
                 continue
             for reader in session.subscriber.readers():
                 if not reader.caught_up():
-                    behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, marks)
+                    behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, watermarks)
         return behind
 
     def shared(self, asked: str) -> None:
         """Another shard's client is about to rely on a share whose home is here: note how it stands. Between steps."""
-        tide = self._shares(self._marks(), asked).get(asked)
-        if tide is not None:
-            self._journal.shared(asked, tide.cursors, tide.returned)
+        checkpoint = self._shares(self._watermarks(), asked).get(asked)
+        if checkpoint is not None:
+            self._journal.shared(asked, checkpoint.cursors, checkpoint.returned)
 
-    def _shares(self, marks: Marks, only: str | None = None) -> dict[str, f.SharedCheckpoint]:
+    def _shares(self, watermarks: Watermarks, only: str | None = None) -> dict[str, e.SharedCheckpoint]:
         shares = {}
         for asked, share in self._shard.sharing.shares.items():
             if not share.is_here or (only is not None and asked != only):
@@ -216,7 +216,7 @@ class JournalWriter:
                         if state == 1 and reader_of(code) == member.reader.number
                     ]
             if durable:
-                shares[asked] = f.SharedCheckpoint(cursors_of(share.reader, marks), returned)
+                shares[asked] = e.SharedCheckpoint(cursors_of(share.reader, watermarks), returned)
         return shares
 
     # Snapshots
@@ -242,28 +242,28 @@ class JournalWriter:
             deque(self._journal.sessions),
         )
         self._since = self._end()
-        self._append([f.Layout(self.layout()), f.SnapshotBegun()], now_us)
+        self._append([e.Layout(self.layout()), e.SnapshotBegun()], now_us)
 
     def _go_on_with_snapshot(self, now_us: int) -> None:
-        """One piece: some sessions as they are now, behind a tide that says what they are measured against."""
+        """Write one snapshot part, preceded by the checkpoint that its cursors refer to."""
         snapshot = self._snapshot
         assert snapshot is not None
         if snapshot.sessions:
             self.flush(now_us)
-            facts = self._tide_facts(now_us)
-            marks, unsafe = self._marks(), self._unsafe_tags()
+            entries = self._checkpoint_entries(now_us)
+            watermarks, unsafe = self._watermarks(), self._unsafe_tags()
             for _ in range(min(PIECE_SESSIONS, len(snapshot.sessions))):
                 session = self._journal.sessions.get(snapshot.sessions.popleft())
                 if session is not None:
-                    facts += image(session, marks, now_us, unsafe_of(session, unsafe))
-            self._append(facts, now_us)
+                    entries += session_entries(session, watermarks, now_us, unsafe_of(session, unsafe))
+            self._append(entries, now_us)
         elif some := self._shard.retained.page(snapshot.last):
             # As they are now: what has come since is also in the log, behind what the snapshot covers.
             snapshot.last = some[-1]
-            self._append([retained_fact(message) for message in some], now_us)
+            self._append([retained_entry(message) for message in some], now_us)
         else:
             self._snapshot = None
-            self._append([f.SnapshotEnded(snapshot.begun_lsn, snapshot.retained_from)], now_us)
+            self._append([e.SnapshotEnded(snapshot.begun_lsn, snapshot.retained_from)], now_us)
             self._ended_lsn = (snapshot.begun_lsn, self.partition.next_lsn)
             self._snapshot_bytes = self._bytes_on_disk()
             self.retained_from = snapshot.retained_from
@@ -302,23 +302,25 @@ def unsafe_of(session: Session, unsafe: UnsafeTags) -> set[int]:
     return found
 
 
-def image(session: Session, marks: Marks, now_us: int, unsafe: set[int]) -> list[f.AnyFact]:
+def session_entries(
+    session: Session, watermarks: Watermarks, now_us: int, unsafe: set[int]
+) -> list[e.JournalEntry]:
     """Everything about one session."""
     number = session.number
-    facts: list[f.AnyFact] = [opened(session, fresh=True)]
+    entries: list[e.JournalEntry] = [opened_entry(session, fresh=True)]
     if session.will is not None:
-        facts.append(will_fact(session))
+        entries.append(will_entry(session))
     for asked in session.subscriber.filters():
-        fact = subscribed(session, asked, marks)
-        if fact is not None:
-            facts.append(fact)
+        entry = subscribed_entry(session, asked, watermarks)
+        if entry is not None:
+            entries.append(entry)
     window = session.window
     if window is not None and window.next:
-        facts.append(f.Window(number, window.head, *window.slots(window.head, window.next)))
-    facts.append(f.Open(number, open_ids(session, unsafe)))
+        entries.append(e.Window(number, window.head, *window.slots(window.head, window.next)))
+    entries.append(e.Open(number, open_ids(session, unsafe)))
     if session.link is None:
-        facts.append(left(session, marks, now_us))
-    return facts
+        entries.append(left_entry(session, watermarks, now_us))
+    return entries
 
 
 def open_ids(session: Session, without: Container[int] = ()) -> bytes:
@@ -336,8 +338,8 @@ def open_ids(session: Session, without: Container[int] = ()) -> bytes:
     )
 
 
-def retained_fact(message: Retained) -> f.Retained:
-    return f.Retained(
+def retained_entry(message: Retained) -> e.Retained:
+    return e.Retained(
         message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame
     )
 

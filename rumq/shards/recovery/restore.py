@@ -1,6 +1,6 @@
 """At a start: sessions, shares and retained messages as the journal and the log say they stood.
 
-The journal is read once, from its first record; the log from where the journal's last tide ends. Runs before the
+The journal is read once, from its first record; the log from where the journal's last checkpoint ends. Runs before the
 first client. docs/session-journal.md."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rumq.mqtt.packets import Will as WillMessage
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.topics import parse_share
 from rumq.session.flow_control.limits import EXPIRES_NEVER
-from rumq.session.journal import entries as f
+from rumq.session.journal import entries as e
 from rumq.session.journal.replayed_state import ReplayedSession, ReplayedShare, ReplayedState
 from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.query_server import tags_in
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
 
 
-def restore(driver: Driver, images: ReplayedState) -> None:
+def restore(driver: Driver, replayed: ReplayedState) -> None:
     """Take up everything that an earlier run left: what its journal says, and the log behind it. raises: OSError
 
-    images: as `read_journal` gave them, made to fit (`adapt_to_log`), with what other shards' partitions add"""
+    replayed: as `read_journal` returned it, adapted (`adapt_to_log`), with the tags of other shards' partitions"""
     keeping = driver.keeping
-    changed = images.changed
+    changed = replayed.changed
     keeping.begin(driver.now_us)
-    restore_retained(driver, images)
-    restore_tags(driver, images)
-    driver.journal.last_number = images.last_number
+    restore_retained(driver, replayed)
+    restore_tags(driver, replayed)
+    driver.journal.last_number = replayed.last_number
     restoring = Recovery(driver.shard.subscribing)
-    for asked, share in images.shares.items():
-        restore_share(restoring, images, asked, share)
-    over = [restore_session(driver, restoring, image) for image in images.sessions.values()]
+    for asked, share in replayed.shares.items():
+        restore_share(restoring, replayed, asked, share)
+    over = [restore_session(driver, restoring, saved) for saved in replayed.sessions.values()]
     driver.carrying.carry_out_restored()
     for session in over:
         if session is not None:
@@ -58,12 +58,12 @@ def restore(driver: Driver, images: ReplayedState) -> None:
 
 def read_journal(driver: Driver) -> ReplayedState:
     """What the driver's journal says. raises: OSError"""
-    return images_of(driver.store, driver.keeping.partition, driver.tell)
+    return replay_journal(driver.store, driver.keeping.partition, driver.tell)
 
 
-def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> ReplayedState:
+def replay_journal(store: Any, journal: Any, tell: Callable[..., None]) -> ReplayedState:
     """What a journal says, read from its first record on. raises: OSError"""
-    images = ReplayedState()
+    replayed = ReplayedState()
     for chunk in store.chunks_with(journal, 0):
         if not hasattr(chunk, "rows"):
             tell(
@@ -81,72 +81,72 @@ def images_of(store: Any, journal: Any, tell: Callable[..., None]) -> ReplayedSt
         payloads = struct.unpack(f"<{chunk.count * ROW_WORDS}I", chunk.rows)[PAYLOAD_WORD::ROW_WORDS]
         for row in range(chunk.count):
             with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
-                images.take(f.decode_entries(record))
-    return images
+                replayed.apply(e.decode_entries(record))
+    return replayed
 
 
-def adapt_to_log(driver: Driver, images: ReplayedState, ends: dict[int, int] | None = None) -> None:
-    """Make the images fit the partitions; those of other shards must have been met.
+def adapt_to_log(driver: Driver, replayed: ReplayedState, ends: dict[int, int] | None = None) -> None:
+    """Adapt the replayed state to the partitions; call it once the other shards have been met.
 
-    ends: the next lsn of partitions as this run found them, where records may have come since: what has those lsns
-    now is not what the images speak of"""
+    ends: the next lsn of partitions at the start of this run. Records appended since may reuse lsns at or above
+    `ends`; journal positions there are stale"""
     found = ends or {}
     next_lsns = [found.get(p.index, p.next_lsn) for p in driver.store.partitions]
-    images.changed |= adapt(images, driver.keeping.layout(), next_lsns)
+    replayed.changed |= adapt(replayed, driver.keeping.layout(), next_lsns)
     for partition in driver.store.partitions:
         if partition.is_volatile:
-            begin_anew(images, partition.index, partition.next_lsn)
+            restart_partition(replayed, partition.index, partition.next_lsn)
 
 
-def take_tags(images: ReplayedState, tags: list[tuple[str, int]]) -> None:
+def apply_tags(replayed: ReplayedState, tags: list[tuple[str, int]]) -> None:
     """Inbound QoS 2 messages, (client id, packet id), that another shard's partitions have of our sessions."""
     by_client: dict[str, list[ReplayedSession]] = {}
-    for image in images.sessions.values():
-        by_client.setdefault(image.client_id, []).append(image)
+    for saved in replayed.sessions.values():
+        by_client.setdefault(saved.client_id, []).append(saved)
     for client_id, packet_id in tags:
-        images.tag(by_client, client_id, packet_id)
+        replayed.apply_tag(by_client, client_id, packet_id)
 
 
-def adapt(images: ReplayedState, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
-    """Make the images fit the log as it is now; returns whether they did not.
+def adapt(replayed: ReplayedState, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
+    """Adapt the replayed state to the log as it is now; returns whether anything changed.
 
     A log of durability `process` may have lost its end, and the configuration may have other partitions."""
     changed = False
-    if images.layout != layout:
-        changed = bool(images.layout)
-        images.move(layout, next_lsns)
-    for image in images.sessions.values():
-        for cursors in [*image.cursors.values(), image.redelivered_below]:
+    if replayed.layout != layout:
+        changed = bool(replayed.layout)
+        replayed.remap(layout, next_lsns)
+    for saved in replayed.sessions.values():
+        for cursors in [*saved.cursors.values(), saved.redelivered_below]:
             changed |= lower(cursors, next_lsns)
-        if image.window is not None:
+        if saved.window is not None:
             for index, next_lsn in enumerate(next_lsns):
-                changed |= image.window.drop_from(index, next_lsn) > 0
-    for share in images.shares.values():
+                changed |= saved.window.drop_from(index, next_lsn) > 0
+    for share in replayed.shares.values():
         changed |= lower(share.cursors, next_lsns)
         share.returned = [(p, a, min(b, next_lsns[p])) for p, a, b in share.returned if a < next_lsns[p]]
-        share.handed = {(p, lsn) for p, lsn in share.handed if lsn < next_lsns[p]}
-    for vector in (images.retained_from, images.tags_from):
+        share.assigned = {(p, lsn) for p, lsn in share.assigned if lsn < next_lsns[p]}
+    for vector in (replayed.retained_from, replayed.tags_from):
         lower(vector, next_lsns)
         vector.extend([0] * (len(next_lsns) - len(vector)))
-    for topic, message in list(images.retained.items()):
+    for topic, message in list(replayed.retained.items()):
         if message.lsn >= next_lsns[message.partition]:
             # It was shown and never written: what the topic had before it is to be found in the log again.
-            del images.retained[topic]
-            images.retained_from[message.partition] = 0
+            del replayed.retained[topic]
+            replayed.retained_from[message.partition] = 0
             changed = True
     return changed
 
 
-def begin_anew(images: ReplayedState, index: int, next_lsn: int) -> None:
+def restart_partition(replayed: ReplayedState, index: int, next_lsn: int) -> None:
     """Have everybody stand at the end of a partition that did not outlive the last run."""
-    for image in images.sessions.values():
-        for cursors in [*image.cursors.values(), image.redelivered_below]:
+    for saved in replayed.sessions.values():
+        for cursors in [*saved.cursors.values(), saved.redelivered_below]:
             if cursors:
                 cursors[index] = next_lsn
-    for share in images.shares.values():
+    for share in replayed.shares.values():
         share.cursors[index] = next_lsn
         share.returned = [each for each in share.returned if each[0] != index]
-        share.handed = {each for each in share.handed if each[0] != index}
+        share.assigned = {each for each in share.assigned if each[0] != index}
 
 
 def lower(cursors: list[int], next_lsns: list[int]) -> bool:
@@ -158,14 +158,14 @@ def lower(cursors: list[int], next_lsns: list[int]) -> bool:
     return changed
 
 
-def restore_retained(driver: Driver, images: ReplayedState) -> None:
+def restore_retained(driver: Driver, replayed: ReplayedState) -> None:
     """The last snapshot, then the log from there on."""
     view = driver.shard.retained
-    for topic, message in images.retained.items():
+    for topic, message in replayed.retained.items():
         view.put(Retained(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame))
     changes = view.changes
     for partition in driver.store.own:
-        from_lsn = images.retained_from[partition.index]
+        from_lsn = replayed.retained_from[partition.index]
         for chunk in driver.store.chunks_with(partition, FLAG_RETAIN, from_lsn):
             if hasattr(chunk, "rows"):
                 view.take(partition.index, chunk, partition.topic_names)
@@ -174,27 +174,27 @@ def restore_retained(driver: Driver, images: ReplayedState) -> None:
         for chunk in feed.pending:
             if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.live_mark:
                 view.take(feed.index, chunk, feed.partition.topic_names)
-    driver.keeping.retained_known(images.retained_from, as_snapshot=view.changes == changes)
+    driver.keeping.retained_known(replayed.retained_from, as_snapshot=view.changes == changes)
 
 
-def restore_tags(driver: Driver, images: ReplayedState) -> None:
-    """Inbound QoS 2 messages that came after the journal's last tide."""
-    if not images.sessions:
+def restore_tags(driver: Driver, replayed: ReplayedState) -> None:
+    """Inbound QoS 2 messages that came after the journal's last checkpoint."""
+    if not replayed.sessions:
         return
     for partition in driver.store.own:
-        from_lsn = images.tags_from[partition.index]
+        from_lsn = replayed.tags_from[partition.index]
         for chunk in driver.store.chunks_with(partition, FLAG_QOS, from_lsn):
-            take_tags(images, tags_in(partition, chunk, from_lsn))
+            apply_tags(replayed, tags_in(partition, chunk, from_lsn))
 
 
-def restore_share(restoring: Recovery, images: ReplayedState, asked: str, share: ReplayedShare) -> None:
+def restore_share(restoring: Recovery, replayed: ReplayedState, asked: str, share: ReplayedShare) -> None:
     """What members were sent is theirs; everything else from the share's cursors on is still to be handed out."""
     topic_filter = next(
         (
-            s.fact.topic_filter
-            for image in images.sessions.values()
-            for s in image.subscriptions.values()
-            if s.kind == "share" and s.fact.asked == asked
+            s.entry.topic_filter
+            for saved in replayed.sessions.values()
+            for s in saved.subscriptions.values()
+            if s.kind == "share" and s.entry.asked == asked
         ),
         None,
     )
@@ -205,7 +205,7 @@ def restore_share(restoring: Recovery, images: ReplayedState, asked: str, share:
         topic_filter = parts[1]
     cursors, returned = list(share.cursors), list(share.returned)
     for index, first in enumerate(share.cursors):
-        handed = sorted(lsn for where, lsn in share.handed if where == index and lsn >= first)
+        handed = sorted(lsn for where, lsn in share.assigned if where == index and lsn >= first)
         at = first
         for lsn in handed:
             if at < lsn:
@@ -215,37 +215,37 @@ def restore_share(restoring: Recovery, images: ReplayedState, asked: str, share:
     restoring.share(asked, topic_filter, cursors, returned)
 
 
-def restore_session(driver: Driver, restoring: Recovery, image: ReplayedSession) -> Session | None:
+def restore_session(driver: Driver, restoring: Recovery, saved: ReplayedSession) -> Session | None:
     """Build a session; returned if it ended with the broker's last run."""
     next_lsns = [p.next_lsn for p in driver.store.partitions]
-    shape = Shape(5 if image.version == 5 else 4, 0, 0)
-    session = Session(image.client_id, shape, personal=False, owner=image.owner)
-    session.version, session.number = image.version, image.number
-    session.expiry_seconds = min(image.expiry_seconds, driver.limits.session_expiry_seconds_max)
-    session.durable = image.expiry_seconds > 0
-    for asked, each in image.subscriptions.items():
+    shape = Shape(5 if saved.version == 5 else 4, 0, 0)
+    session = Session(saved.client_id, shape, personal=False, owner=saved.owner)
+    session.version, session.number = saved.version, saved.number
+    session.expiry_seconds = min(saved.expiry_seconds, driver.limits.session_expiry_seconds_max)
+    session.durable = saved.expiry_seconds > 0
+    for asked, each in saved.subscriptions.items():
         session.asked.add(asked, is_replay=each.kind == "replay")
-    session.window = image.window
-    if image.open:
+    session.window = saved.window
+    if saved.qos2_open:
         session.qos2_open = bytearray(8192)
-        for packet_id in image.open:
+        for packet_id in saved.qos2_open:
             session.qos2_open[packet_id >> 3] |= 1 << (packet_id & 7)
-    redelivered_below = list(next_lsns) if image.attached else (image.redelivered_below or None)
-    restore_subscriptions(driver, restoring, session, image, next_lsns, redelivered_below)
-    away = 0.0 if image.attached else max(0.0, (driver.now_us - image.left_us) / 1e6)
+    redelivered_below = list(next_lsns) if saved.attached else (saved.redelivered_below or None)
+    restore_subscriptions(driver, restoring, session, saved, next_lsns, redelivered_below)
+    away = 0.0 if saved.attached else max(0.0, (driver.now_us - saved.left_us) / 1e6)
     expires_in = float(session.expiry_seconds)
     if session.expiry_seconds != EXPIRES_NEVER:
         expires_in = max(0.0, expires_in - away)
     will_in = None
-    if image.will is not None:
-        session.will = will_of(image.will)
-        session.author = image.will.author
-        will_in = max(0.0, min(image.will.delay_seconds, session.expiry_seconds) - away)
+    if saved.will is not None:
+        session.will = will_of(saved.will)
+        session.author = saved.will.author
+        will_in = max(0.0, min(saved.will.delay_seconds, session.expiry_seconds) - away)
     driver.journal.sessions[session.number] = session
     driver.registry.restore(session, expires_in=expires_in, will_in=will_in, now=driver.monotonic)
-    if image.tagged:
-        driver.journal.tagged[session.number] = session
-    if image.attached:
+    if saved.qos2_changed:
+        driver.journal.qos2_changed[session.number] = session
+    if saved.attached:
         driver.journal.left(session)
     return None if session.durable else session
 
@@ -254,25 +254,25 @@ def restore_subscriptions(
     driver: Driver,
     restoring: Recovery,
     session: Session,
-    image: ReplayedSession,
+    saved: ReplayedSession,
     next_lsns: list[int],
     redelivered_below: list[int] | None,
 ) -> None:
     subscriber = session.subscriber
     mains: dict[str, Subscription] = {}
     main_number = 0
-    for asked, each in image.subscriptions.items():
-        fact = each.fact
+    for asked, each in saved.subscriptions.items():
+        entry = each.entry
         wanted = Subscription(
-            fact.topic_filter,
-            fact.qos,
-            fact.no_local,
-            fact.retain_as_published,
-            fact.identifier,
-            tells_publisher=fact.tells_publisher and driver.limits.publisher_available,
+            entry.topic_filter,
+            entry.qos,
+            entry.no_local,
+            entry.retain_as_published,
+            entry.identifier,
+            tells_publisher=entry.tells_publisher and driver.limits.publisher_available,
         )
         driver.peers.wants_publishers |= wanted.tells_publisher
-        cursors = image.cursors.get(each.reader, next_lsns)
+        cursors = saved.cursors.get(each.reader, next_lsns)
         if each.kind == "main":
             mains[asked] = wanted
             main_number = each.reader
@@ -283,22 +283,22 @@ def restore_subscriptions(
                 subscriber, each.reader, [wanted], cursors, redelivered_below, located=each.kind == "replay"
             )
             (subscriber.replays if each.kind == "replay" else subscriber.late)[asked] = reader
-            if (start := image.starts.get(each.reader)) is not None:
+            if (start := saved.starts.get(each.reader)) is not None:
                 restoring.look_for(reader, start)
     if mains:
         restoring.main(
-            subscriber, main_number, mains, image.cursors.get(main_number, next_lsns), redelivered_below
+            subscriber, main_number, mains, saved.cursors.get(main_number, next_lsns), redelivered_below
         )
 
 
-def will_of(fact: f.Will) -> WillMessage:
-    found = frame_at(fact.frame, 0, len(fact.frame))
+def will_of(entry: e.Will) -> WillMessage:
+    found = frame_at(entry.frame, 0, len(entry.frame))
     assert found is not None
-    packet = decode(fact.frame[0], fact.frame[found[0] :], 5)
+    packet = decode(entry.frame[0], entry.frame[found[0] :], 5)
     assert isinstance(packet, Publish)
     properties: Properties = {**packet.properties}
-    if fact.delay_seconds:
-        properties["will_delay_interval"] = fact.delay_seconds
+    if entry.delay_seconds:
+        properties["will_delay_interval"] = entry.delay_seconds
     return WillMessage(packet.topic, packet.payload, packet.qos, packet.retain, properties)
 
 

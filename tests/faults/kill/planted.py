@@ -38,13 +38,13 @@ PLANTED = [
     ),
     Planted(
         "packet ids of inbound QoS 2 are not looked for in the log", "rumq/shards/recovery/restore.py",
-        "    restore_tags(driver, images)\n    driver.journal",
+        "    restore_tags(driver, replayed)\n    driver.journal",
         "    driver.journal",
         f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
     ),
     Planted(
-        "a tide does not say which inbound ids are open", "rumq/shards/recovery/restore.py",
-        "        driver.journal.tagged[session.number] = session\n",
+        "a checkpoint does not say which inbound ids are open", "rumq/shards/recovery/restore.py",
+        "        driver.journal.qos2_changed[session.number] = session\n",
         "        pass\n",
         f"{SESSIONS}::test_tags_are_right_however_often_a_packet_id_is_used",
     ),
@@ -62,13 +62,13 @@ PLANTED = [
     ),
     Planted(
         "the in-flight window is not restored", "rumq/shards/recovery/restore.py",
-        "session.window = image.window",
+        "session.window = saved.window",
         "session.window = None",
         f"{SESSIONS}::test_what_was_sent_and_not_acknowledged_comes_again_with_its_packet_id",
     ),
     Planted(
         "a will is forgotten", "rumq/session/journal/recorder.py",
-        "            self.facts.append(will_fact(session))",
+        "            self.entries.append(will_entry(session))",
         "            pass",
         f"{SESSIONS}::test_a_will_is_sent_after_the_restart",
     ),
