@@ -22,7 +22,8 @@ from rumq.mqtt.properties import Properties
 from rumq.mqtt.topics import parse_share
 from rumq.session.flow_control.limits import EXPIRES_NEVER
 from rumq.session.journal import entries as e
-from rumq.session.journal.replayed_state import ReplayedSession, ReplayedShare, ReplayedState
+from rumq.session.journal.replayed_session import ReplayedSession
+from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.query_server import tags_in
 

@@ -329,7 +329,7 @@ class Driver:
         self.settle()
         for session in list(self.registry.sessions.values()):
             link = session.link
-            if link is not None and link.who is not None:
+            if isinstance(link, Link) and link.who is not None:
                 authorization.find(link, session.client_id)
                 authorization.hold(link)
 
