@@ -215,8 +215,8 @@ PLANTED = [
     # Sessions
     Planted(
         "a packet id is written down before its message",
-        "rumq/shards/recovery/journal_writer.py",
-        "            without = unsafe_of(session, unsafe)\n",
+        "rumq/shards/recovery/checkpoint.py",
+        "            without = unsafe_packet_ids(session, unsafe)\n",
         "            without = set()\n",
         "tests/shards/recovery/test_journal_writer.py",
     ),

@@ -11,7 +11,6 @@ from rumq.mqtt.topics import matches
 from rumq.net.pending_logins import PendingLogins
 from rumq.session.flow_control.limits import Limits
 from rumq.session.state.shard_totals import ShardTotals
-from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.stats.sys_publisher import SysPublisher
 from rumq.shards.turn.turn import Driver
@@ -112,9 +111,8 @@ class Shard:
             worker=partial(Worker, one_lane=one_writer),
             clock=lambda: (self.now_us, self.monotonic),
         )
-        replayed = read_journal(self.driver)
-        adapt_to_log(self.driver, replayed)
-        restore(self.driver, replayed)
+        self.driver.startup.read_journal()
+        self.driver.startup.advance()
         if status_seconds:
             self.driver.pump = Counted()
             announcing = SysPublisher(

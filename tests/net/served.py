@@ -12,7 +12,6 @@ from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Transports
 from rumq.session.flow_control.limits import Limits
-from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
 from rumq.shards.turn.turn import Driver
 from tests.commitlog.records import DEAD, NOW, numbers
 
@@ -34,9 +33,8 @@ class Served:
         self._pump.lingering = LingeringClose(self._pump, later=driver.later)
         for worker in (driver.writer, driver.reader):
             self._pump.watch(worker.fd, worker.finish)
-        replayed = read_journal(driver)
-        adapt_to_log(driver, replayed)
-        restore(driver, replayed)
+        driver.startup.read_journal()
+        driver.startup.advance()
         openings = TransportHandshakes(self._pump, later=driver.later, event=self.event)
         self._listeners = {
             name: Listener(

@@ -55,7 +55,7 @@ PLANTED = [
     ),
     Planted(
         "the ids of inbound messages are not asked for after a crash", "rumq/shards/recovery/startup.py",
-        "        apply_tags(self._replayed, tags)\n",
+        "        add_tags(self._state, tags)\n",
         "",
         SCHEDULES,
     ),
@@ -86,8 +86,8 @@ PLANTED = [
     ),
     Planted(
         "a retained message that came while its shard began is forgotten", "rumq/shards/recovery/restore.py",
-        "            if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.live_mark:\n",
-        "            if False:\n",
+        "                if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.live_mark:\n",
+        "                if False:\n",
         f"{FOUND}::test_a_retained_message_that_comes_while_its_shard_begins_is_the_last",
     ),
     Planted(

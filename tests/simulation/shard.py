@@ -14,8 +14,6 @@ from rumq.net.pump import Pump
 from rumq.session.connection.listener_policy import OPEN
 from rumq.session.flow_control.limits import Limits
 from rumq.shards.bus.remote_partition import RemotePartition
-from rumq.shards.recovery.restore import read_journal
-from rumq.shards.recovery.startup import Joining
 from rumq.shards.turn.turn import Driver
 from tests.commitlog.records import numbers
 from tests.simulation.network import Door, Doors, Network, Poller, Stream
@@ -96,7 +94,7 @@ class Shard:
         self.driver.pump = self.pump
         for worker in self.workers:
             self.pump.watch(worker.fd, worker.finish)
-        replayed = read_journal(self.driver)
+        self.driver.startup.read_journal()
         take_connections(self.driver, self.pump, [OPEN], OUTBOX_BYTES)
         door = doors[index]
         door.poller = self.poller
@@ -104,7 +102,6 @@ class Shard:
             self.poller.tell(door.fd, select.EPOLLIN)
         self.pump.watch(door.fd, self.doors.hear)
         self.driver.peers.dial()
-        self._joining = Joining(self.driver, replayed)
 
     def _make_doors(self, _: Any) -> Doors:
         self.doors = Doors(self._network, self._doors, self.index, self.poller)
@@ -125,7 +122,7 @@ class Shard:
         """One turn of the loop, and what stands beside it. raises: Killed"""
         self.pump.turn(1.0)
         if not self.is_ready:
-            self.is_ready = self._joining.is_over()
+            self.is_ready = self.driver.startup.advance()
         wait = self.driver.seconds_to_next_deadline()
         self.is_busy = self.poller.had or wait == 0.0
         self.due = self.driver.monotonic + wait

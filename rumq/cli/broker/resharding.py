@@ -11,15 +11,15 @@ import time
 from typing import Any
 
 from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
-from commitlog.chunk import FLAG_QOS
 from commitlog.shard_count import ShardCount, read_shard_count, write_shard_count
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
 from rumq.session.journal.replayed_state import ReplayedState
-from rumq.shards.bus.query_server import tags_in
+from rumq.shards.bus.query_server import log_tags
 from rumq.shards.processes.client_placement import home_of
-from rumq.shards.recovery.restore import adapt, apply_tags, replay_journal, restore
+from rumq.shards.recovery.fit_to_log import fit_to_log
+from rumq.shards.recovery.journal_reader import add_tags, replay
 from rumq.shards.stats.event_log import tell
 from rumq.shards.turn.turn import Driver
 
@@ -77,43 +77,41 @@ class Resharding:
     def read(self, index: int, roster: ShardCount) -> None:
         """What one shard knew: its sessions, its shares, and what is retained in its partitions."""
         partition = self._open(index, roster.generation)
-        replayed = replay_journal(self._store, partition, tell)
+        images = replay(self._store, partition, tell)
         partition.writer.close()
-        adapt(replayed, self._layout, self._next_lsns)
-        if replayed.sessions:
+        fit_to_log(images, self._layout, self._next_lsns)
+        if images.sessions:
             for each in self._own:
-                from_lsn = replayed.tags_from[each.index]
-                for chunk in self._store.chunks_with(each, FLAG_QOS, from_lsn):
-                    apply_tags(replayed, tags_in(each, chunk, from_lsn))
-        for saved in replayed.sessions.values():
-            self.sessions[saved.key] = saved
-        for key, share in replayed.shares.items():
+                add_tags(images, log_tags(self._store, each, images.tags_from[each.index]))
+        for image in images.sessions.values():
+            self.sessions[image.key] = image
+        for key, share in images.shares.items():
             if home_of(key, roster.shards) == index:
                 self._shares[key] = share
-        for topic, message in replayed.retained.items():
+        for topic, message in images.retained.items():
             if message.partition % roster.shards == index:
                 self._retained[topic] = message
         for each in self._own:
             if each.index % roster.shards == index:
-                self._retained_from[each.index] = replayed.retained_from[each.index]
+                self._retained_from[each.index] = images.retained_from[each.index]
 
     def write(self, index: int, roster: ShardCount) -> None:
         """Everything whose home is one shard now, into its new journal."""
         store, count = self._store, roster.shards
-        replayed = ReplayedState()
-        replayed.layout, replayed.changed = self._layout, True
-        for saved in self.sessions.values():
-            if home_of(saved.client_id, count) == index:
-                replayed.last_number += 1
-                saved.number = replayed.last_number
-                replayed.sessions[saved.number] = saved
-        replayed.shares = {k: s for k, s in self._shares.items() if home_of(k, count) == index}
-        replayed.retained = {t: r for t, r in self._retained.items() if r.partition % count == index}
-        replayed.retained_from, replayed.tags_from = list(self._retained_from), list(self._next_lsns)
+        images = ReplayedState()
+        images.layout, images.changed = self._layout, True
+        for image in self.sessions.values():
+            if home_of(image.client_id, count) == index:
+                images.last_number += 1
+                image.number = images.last_number
+                images.sessions[image.number] = image
+        images.shares = {k: s for k, s in self._shares.items() if home_of(k, count) == index}
+        images.retained = {t: r for t, r in self._retained.items() if r.partition % count == index}
+        images.retained_from, images.tags_from = list(self._retained_from), list(self._next_lsns)
         store.internal = self._open(index, roster.generation)
         store.own = [p for p in self._own if p.index % count == index]
         driver = Driver(store, Limits(), event=tell)
-        restore(driver, replayed)
+        driver.restorer.restore(images, driver.carrying.carry_out)
         driver.writer.stop()
         driver.reader.stop()
         store.internal.finish()

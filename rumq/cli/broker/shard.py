@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import trio
 
@@ -51,8 +50,6 @@ from rumq.shards.processes.fd_passing import FdPassing, ShardSocket
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
 from rumq.shards.processes.sidecars import Sidecars
 from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
-from rumq.shards.recovery.restore import adapt_to_log, read_journal, restore
-from rumq.shards.recovery.startup import Joining
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.scrubber import Scrubber
 from rumq.shards.stats.admin_queries import answer
@@ -127,10 +124,9 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         pump.watch(worker.fd, worker.finish)
     scrubber = Worker("rumq-scrub")
     pump.watch(scrubber.fd, scrubber.finish)
-    replayed = read_journal(driver)
+    driver.startup.read_journal()
     if driver.doors is None:
-        adapt_to_log(driver, replayed)
-        restore(driver, replayed)
+        driver.startup.advance()
     else:
         take_connections(driver, pump, entrances, settings.mqtt.outbox_bytes_max)
         pump.watch(driver.doors.fd, driver.doors.hear)
@@ -149,7 +145,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         async with trio.open_nursery() as services:
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
                 if driver.doors is not None:
-                    services.start_soon(join, driver, replayed, begin)
+                    services.start_soon(join, driver, begin)
                 else:
                     begin()
                 services.start_soon(
@@ -233,10 +229,9 @@ def take_stock(driver: Driver, place: Place) -> None:
         tell("log.failed", stream=STATE_STREAM, partition=0, why=f"PARTITIONS was not written: {fault}")
 
 
-async def join(driver: Driver, replayed: Any, begin: Any) -> None:
-    """Meet the other shards, take up what an earlier run left here and in their logs, and begin."""
-    joining = Joining(driver, replayed)
-    while not joining.is_over():
+async def join(driver: Driver, begin: Callable[[], None]) -> None:
+    """Meet the other shards, restore what an earlier run left here and in their logs, and begin."""
+    while not driver.startup.advance():
         await trio.sleep(0.001)
     freeze()
     begin()

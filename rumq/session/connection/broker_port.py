@@ -26,11 +26,11 @@ class BrokerPort(Protocol):
 
     limits: Limits
     registry: Registry
-    drop_counters: DropCounters
-    shard_totals: ShardTotals
+    ledger: DropCounters
+    totals: ShardTotals
     batches: list[Batch]
     topics: TopicTable
-    keep_alive_monitor: Any
+    watch: Any
     journal: JournalRecorder
     journal_bit: int
     now_us: int

@@ -1,25 +1,30 @@
-"""Redelivery of the in-flight window on reconnect, with DUP and the original packet ids. MQTT 5.0, 4.4.
+"""Send again what was in flight when the connection broke, with DUP and the original packet ids. MQTT 5.0, 4.4.
 
-PUBREL is sent at once. Messages are read from the log again, so they are returned by lsn."""
+Messages come from the log once more, so they are asked for by lsn; PUBREL needs no log."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from rumq.mqtt.kernels.window import Window
-from rumq.mqtt.packets import Pubrel
+from rumq.mqtt import packets as p
+
+if TYPE_CHECKING:
+    from rumq.session.protocol.connected import Link
 
 WAITS_PUBCOMP = 3
 
 
-def resend(window: Window | None, send: Callable[[Pubrel], None]) -> deque[tuple[int, int, int]]:
-    """Send PUBREL where PUBCOMP is missing; returns (packet id, code, lsn) of each PUBLISH to send again, in order."""
-    unsent: deque[tuple[int, int, int]] = deque()
-    if window is not None and window.in_flight:
-        for packet_id, state, code, lsn in window.waiting():
-            if state == WAITS_PUBCOMP:
-                send(Pubrel(packet_id))
-            else:
-                unsent.append((packet_id, code, lsn))
-    return unsent
+def resend(link: Link) -> deque[tuple[int, int, int]]:
+    """Send PUBREL where the client waits for it; returns (packet id, code, lsn) of each PUBLISH to repeat, in order."""
+    assert link.session is not None
+    window = link.session.window
+    if window is None or not window.in_flight:
+        return deque()
+    wanted: deque[tuple[int, int, int]] = deque()
+    for packet_id, state, code, lsn in window.waiting():
+        if state == WAITS_PUBCOMP:
+            link.send(p.Pubrel(packet_id))
+        else:
+            wanted.append((packet_id, code, lsn))
+    return wanted

@@ -1,7 +1,7 @@
-"""Deadlines of connections or sessions, at most one each. Time is an argument, monotonic seconds.
+"""Deadlines of links and of sessions, at most one each, that go when what they are of goes.
 
-A heap. A cancelled entry keeps no reference to its item, and is swept away with the others before they are more than
-the live ones."""
+A heap. An entry that was cancelled holds nothing, and there are never many more of these than of others. Time is an
+argument, monotonic seconds. Knows nothing of what has a deadline but its slot `timer`."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ T = TypeVar("T", bound=Timed)
 
 
 class Deadlines(Generic[T]):
-    """An item's entry in the heap is its slot `timer`."""
-
     def __init__(self) -> None:
-        self._heap: list[list[Any]] = []  # [deadline, number, item or None]
+        self._heap: list[list[Any]] = []  # [deadline, number, whose or None]
         self._count = 0
         self._cancelled = 0
 
     def __len__(self) -> int:
-        """The size of the heap, with cancelled entries."""
+        """How many entries there are, cancelled ones too."""
         return len(self._heap)
 
-    def put(self, item: T, deadline: float) -> None:
-        """Set the item's deadline in place of any other."""
-        self.cancel(item)
+    def put(self, what: T, deadline: float) -> None:
+        """Give it this deadline in place of any other."""
+        self.cancel(what)
         self._count += 1
-        item.timer = [deadline, self._count, item]
-        heapq.heappush(self._heap, item.timer)
+        what.timer = [deadline, self._count, what]
+        heapq.heappush(self._heap, what.timer)
 
-    def cancel(self, item: T) -> None:
-        entry, item.timer = item.timer, None
+    def cancel(self, what: T) -> None:
+        entry, what.timer = what.timer, None
         if entry is None:
             return
         entry[2] = None
@@ -57,10 +55,10 @@ class Deadlines(Generic[T]):
         return heap[0][0] if heap else None
 
     def maybe_due(self, now: float) -> T | None:
-        """Take out the item with the earliest deadline, if that is not after `now`."""
+        """Whose deadline has come, the earliest first; it has none from now on."""
         first = self.first()
         if first is None or first > now:
             return None
-        item: T = heapq.heappop(self._heap)[2]
-        item.timer = None
-        return item
+        what: T = heapq.heappop(self._heap)[2]
+        what.timer = None
+        return what

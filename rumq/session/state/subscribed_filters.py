@@ -1,7 +1,8 @@
-"""The filters of one session, as its client wrote them, and their cost in bytes and wildcard levels. MQTT 5.0, 3.8.
+"""The filters that one session is subscribed to, as its client wrote them, and what they cost the broker.
 
-Memory grows with the levels and the length of a filter; the cost of matching a new topic grows with the levels from
-the first wildcard on. The sums are estimates, the same for a filter each time it is added or removed."""
+A filter costs memory by its levels and its length, and a new topic is held against each level that stands at or behind
+a wildcard: both are counted, so that a session has a bound in bytes and in work, not in filters alone. MQTT 5.0, 3.8.
+Knows no router: the sums are estimates, the same for a filter whenever it comes and goes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ FILTER_BYTES, LEVEL_BYTES, COPIES = 1024, 256, 3
 
 
 def filter_bytes(topic_filter: str) -> int:
-    """The memory that a filter takes, estimated."""
+    """What a filter takes in memory, about."""
     return FILTER_BYTES + LEVEL_BYTES * (topic_filter.count("/") + 1) + COPIES * len(topic_filter.encode())
 
 
@@ -24,12 +25,14 @@ def wildcard_levels(topic_filter: str) -> int:
 
 
 class SubscribedFilters:
-    """A set of filters. bytes, wildcard_levels: sums over all. Cost of a change: the length of the filter"""
+    """A set of filters, of which some are replays. bytes, wildcard_levels: the sums over all of them.
+
+    Cost of a change: the length of a filter"""
 
     __slots__ = ("_filters", "bytes", "wildcard_levels")
 
     def __init__(self, filters: Iterable[str] = ()) -> None:
-        self._filters: dict[str, bool] = {}  # whether it is a replay, which is not always visible in the text
+        self._filters: dict[str, bool] = {}  # whether it is a replay, which its text need not say
         self.bytes = self.wildcard_levels = 0
         for each in filters:
             self.add(each)
@@ -43,11 +46,12 @@ class SubscribedFilters:
     def __iter__(self) -> Iterator[str]:
         return iter(self._filters)
 
-    def items(self) -> list[tuple[str, bool]]:
-        """Each filter, and whether it is a replay."""
+    def replays(self) -> list[tuple[str, bool]]:
+        """Every filter, and whether it is a replay."""
         return list(self._filters.items())
 
     def add(self, topic_filter: str, *, is_replay: bool = False) -> None:
+        """Have it, or know anew whether it is a replay."""
         known = topic_filter in self._filters
         self._filters[topic_filter] = is_replay
         if not known:
@@ -60,7 +64,7 @@ class SubscribedFilters:
             self.bytes -= filter_bytes(topic_filter)
             self.wildcard_levels -= wildcard_levels(topic_filter)
 
-    def refusal(self, topic_filter: str, limits: Limits) -> str:
+    def why_not(self, topic_filter: str, limits: Limits) -> str:
         """Why the session may not have this filter as well; empty: it may."""
         if topic_filter in self._filters:
             return ""

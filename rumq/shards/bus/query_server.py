@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from commitlog import Chunk, Gap, OffsetTrimmed
+from commitlog import Chunk, Gap, OffsetTrimmed, Partition, Store
 from commitlog.chunk import FLAG_QOS, HEADER_BYTES
 from commitlog.errors import NotInMemory
 from commitlog.kernels.rows import first_seen, lay_out
@@ -149,12 +149,14 @@ class QueryServer:
         ends = [(p, p.next_lsn) for p in wanted]
 
         def search() -> list[tuple[str, int]]:
-            tags = []
-            for partition in wanted:
-                from_lsn = question.from_lsns[partition.index]
-                for chunk in driver.store.chunks_with(partition, FLAG_QOS, from_lsn):
-                    tags += tags_in(partition, chunk, from_lsn)
-            return [(client, packet_id) for client, packet_id in tags if driver.home(client) == peer.index]
+            return [
+                (client_id, packet_id)
+                for partition in wanted
+                for client_id, packet_id in log_tags(
+                    driver.store, partition, question.from_lsns[partition.index]
+                )
+                if driver.home(client_id) == peer.index
+            ]
 
         def begin() -> None:
             if any(p.committed_lsn < end for p, end in ends):
@@ -241,12 +243,13 @@ def named(partition: Any, rows: Any, seen: bytearray) -> m.Names:
     return [(number, partition.topic_names[number]) for number, _ in first_seen(rows, 0, seen)]
 
 
-def tags_in(partition: Any, chunk: Any, from_lsn: int) -> list[tuple[str, int]]:
-    """(client id, session tag << 16 | packet id) of a chunk's inbound QoS 2 messages from an lsn on."""
-    if not hasattr(chunk, "rows") or not chunk.tags:
-        return []
-    return [
-        (partition.publisher_names[publisher].decode(), packet_id)
-        for row, publisher, packet_id in tag_publishers(chunk.rows, chunk.tags)
-        if chunk.base_lsn + row >= from_lsn
-    ]
+def log_tags(store: Store, partition: Partition, from_lsn: int) -> Iterator[tuple[str, int]]:
+    """(client id, session tag << 16 | packet id) of inbound QoS 2 messages in a partition from an lsn on.
+
+    May wait for a disk. raises: OSError"""
+    for chunk in store.chunks_with(partition, FLAG_QOS, from_lsn):
+        if isinstance(chunk, Gap) or not chunk.tags:
+            continue
+        for row, publisher, packet_id in tag_publishers(chunk.rows, chunk.tags):
+            if chunk.base_lsn + row >= from_lsn:
+                yield partition.publisher_names[publisher].decode(), packet_id

@@ -1,46 +1,63 @@
-"""One of several shards begins: it meets the others, and takes up what an earlier run left here and in their logs.
+"""The start of a shard: replay its journal, meet the other shards, restore what an earlier run left here and in their
+logs.
 
-Nothing waits here: who drives the shard asks after each turn whether it has got there."""
+Nothing waits here: the caller asks after each turn whether the shard has got there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from commitlog import Store
+from router.effects import Effect
 from rumq.session.journal.replayed_state import ReplayedState
-from rumq.shards.recovery.restore import adapt_to_log, apply_tags, restore
+from rumq.shards.bus.peers import Peers
+from rumq.shards.recovery.fit_to_log import fit_to_partitions
+from rumq.shards.recovery.journal_reader import add_tags, replay
+from rumq.shards.recovery.journal_writer import JournalWriter
+from rumq.shards.recovery.restore import Restorer
+from rumq.shards.turn.ports import EventSink
 
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
 
-
-class Joining:
-    def __init__(self, driver: Driver, replayed: ReplayedState) -> None:
-        """replayed: of the shard's journal"""
-        self._driver, self._replayed = driver, replayed
+class Startup:
+    def __init__(
+        self, store: Store, journal: JournalWriter, peers: Peers, restorer: Restorer, events: EventSink,
+        carry_out: Callable[[Effect], None],
+    ) -> None:  # fmt: skip
+        self._store, self._journal, self._peers = store, journal, peers
+        self._restorer, self._events, self._carry_out = restorer, events, carry_out
+        self._state = ReplayedState()
+        self._ends = {p.index: p.next_lsn for p in store.partitions if not p.is_mirrored}
         self._has_met = False
-        self._ends = {p.index: p.next_lsn for p in driver.store.partitions if not p.is_mirrored}
-        self._left: set[int] = set()  # shards that have not told yet what their logs have of our sessions
+        self._unanswered: set[int] = (
+            set()
+        )  # shards that have not said yet what their logs have of our sessions
 
-    def is_over(self) -> bool:
-        """Go on as far as that is possible now; True, and not asked again, once clients may come. raises: OSError"""
-        driver, replayed = self._driver, self._replayed
+    def read_journal(self) -> None:
+        """First of all, before other shards are linked. raises: OSError"""
+        self._state = replay(self._store, self._journal.partition, self._events.tell)
+
+    def advance(self) -> bool:
+        """Go on as far as is possible now; True, and not to be called again, once clients may come. raises: OSError"""
+        peers = self._peers
         if not self._has_met:
-            if not driver.peers.all_known:
+            if not peers.all_known:
                 return False
             self._has_met = True
-            adapt_to_log(driver, replayed, self._ends)
-            if replayed.sessions:
-                self._left = set(driver.peers.others)
-                driver.peers.find_tags(replayed.tags_from, self._found)
-        if self._left:
+            self._fit()
+            if self._state.sessions:
+                self._unanswered = set(peers.others)
+                peers.find_tags(self._state.tags_from, self._tags_found)
+        if self._unanswered:
             return False
-        adapt_to_log(
-            driver, replayed, self._ends
-        )  # an owner may have died since, and lost what it had not written
-        restore(driver, replayed)
-        driver.peers.begin()
+        self._fit()  # an owner may have died since, and lost what it had not written
+        peers.wants_publishers |= self._restorer.restore(self._state, self._carry_out)
+        if peers.others:
+            peers.begin()
         return True
 
-    def _found(self, index: int, tags: list[tuple[str, int]]) -> None:
-        apply_tags(self._replayed, tags)
-        self._left.discard(index)
+    def _fit(self) -> None:
+        fit_to_partitions(self._state, self._journal.layout(), self._store.partitions, self._ends)
+
+    def _tags_found(self, shard: int, tags: list[tuple[str, int]]) -> None:
+        add_tags(self._state, tags)
+        self._unanswered.discard(shard)

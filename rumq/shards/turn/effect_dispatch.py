@@ -51,16 +51,11 @@ class EffectDispatch:
         elif kind is ReplayStarted:
             session = driver.registry.sessions.get(effect.reader.key)
             if session is not None:
-                driver.journal.replay_started(session, effect.reader.number, effect.reader.cursors)
+                driver.journal.placed(session, effect.reader.number, effect.reader.cursors)
         elif kind is RecordsLost:
             self._gone(effect)
         else:
             driver.shares.carry_out(effect)
-
-    def carry_out_restored(self) -> None:
-        """Carry out what restoring asked for: replays whose start is still to be found."""
-        for effect in self._driver.shard.delivery.begin_anew():
-            self.carry_out(effect)
 
     def read(
         self, index: int, lsn: int, done: Callable[[list[Any] | None, BaseException | None], None]

@@ -38,14 +38,14 @@ PLANTED = [
     ),
     Planted(
         "packet ids of inbound QoS 2 are not looked for in the log", "rumq/shards/recovery/restore.py",
-        "    restore_tags(driver, replayed)\n    driver.journal",
-        "    driver.journal",
+        "                add_tags(state, log_tags(self._store, partition, state.tags_from[partition.index]))\n",
+        "                pass\n",
         f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
     ),
     Planted(
-        "a checkpoint does not say which inbound ids are open", "rumq/shards/recovery/restore.py",
-        "        driver.journal.qos2_changed[session.number] = session\n",
-        "        pass\n",
+        "a tide does not say which inbound ids are open", "rumq/shards/recovery/restore.py",
+        "            recorder.tagged[session.number] = session\n",
+        "            pass\n",
         f"{SESSIONS}::test_tags_are_right_however_often_a_packet_id_is_used",
     ),
     Planted(
@@ -62,13 +62,13 @@ PLANTED = [
     ),
     Planted(
         "the in-flight window is not restored", "rumq/shards/recovery/restore.py",
-        "session.window = saved.window",
+        "session.window = replayed.window",
         "session.window = None",
         f"{SESSIONS}::test_what_was_sent_and_not_acknowledged_comes_again_with_its_packet_id",
     ),
     Planted(
         "a will is forgotten", "rumq/session/journal/recorder.py",
-        "            self.entries.append(will_entry(session))",
+        "            self.facts.append(will_fact(session))",
         "            pass",
         f"{SESSIONS}::test_a_will_is_sent_after_the_restart",
     ),
@@ -79,7 +79,7 @@ PLANTED = [
         f"{SESSIONS}::test_a_session_expires_while_the_broker_is_down",
     ),
     Planted(
-        "what a share handed out is handed out no more", "rumq/shards/recovery/journal_writer.py",
+        "what a share handed out is handed out no more", "rumq/shards/recovery/checkpoint.py",
         "                    returned += [",
         "                    _ = [",
         f"{SESSIONS}::test_a_shared_subscription_hands_everything_to_somebody",
@@ -92,8 +92,8 @@ PLANTED = [
     ),
     Planted(
         "retained messages are not looked for in the log", "rumq/shards/recovery/restore.py",
-        "                view.take(partition.index, chunk, partition.topic_names)",
-        "                pass",
+        "                    view.take(partition.index, chunk, partition.topic_names)",
+        "                    pass",
         f"{SESSIONS}::test_retained_messages_survive_and_so_does_their_end",
     ),
     Planted(

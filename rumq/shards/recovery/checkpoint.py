@@ -1,0 +1,149 @@
+"""Checkpoints of the session journal: where every reader and shared subscription stands. docs/session-journal.md.
+
+Built from the router's and the sessions' state, written by `rumq.shards.recovery.journal_writer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+
+from commitlog.partition_types import PartitionReader
+from router.shard import Shard
+from router.slots import partition_of, reader_of
+from rumq.session.journal import entries as f
+from rumq.session.journal.reader_positions import Marks, cursors_of
+from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.state.session import Session
+
+UnsafeTags = dict[tuple[int, int], set[int]]  # (partition, publisher) -> packet ids
+
+
+class CheckpointBuilder:
+    """retained_from: of each partition, retained messages below this lsn are in the last snapshot."""
+
+    def __init__(
+        self, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
+        session_of: Callable[[str], Session | None],
+    ) -> None:  # fmt: skip
+        """partitions: those that the vectors in entries refer to"""
+        self._partitions, self._recorder, self._router = partitions, recorder, router
+        self._session_of = session_of
+        self.retained_from = [0] * len(partitions)
+        self._retained_changes = 0  # of the view, when `retained_from` was true
+
+    def marks(self) -> Marks:
+        return [(feed.mark(False), feed.mark(True)) for feed in self._router.feeds]
+
+    def entries(self, now_us: int) -> list[f.AnyFact]:
+        """The checkpoint, behind the inbound QoS 2 packet ids that have changed."""
+        marks = self.marks()
+        if not self.retained_changed():
+            self.retained_from = [live for live, _ in marks]
+        facts = self._changed_packet_ids()
+        facts.append(
+            f.Checkpoint(
+                now_us,
+                [p.committed_lsn for p in self._partitions],
+                [live for live, _ in marks],
+                [committed for _, committed in marks],
+                list(self.retained_from),
+                self._readers_behind(marks),
+                self._shared_groups(marks),
+            )
+        )
+        return facts
+
+    def shared_group(self, key: str) -> f.SharedCheckpoint | None:
+        """Where one shared subscription with its home here stands; None if no durable member takes part."""
+        return self._shared_groups(self.marks(), key).get(key)
+
+    def retained_changed(self) -> bool:
+        """Whether retained messages have changed since the last snapshot of them."""
+        return self._router.retained.changes != self._retained_changes
+
+    def retained_written(self, from_lsns: list[int], changes: int) -> None:
+        """A snapshot has the retained messages below these lsns, as of so many changes of the view."""
+        self.retained_from, self._retained_changes = from_lsns, changes
+
+    def unsafe_tags(self) -> UnsafeTags:
+        """Inbound QoS 2 messages that a crash could still take back."""
+        unsafe: UnsafeTags = {}
+        for partition in self._partitions:
+            for publisher, packet_id in partition.ack_source.uncommitted_tags():
+                unsafe.setdefault((partition.index, publisher), set()).add(packet_id)
+        return unsafe
+
+    def _changed_packet_ids(self) -> list[f.AnyFact]:
+        """Open inbound QoS 2 packet ids of sessions in which they changed, without those that a crash could take back:
+        of such a message its client would be told that the broker has it, and the log would not have it."""
+        tagged = self._recorder.tagged
+        if not tagged:
+            return []
+        unsafe = self.unsafe_tags()
+        facts: list[f.AnyFact] = []
+        for number, session in list(tagged.items()):
+            without = unsafe_packet_ids(session, unsafe)
+            facts.append(f.Open(number, open_packet_ids(session, without)))
+            if not without:
+                del tagged[number]
+        return facts
+
+    def _readers_behind(self, marks: Marks) -> dict[int, dict[int, list[int]]]:
+        """Session -> reader -> cursors, of connected sessions' readers that are not at the marks."""
+        behind: dict[int, dict[int, list[int]]] = {}
+        for session in self._recorder.sessions.values():
+            if session.link is None:
+                continue
+            for reader in session.subscriber.readers():
+                if not reader.caught_up():
+                    behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, marks)
+        return behind
+
+    def _shared_groups(self, marks: Marks, only: str | None = None) -> dict[str, f.SharedCheckpoint]:
+        groups = {}
+        for key, share in self._router.sharing.shares.items():
+            if not share.is_here or (only is not None and key != only):
+                continue
+            returned = list(share.returned)
+            durable = 0
+            for subscriber, member in share.members.items():
+                if subscriber.is_shard:
+                    durable += 1
+                    returned += member.outstanding
+                    continue
+                session = self._session_of(subscriber.key)
+                if session is not None and session.durable:
+                    durable += 1
+                elif session is not None and session.window is not None:
+                    # Its session ends with the broker: what it has not acknowledged goes to another member.
+                    returned += [
+                        (partition_of(code), lsn, lsn + 1)
+                        for _, state, code, lsn in session.window.waiting()
+                        if state == 1 and reader_of(code) == member.reader.number
+                    ]
+            if durable:
+                groups[key] = f.SharedCheckpoint(cursors_of(share.reader, marks), returned)
+        return groups
+
+
+def unsafe_packet_ids(session: Session, unsafe: UnsafeTags) -> set[int]:
+    """The packet ids of a session's inbound QoS 2 messages that a crash could take back."""
+    found: set[int] = set()
+    if unsafe:
+        for index, publisher in enumerate(session.publishers or ()):
+            found |= unsafe.get((index, publisher), set())
+    return found
+
+
+def open_packet_ids(session: Session, without: Container[int] = ()) -> bytes:
+    """The inbound QoS 2 packet ids that wait for PUBREL, u16 each."""
+    link = session.link
+    bits = link.wire.qos2_open if link is not None and link.wire is not None else session.qos2_open
+    if bits is None:
+        return b""
+    return b"".join(
+        (8 * at + bit).to_bytes(2, "little")
+        for at, byte in enumerate(bits)
+        if byte
+        for bit in range(8)
+        if byte >> bit & 1 and 8 * at + bit not in without
+    )

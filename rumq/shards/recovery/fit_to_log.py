@@ -1,0 +1,78 @@
+"""Make replayed journal state fit the log as it is at this start.
+
+A log of durability `process` may have lost its end, another shard may have died before it wrote what was seen here, and
+the configuration may have other partitions: nothing may refer to records that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from commitlog.partition_types import PartitionReader
+from rumq.session.journal.replayed_state import ReplayedState
+
+
+def fit_to_partitions(
+    state: ReplayedState,
+    layout: tuple[str, ...],
+    partitions: Sequence[PartitionReader],
+    ends: Mapping[int, int] | None = None,
+) -> None:
+    """Fit the state to the store's partitions; owners of remote ones must have been met.
+
+    ends: partition -> next lsn at the start of this run, of those that may have grown since. Records appended in this
+    run may reuse lsns at or above it; journal positions there are stale."""
+    found = ends or {}
+    state.changed |= fit_to_log(state, layout, [found.get(p.index, p.next_lsn) for p in partitions])
+    for partition in partitions:
+        if partition.is_volatile:
+            move_to_end(state, partition.index, partition.next_lsn)
+
+
+def fit_to_log(state: ReplayedState, layout: tuple[str, ...], next_lsns: list[int]) -> bool:
+    """Move the state to these partitions and drop what lies beyond their ends; returns whether anything changed."""
+    changed = False
+    if state.layout != layout:
+        changed = bool(state.layout)
+        state.move(layout, next_lsns)
+    for session in state.sessions.values():
+        for cursors in [*session.cursors.values(), session.redelivered_below]:
+            changed |= lower(cursors, next_lsns)
+        if session.window is not None:
+            for index, next_lsn in enumerate(next_lsns):
+                changed |= session.window.drop_from(index, next_lsn) > 0
+    for share in state.shares.values():
+        changed |= lower(share.cursors, next_lsns)
+        share.returned = [(p, a, min(b, next_lsns[p])) for p, a, b in share.returned if a < next_lsns[p]]
+        share.handed = {(p, lsn) for p, lsn in share.handed if lsn < next_lsns[p]}
+    for vector in (state.retained_from, state.tags_from):
+        lower(vector, next_lsns)
+        vector.extend([0] * (len(next_lsns) - len(vector)))
+    for topic, message in list(state.retained.items()):
+        if message.lsn >= next_lsns[message.partition]:
+            # It was delivered and never written: the topic's previous message is looked for in the log again.
+            del state.retained[topic]
+            state.retained_from[message.partition] = 0
+            changed = True
+    return changed
+
+
+def move_to_end(state: ReplayedState, index: int, next_lsn: int) -> None:
+    """Have every reader continue at the end of a volatile partition, whose records did not outlive the last run."""
+    for session in state.sessions.values():
+        for cursors in [*session.cursors.values(), session.redelivered_below]:
+            if cursors:
+                cursors[index] = next_lsn
+    for share in state.shares.values():
+        share.cursors[index] = next_lsn
+        share.returned = [each for each in share.returned if each[0] != index]
+        share.handed = {each for each in share.handed if each[0] != index}
+
+
+def lower(cursors: list[int], next_lsns: list[int]) -> bool:
+    """Bound each cursor by the end of its partition; returns whether one was beyond."""
+    changed = False
+    for index, (at, next_lsn) in enumerate(zip(cursors, next_lsns, strict=False)):
+        if at > next_lsn:
+            cursors[index] = next_lsn
+            changed = True
+    return changed

@@ -1,0 +1,148 @@
+"""Snapshots of the session journal: everything is written once more, in parts, so that older records may go.
+
+The broker serves clients between the parts. docs/session-journal.md."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from commitlog import Partition
+from commitlog.partition_types import PartitionReader
+from commitlog.retention import SegmentRemoval
+from router.retained import Retained
+from router.shard import Shard
+from rumq.session.journal import entries as f
+from rumq.session.journal.reader_positions import Marks, subscribed
+from rumq.session.journal.recorder import JournalRecorder, left, opened, will_fact
+from rumq.session.state.session import Session
+from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_packet_ids, unsafe_packet_ids
+
+PART_SESSIONS = 256
+SNAPSHOT_BYTES_MIN = 8 << 20
+
+
+class Snapshot:
+    """A snapshot under way. sessions: numbers of those still to be written"""
+
+    def __init__(
+        self, begun_lsn: int, retained_from: list[int], retained_changes: int, sessions: deque[int]
+    ) -> None:
+        self.begun_lsn = begun_lsn
+        self.retained_from, self.retained_changes = retained_from, retained_changes
+        self.sessions = sessions
+        self.last: Retained | None = None  # of the retained messages written so far
+
+
+class SnapshotWriter:
+    """Decides when a snapshot is due, and writes it."""
+
+    def __init__(
+        self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
+        checkpoints: CheckpointBuilder, append: Callable[[list[f.AnyFact], int], None],
+    ) -> None:  # fmt: skip
+        """append: writes entries as one record of the journal, at a time in µs"""
+        self._journal, self._partitions, self._recorder = journal, partitions, recorder
+        self._router, self._checkpoints, self._append = router, checkpoints, append
+        self._since = self._end()  # of the last snapshot
+        self._bytes = 0  # of the last snapshot
+        self._snapshot: Snapshot | None = None
+        self._ended_lsn: tuple[int, int] | None = None  # (begun at, ended at) of a snapshot not yet committed
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._snapshot is not None
+
+    def is_due(self) -> bool:
+        """Whether the journal has grown enough, or retained messages hold back a finished segment."""
+        least = min(SNAPSHOT_BYTES_MIN, self._journal.spec.segment_bytes_max // 2)
+        if self._bytes_on_disk() > max(least, 2 * self._bytes):
+            return True
+        return self._checkpoints.retained_changed() and any(
+            p.segments.files and p.segments.active.base_lsn > kept
+            for p, kept in zip(self._partitions, self._checkpoints.retained_from, strict=True)
+            if isinstance(p, Partition)
+        )
+
+    def begin(self, layout: tuple[str, ...], now_us: int) -> None:
+        self._snapshot = Snapshot(
+            self._journal.next_lsn,
+            [feed.live_mark for feed in self._router.feeds],
+            self._router.retained.changes,
+            deque(self._recorder.sessions),
+        )
+        self._since = self._end()
+        self._append([f.Layout(layout), f.SnapshotBegun()], now_us)
+
+    def write_part(self, now_us: int) -> None:
+        """Write one part: some sessions, preceded by the checkpoint that their cursors refer to, or some retained
+        messages, or the end."""
+        snapshot = self._snapshot
+        assert snapshot is not None
+        if snapshot.sessions:
+            self._append_sessions(snapshot, now_us)
+        elif some := self._router.retained.page(snapshot.last):
+            # As they are now: what came meanwhile is also in the log, above the lsns that the snapshot covers.
+            snapshot.last = some[-1]
+            self._append([retained_entry(message) for message in some], now_us)
+        else:
+            self._snapshot = None
+            self._append([f.SnapshotEnded(snapshot.begun_lsn, snapshot.retained_from)], now_us)
+            self._ended_lsn = (snapshot.begun_lsn, self._journal.next_lsn)
+            self._bytes = self._bytes_on_disk()
+            self._checkpoints.retained_written(snapshot.retained_from, snapshot.retained_changes)
+
+    def _append_sessions(self, snapshot: Snapshot, now_us: int) -> None:
+        checkpoints = self._checkpoints
+        if self._recorder.waits:
+            self._append(self._recorder.take(checkpoints.marks(), now_us), now_us)
+        facts = checkpoints.entries(now_us)
+        marks, unsafe = checkpoints.marks(), checkpoints.unsafe_tags()
+        for _ in range(min(PART_SESSIONS, len(snapshot.sessions))):
+            session = self._recorder.sessions.get(snapshot.sessions.popleft())
+            if session is not None:
+                facts += session_entries(session, marks, now_us, unsafe_packet_ids(session, unsafe))
+        self._append(facts, now_us)
+
+    def take_removal(self) -> SegmentRemoval | None:
+        """The removal of segments before the last committed snapshot, for the I/O thread."""
+        if self._ended_lsn is None or self._journal.committed_lsn < self._ended_lsn[1]:
+            return None
+        return self._journal.take_removal(self._ended_lsn[0])
+
+    def _end(self) -> tuple[int, int]:
+        """Where the journal ends: (base lsn of the last segment, bytes in it and on their way to it)."""
+        files, waiting = self._journal.segments.files, self._journal.pending_bytes
+        return (files[-1].base_lsn, files[-1].bytes + waiting) if files else (-1, waiting)
+
+    def _bytes_on_disk(self) -> int:
+        """Of the journal since the last snapshot: much more than its records, for each group has pages of its own."""
+        base_lsn, before = self._since
+        files, waiting = self._journal.segments.files, self._journal.pending_bytes
+        after = sum(segment.bytes for segment in files if segment.base_lsn >= base_lsn)
+        return after + waiting - before
+
+
+def session_entries(session: Session, marks: Marks, now_us: int, unsafe: set[int]) -> list[f.AnyFact]:
+    """One session, whole. unsafe: inbound packet ids to leave out"""
+    number = session.number
+    facts: list[f.AnyFact] = [opened(session, fresh=True)]
+    if session.will is not None:
+        facts.append(will_fact(session))
+    for asked in session.subscriber.filters():
+        fact = subscribed(session, asked, marks)
+        if fact is not None:
+            facts.append(fact)
+    window = session.window
+    if window is not None and window.next:
+        facts.append(f.Window(number, window.head, *window.slots(window.head, window.next)))
+    facts.append(f.Open(number, open_packet_ids(session, unsafe)))
+    if session.link is None:
+        facts.append(left(session, marks, now_us))
+    return facts
+
+
+def retained_entry(message: Retained) -> f.Retained:
+    return f.Retained(
+        message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame
+    )
