@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from commitlog.row_layout import ROW_BYTES
@@ -40,7 +40,7 @@ class Chunk:
 
     flags: docs/log-format.md, "Chunk"; tags: 8 bytes each, (row u32, packet id u32), of inbound QoS 2 messages
     sources: 16 bytes each, (source u64, sequence u64): how much of what others handed over is in the log with it
-    routes, blobs: free for the reader that holds the chunk
+    routes: of its rows, by the router (epoch, distinct routes, row -> route); blobs: group -> its bytes, by the fan-out
     """
 
     __slots__ = (
@@ -70,8 +70,8 @@ class Chunk:
         self.frames = frames
         self.tags = tags
         self.sources = sources
-        self.routes: object = None
-        self.blobs: object = None
+        self.routes: tuple[int, list[int], memoryview | None] | None = None
+        self.blobs: dict[Any, Any] | None = None
 
 
 class Gap(NamedTuple):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from router.groups import Reader
+from commitlog import Chunk, Gap
+from router.reader import DeliverySink, Reader
 from router.retained import Retained
 from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription
@@ -37,7 +38,7 @@ class RemoteChunk:
     """A chunk of a partition that another shard owns."""
 
     partition: int
-    chunk: Any
+    chunk: Chunk
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +75,7 @@ class ShareMembers:
     """Another shard is there, with so many members of each share: `router.shared_group_rules.Sharing.back`."""
 
     shard: Subscriber
-    sink: Any
+    sink: DeliverySink
     weights: dict[str, tuple[str, int]]
     handed: dict[str, list[tuple[int, int, int]]]
     prune: bool
@@ -168,7 +169,7 @@ class Attach:
     """A client is there: its readers go on from where they stand."""
 
     subscriber: Subscriber
-    sink: Any
+    sink: DeliverySink
 
 
 @dataclass(slots=True, eq=False)
@@ -208,7 +209,7 @@ class ColdRead:
 
     partition: int
     lsn: int
-    chunks: list[Any]
+    chunks: list[Chunk | Gap]
 
 
 @dataclass(slots=True, eq=False)

@@ -6,24 +6,24 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from commitlog import Chunk, Gap
+from router.backlog import lose, next_rows
 from router.effects import (
     CatchUpPaused,
     Deliver,
     Effect,
     ReadCold,
-    RecordsLost,
     ShareBack,
     ShareDone,
     ShareReady,
 )
 from router.feed import Feed
-from router.groups import DENIED, Group, Reader
 from router.kernels import routes as kernel
+from router.reader import DENIED, Group, Reader
 from router.reader_turns import ReaderTurns
-from router.remote_feed import FilteredRange
+from router.routes import Places
 from router.shared_group import Member, SharedGroup
 
 NOTHING, EVERYTHING = array("I", [0]), array("I", [1])  # of one place: tables of `Deliver`
@@ -55,8 +55,8 @@ class Delivery:
     def _settle(self) -> None:
         """What was given two steps ago and did not come back is its member's for good."""
         for member in self._given:
-            share = member.reader.share
-            if member.before and share is not None and not share.is_here:
+            share = member.share
+            if member.before and not share.is_here:
                 done = [(index, first, stop) for index, first, stop in member.before if first < stop]
                 if done:
                     share.recent.extend(done)
@@ -65,13 +65,13 @@ class Delivery:
         for member in given:
             if member.next_step():
                 self._given[member] = None
-            elif member.reader.share is not None:
-                member.reader.share.left.pop(member.reader, None)
+            else:
+                member.share.left.pop(member.reader, None)
 
     @property
     def unsettled(self) -> bool:
         """Whether a share's home elsewhere has yet to be told what became of a part."""
-        return any(m.reader.share is not None and not m.reader.share.is_here for m in self._given)
+        return any(not member.share.is_here for member in self._given)
 
     def busy(self) -> set[Reader]:
         """Readers that are given something in this step: whether they can take it is not known yet."""
@@ -83,18 +83,18 @@ class Delivery:
         self.effects = []
         return effects
 
-    def show(self, feed: Feed, chunk: Any, *, located: bool) -> None:
+    def show(self, feed: Feed, chunk: Chunk, *, committed_only: bool) -> None:
         """Give a new chunk to the live readers of every group that wants something of it; what has topics that take
         more than a turn to match is held, and what comes behind it."""
-        if feed.held[located]:
-            feed.held[located].append(chunk)
+        if feed.held[committed_only]:
+            feed.held[committed_only].append(chunk)
             return
-        stop = self._show(feed, chunk, 0, located)
+        stop = self._show(feed, chunk, 0, committed_only)
         if stop < chunk.count:
-            feed.hold(chunk, stop, located)
+            feed.hold(chunk, stop, committed_only)
             self._held_feeds[feed] = None
 
-    def _show(self, feed: Feed, chunk: Any, first: int, located: bool) -> int:
+    def _show(self, feed: Feed, chunk: Chunk, first: int, committed_only: bool) -> int:
         """Give rows from `first` on; returns up to which."""
         cached = chunk.routes if first == 0 else None
         if cached is None or cached[0] != feed.routes.epoch:
@@ -109,7 +109,7 @@ class Delivery:
         index = feed.index
         if len(numbers) == 1:
             for group, form in feed.routes.route(numbers[0]):
-                if not group.live[index] or group.wants.located is not located:
+                if not group.live[index] or group.wants.committed_only is not committed_only:
                     continue
                 readers = list(group.live[index])
                 if form == DENIED:
@@ -124,7 +124,7 @@ class Delivery:
             for group, _ in feed.routes.route(number):
                 groups[group] = None
         for group in groups:
-            if group.live[index] and group.wants.located is located:
+            if group.live[index] and group.wants.committed_only is committed_only:
                 self._give_wanted(feed, chunk, group, first, stop, list(group.live[index]), numbers, places)
         return stop
 
@@ -137,12 +137,12 @@ class Delivery:
         """Go on with what waits for topics to be matched, one after the other, each turn another one first."""
         feeds, self._held_feeds = self._held_feeds, {}
         for feed in feeds:
-            for located in (False, True):
-                while feed.held[located]:
-                    chunk = feed.held[located][0]
-                    first = feed.mark(located) - chunk.base_lsn
-                    stop = self._show(feed, chunk, first, located)
-                    feed.release(stop, located)
+            for committed_only in (False, True):
+                while feed.held[committed_only]:
+                    chunk = feed.held[committed_only][0]
+                    first = feed.mark(committed_only) - chunk.base_lsn
+                    stop = self._show(feed, chunk, first, committed_only)
+                    feed.release(stop, committed_only)
                     if stop < chunk.count:
                         break
             if feed.ahead:
@@ -155,11 +155,14 @@ class Delivery:
         waiting, self._held_readers = deque(self._held_readers), {}
         while waiting and not self.feeds[0].routes.is_spent:
             reader = waiting.popleft()
-            if reader.share is not None:
-                self.run_share(reader.share)
-            else:
-                self.wake(reader)
+            self._resume(reader)
         self._held_readers = {**dict.fromkeys(waiting), **self._held_readers}
+
+    def _resume(self, reader: Reader) -> None:
+        if isinstance(reader.share, SharedGroup):
+            self.run_share(reader.share)
+        else:
+            self.wake(reader)
 
     def wake(self, reader: Reader) -> None:
         """Go on with a reader that is behind, if it is its turn."""
@@ -173,12 +176,12 @@ class Delivery:
             turns.ask(reader)
         self.fill(turns)
 
-    def fill(self, turns: ReaderTurns) -> None:
+    def fill(self, turns: ReaderTurns[Reader]) -> None:
         """Give turns to those that wait, as far as there are any."""
         while (reader := turns.next()) is not None:
             self._take_turn(turns, reader)
 
-    def go_on_with(self, turns: ReaderTurns) -> None:
+    def go_on_with(self, turns: ReaderTurns[Reader]) -> None:
         """The client can take more: those that have a turn go on, whoever had enough makes room."""
         turns.pass_on()
         for reader in list(turns.holding):
@@ -186,7 +189,7 @@ class Delivery:
                 self._take_turn(turns, reader)
         self.fill(turns)
 
-    def _take_turn(self, turns: ReaderTurns, reader: Reader) -> None:
+    def _take_turn(self, turns: ReaderTurns[Reader], reader: Reader) -> None:
         """Bring a reader forward. It keeps its turn while it waits for a disk, and, if others wait for theirs, when it
         has been given something: that may come back, so it is asked once more."""
         before = len(self.effects)
@@ -211,7 +214,7 @@ class Delivery:
     def _catch_up_in(self, reader: Reader, feed: Feed) -> None:
         given = pieces = 0
         while given < CATCH_UP_BYTES and pieces < CATCH_UP_CHUNKS:
-            found = self._next(reader, feed)
+            found = next_rows(reader, feed, self._backlog_max, self.effects)
             if found is None:
                 return
             chunk, first, stop = found
@@ -225,68 +228,12 @@ class Delivery:
             given += len(chunk.frames) * (stop - first) // chunk.count + 1
         self.effects.append(CatchUpPaused(reader))
 
-    def _next(self, reader: Reader, feed: Feed) -> tuple[Any, int, int] | None:
-        """What the reader reads next: (chunk, first row, row after the last); None: it is live, or must wait."""
-        index = feed.index
-        while True:
-            if reader.waiting >> index & 1:
-                return None
-            lsn = reader.cursors[index]
-            limit = feed.mark(reader.group.wants.located)
-            if lsn > limit:  # its start is known before it is committed
-                reader.waiting |= 1 << index
-                feed.ahead.append(reader)
-                return None
-            if lsn == limit:
-                reader.group.live[index][reader] = None
-                return None
-            if lsn < feed.partition.first_lsn:
-                self._lost(reader, feed, lsn, min(feed.partition.first_lsn, limit), "retention")
-                continue
-            wants = reader.group.wants
-            # Another shard's reader is no client: what it does not forward, clients there would miss unnoticed.
-            if (
-                self._backlog_max
-                and limit - lsn > self._backlog_max
-                and not (wants.located or wants.is_shard)
-            ):
-                self._lost(reader, feed, lsn, limit - self._backlog_max, "backlog_records_max")
-                continue
-            chunk = feed.maybe_chunk(lsn)
-            if chunk is None:
-                reader.waiting |= 1 << index
-                if lsn not in feed.waiters:
-                    self.effects.append(ReadCold(index, lsn))
-                feed.waiters.setdefault(lsn, []).append(reader)
-                return None
-            if type(chunk) is FilteredRange:
-                reader.cursors[index] = min(chunk.next_lsn, limit)
-                continue
-            if not hasattr(chunk, "rows"):  # a gap: damage that recovery found
-                self._lost(reader, feed, lsn, min(chunk.next_lsn, limit), "damaged")
-                continue
-            return chunk, lsn - chunk.base_lsn, min(chunk.count, limit - chunk.base_lsn)
-
     def leave_behind(self, feed: Feed, readers: Iterable[Reader], next_lsn: int) -> list[Effect]:
         """Retention is about to take what is below `next_lsn`, and these readers have not had it. Between steps."""
         self.effects = []
         for reader in readers:
-            self._lost(reader, feed, reader.cursors[feed.index], next_lsn, "retention")
+            lose(reader, feed.index, reader.cursors[feed.index], next_lsn, "retention", self.effects)
         return self.begin_anew()
-
-    def _lost(self, reader: Reader, feed: Feed, lsn: int, next_lsn: int, why: str) -> None:
-        index = feed.index
-        reader.cursors[index] = next_lsn
-        if reader.skipped is None:
-            reader.skipped = {}
-        # What a socket gave back may stand before what was lost already, and told.
-        first, stop = reader.skipped.get(index, (lsn, lsn))
-        for begin, end in ((lsn, min(first, next_lsn)), (max(lsn, stop), next_lsn)):
-            if begin < end:
-                self.effects.append(RecordsLost(reader, index, begin, end, why))
-        if first <= next_lsn and lsn <= stop:
-            lsn, next_lsn = min(lsn, first), max(next_lsn, stop)
-        reader.skipped[index] = lsn, next_lsn
 
     def meet(self, feed: Feed) -> None:
         """The commit mark has moved: go on with readers whose start was ahead of it."""
@@ -295,29 +242,19 @@ class Delivery:
             reader.waiting &= ~(1 << feed.index)
             self.wake(reader)
 
-    def cold_read(self, feed: Feed, lsn: int, chunks: list[Any]) -> None:
+    def cold_read(self, feed: Feed, lsn: int, chunks: list[Chunk | Gap]) -> None:
         """Go on with everyone who waited for a read from disk."""
         feed.keep_cold(chunks)
         for reader in feed.waiters.pop(lsn, ()):
             reader.waiting &= ~(1 << feed.index)
             if chunks and chunks[0].next_lsn <= lsn:
                 continue
-            if reader.share is not None:
-                self.run_share(reader.share)
-            else:
-                self.wake(reader)
+            self._resume(reader)
 
     def _give_wanted(
-        self,
-        feed: Feed,
-        chunk: Any,
-        group: Group,
-        first: int,
-        stop: int,
-        readers: list[Reader],
-        numbers: list[int],
-        places: Any,
-    ) -> None:
+        self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader],
+        numbers: list[int], places: Places,
+    ) -> None:  # fmt: skip
         wanted, whole = feed.routes.wanted_by(group, numbers)
         denied = feed.routes.denied_to(group, numbers) if feed.routes.denied else None
         if denied is not None:
@@ -330,20 +267,15 @@ class Delivery:
             self._give(feed, chunk, group, first, stop, readers, 0, wanted, places)
 
     def _give(
-        self,
-        feed: Feed,
-        chunk: Any,
-        group: Group,
-        first: int,
-        stop: int,
-        readers: list[Reader],
-        form: int,
-        wanted: Any,
-        places: Any,
-    ) -> None:
-        if (share := readers[0].share) is None:
+        self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader],
+        form: int, wanted: array[int] | None, places: Places,
+    ) -> None:  # fmt: skip
+        share = readers[0].share
+        if share is None:
             self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, wanted, places))
-        elif wanted is None:
+            return
+        assert isinstance(share, SharedGroup)
+        if wanted is None:
             self._hand_out(feed, share, chunk, first, stop, range(first, stop))
         else:
             rows = kernel.rows_wanted(first, stop, places, wanted)
@@ -351,7 +283,9 @@ class Delivery:
 
     # Shares
 
-    def _hand_out(self, feed: Feed, share: SharedGroup, chunk: Any, first: int, stop: int, rows: Any) -> None:
+    def _hand_out(
+        self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]
+    ) -> None:
         """Split rows of a chunk among the members that can take some; none can: the share falls behind."""
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
@@ -390,7 +324,7 @@ class Delivery:
             stop_lsn = min(next_lsn, chunk.next_lsn)
             if stop_lsn <= lsn:
                 continue  # its owner died before it wrote them: they came back after that was known
-            if hasattr(chunk, "rows"):
+            if isinstance(chunk, Chunk):
                 first, stop = lsn - chunk.base_lsn, stop_lsn - chunk.base_lsn
                 numbers, places, stop = feed.routes.routes_of(chunk.rows, first, stop)
                 stop_lsn = chunk.base_lsn + stop
@@ -399,9 +333,9 @@ class Delivery:
             if stop_lsn == lsn:
                 self._held_readers[share.reader] = None
                 return
-            if hasattr(chunk, "rows"):
+            if isinstance(chunk, Chunk):
                 wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
-                rows: Any = range(first, stop)
+                rows: Sequence[int] = range(first, stop)
                 if not whole:
                     rows = kernel.rows_wanted(first, stop, places, wanted) if any(wanted) else []
                 self._hand_out(feed, share, chunk, first, stop, rows)
@@ -417,7 +351,7 @@ class Delivery:
                 and share.able()
                 and share.reader not in share.reader.group.live[feed.index]
             ):
-                found = self._next(share.reader, feed)
+                found = next_rows(share.reader, feed, self._backlog_max, self.effects)
                 if found is None:
                     break
                 chunk, first, stop = found

@@ -4,11 +4,13 @@ Order: effects are carried out in the order given. What a sink could not take co
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
-from typing import Any
 
-from router.groups import Group, Reader
+from commitlog import Chunk
+from router.reader import Group, Reader
 from router.retained import Given, Search
+from router.routes import Places
 from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions, Subscription
 
@@ -24,14 +26,14 @@ class Deliver:
 
     group: Group
     partition: int
-    chunk: Any
+    chunk: Chunk
     first: int
     stop: int
     readers: list[Reader]
     form: int
-    wanted: Any
-    places: Any
-    denied: Any = None
+    wanted: array[int] | None
+    places: Places
+    denied: array[int] | None = None
 
 
 @dataclass(slots=True, eq=False)

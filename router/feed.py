@@ -1,7 +1,7 @@
 """One partition as the router reads it: what is visible to whom, and chunks by lsn.
 
-Two marks. `live_mark`: readers that learn no offset have been given everything below it; a chunk of QoS 0 only
-may pass it at once, for nobody was promised more. `commit_mark`: what a crash cannot take back; readers that
+Two marks. `visible_lsn`: readers that learn no offset have been given everything below it; a chunk of QoS 0 only
+may pass it at once, for nobody was promised more. `committed_lsn`: what a crash cannot take back; readers that
 learn or store an offset stop there.
 
 Knows no subscriber; waiting for a disk is an effect of the caller's."""
@@ -10,81 +10,90 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from typing import Any
+from typing import NamedTuple
 
-from commitlog import NotInMemory
+from commitlog import Chunk, Gap, NotInMemory
 from commitlog.chunk import FLAG_QOS
-from router.groups import Groups, Reader
+from commitlog.partition_types import PartitionReader
+from router.groups import Groups
+from router.reader import Reader
 from router.routes import RouteTable
 
 COLD_CHUNKS_MAX = 8  # of one read
 RUNS_MAX = 8  # of chunks, one for each read: readers at different places do not take them from each other
 
 
+class FilteredRange(NamedTuple):
+    """Records of another shard's partition that nobody here wanted when they came."""
+
+    base_lsn: int
+    next_lsn: int
+
+
 class Feed:
     """The reading side of one partition of the log."""
 
-    def __init__(self, index: int, partition: Any, groups: Groups) -> None:
+    def __init__(self, index: int, partition: PartitionReader, groups: Groups) -> None:
         self.index = index
         self.partition = partition
         self.routes = RouteTable(groups, partition.topic_names)
-        self.live_mark: int = partition.next_lsn
-        self.commit_mark: int = partition.next_lsn
-        self.pending: deque[Any] = deque()
-        self._runs: deque[tuple[list[int], list[Any]]] = deque(maxlen=RUNS_MAX)
+        self.visible_lsn: int = partition.next_lsn
+        self.committed_lsn: int = partition.next_lsn
+        self.pending: deque[Chunk] = deque()
+        self._runs: deque[tuple[list[int], list[Chunk | Gap]]] = deque(maxlen=RUNS_MAX)
         self.ahead: list[Reader] = []  # whose next record is not committed yet
         self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> who waits for it
         # Visible, and not given to (the live, those that learn offsets) yet: topics of it are still being matched.
-        self.held: tuple[deque[Any], deque[Any]] = deque(), deque()
+        self.held: tuple[deque[Chunk], deque[Chunk]] = deque(), deque()
         self._held_from = [0, 0]
 
-    def appended(self, chunk: Any) -> list[Any]:
+    def appended(self, chunk: Chunk) -> list[Chunk]:
         """Take a new chunk; returns those that are now visible to readers that learn no offset."""
         self.pending.append(chunk)
-        if chunk.base_lsn == self.live_mark and not chunk.flags & FLAG_QOS:
-            self.live_mark = chunk.next_lsn
+        if chunk.base_lsn == self.visible_lsn and not chunk.flags & FLAG_QOS:
+            self.visible_lsn = chunk.next_lsn
             return [chunk]
         return []
 
-    def committed(self, lsn: int) -> tuple[list[Any], list[Any]]:
+    def committed(self, lsn: int) -> tuple[list[Chunk], list[Chunk]]:
         """Move the commit mark; returns what is newly visible (to the live, to those that learn offsets)."""
-        live: list[Any] = []
-        safe: list[Any] = []
+        live: list[Chunk] = []
+        safe: list[Chunk] = []
         while self.pending and self.pending[0].next_lsn <= lsn:
             chunk = self.pending.popleft()
             safe.append(chunk)
-            if chunk.base_lsn >= self.live_mark:
+            if chunk.base_lsn >= self.visible_lsn:
                 live.append(chunk)
-                self.live_mark = chunk.next_lsn
+                self.visible_lsn = chunk.next_lsn
         if safe:
-            self.commit_mark = safe[-1].next_lsn
+            self.committed_lsn = safe[-1].next_lsn
         for chunk in self.pending:
-            if chunk.base_lsn == self.live_mark and not chunk.flags & FLAG_QOS:
+            if chunk.base_lsn == self.visible_lsn and not chunk.flags & FLAG_QOS:
                 live.append(chunk)
-                self.live_mark = chunk.next_lsn
-            elif chunk.base_lsn > self.live_mark:
+                self.visible_lsn = chunk.next_lsn
+            elif chunk.base_lsn > self.visible_lsn:
                 break
         return live, safe
 
-    def mark(self, located: bool) -> int:
+    def mark(self, committed_only: bool) -> int:
         """How far a reader may read; live ones have been given everything below."""
-        if self.held[located]:
-            return self._held_from[located]
-        return self.commit_mark if located else self.live_mark
+        if self.held[committed_only]:
+            return self._held_from[committed_only]
+        return self.committed_lsn if committed_only else self.visible_lsn
 
-    def hold(self, chunk: Any, row: int, located: bool) -> None:
+    def hold(self, chunk: Chunk, row: int, committed_only: bool) -> None:
         """Keep a chunk from `row` on, and what comes behind it."""
-        self.held[located].append(chunk)
-        self._held_from[located] = chunk.base_lsn + row
+        self.held[committed_only].append(chunk)
+        self._held_from[committed_only] = chunk.base_lsn + row
 
-    def release(self, row: int, located: bool) -> None:
+    def release(self, row: int, committed_only: bool) -> None:
         """The first held chunk has been given up to (not with) `row`."""
-        held = self.held[located]
-        self._held_from[located] = held[0].base_lsn + row
+        held = self.held[committed_only]
+        self._held_from[committed_only] = held[0].base_lsn + row
         if row == held[0].count:
             held.popleft()
             if held:
-                self._held_from[located] = held[0].base_lsn
+                self._held_from[committed_only] = held[0].base_lsn
 
     def let_go(self) -> None:
         """What is held will come with other lsns."""
@@ -96,8 +105,20 @@ class Feed:
         """Of what is held for the live: frames alone."""
         return sum([len(chunk.frames) for chunk in self.held[0]]) if self.held[0] else 0
 
-    def maybe_chunk(self, lsn: int) -> Any | None:
-        """The chunk (or gap) that holds `lsn`, or None when it has to be read from disk."""
+    def maybe_chunk(self, lsn: int) -> Chunk | Gap | FilteredRange | None:
+        """As `read_chunk`; of another shard's partition what its owner sent, which may leave out records."""
+        return self.read_chunk(lsn)
+
+    def _in_runs(self, lsn: int) -> Chunk | Gap | None:
+        """The chunk (or gap) that holds `lsn`, of what was read lately."""
+        for lsns, chunks in self._runs:
+            at = bisect_right(lsns, lsn) - 1
+            if at >= 0 and lsn < chunks[at].next_lsn:
+                return chunks[at]
+        return None
+
+    def read_chunk(self, lsn: int) -> Chunk | Gap | None:
+        """The chunk (or gap) that holds `lsn`, with all its records, or None when it has to be read from disk."""
         found = self._in_runs(lsn)
         if found is not None:
             return found
@@ -107,22 +128,10 @@ class Feed:
             return None
         return there[0] if there else None
 
-    def _in_runs(self, lsn: int) -> Any | None:
-        """The chunk (or gap) that holds `lsn`, of what was read lately."""
-        for lsns, chunks in self._runs:
-            at = bisect_right(lsns, lsn) - 1
-            if at >= 0 and lsn < chunks[at].next_lsn:
-                return chunks[at]
-        return None
-
-    def read_chunk(self, lsn: int) -> Any | None:
-        """As `maybe_chunk`, with all records of the chunk."""
-        return self.maybe_chunk(lsn)
-
-    def keep_cold(self, chunks: list[Any]) -> None:
+    def keep_cold(self, chunks: list[Chunk | Gap]) -> None:
         """Keep what was read from disk for a moment: readers at one place share one read."""
         self._keep_run(chunks[:COLD_CHUNKS_MAX])
 
-    def _keep_run(self, chunks: list[Any]) -> None:
+    def _keep_run(self, chunks: list[Chunk | Gap]) -> None:
         if chunks:
             self._runs.append(([chunk.base_lsn for chunk in chunks], chunks))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from router.feed import Feed
-from router.groups import Group, GroupKey, Groups, Reader
+from router.groups import Groups
+from router.reader import Group, GroupKey, Reader
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 
@@ -85,21 +86,23 @@ class GroupMembership:
 
     # A subscriber's
 
-    def join(self, subscriber: Subscriber, subscriptions: Collection[Subscription], located: bool) -> Group:
+    def join(
+        self, subscriber: Subscriber, subscriptions: Collection[Subscription], committed_only: bool
+    ) -> Group:
         """The group for a reader with these subscriptions."""
         many = len(subscriptions) > self.shared_max
         own = many or subscriber.personal or any(s.no_local for s in subscriptions)
         shape = (subscriber.shape, subscriber.key if own else None)
         if many:
-            return self.private(GroupKey(frozenset(), located, shape), subscriptions)
-        return self.interned(GroupKey(frozenset(subscriptions), located, shape))
+            return self.private(GroupKey(frozenset(), committed_only, shape), subscriptions)
+        return self.interned(GroupKey(frozenset(subscriptions), committed_only, shape))
 
     def regroup(
         self, subscriber: Subscriber, reader: Reader, subscriptions: Collection[Subscription]
     ) -> None:
         """Move a reader to the group of another set of subscriptions, standing where it stands."""
         old = reader.group
-        reader.group = self.join(subscriber, subscriptions, old.wants.located)
+        reader.group = self.join(subscriber, subscriptions, old.wants.committed_only)
         for before, after in zip(old.live, reader.group.live, strict=True):
             if reader in before:
                 del before[reader]

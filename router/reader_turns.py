@@ -8,10 +8,7 @@ Knows no log and no delivery."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from router.groups import Reader
+from typing import Generic, Protocol, TypeVar
 
 READERS_AT_ONCE = (
     4  # of one session: more than one, so that a partition that is slow to read does not stop the rest
@@ -19,27 +16,36 @@ READERS_AT_ONCE = (
 SHARE_RECORDS = 4096  # looked at by one reader, before another one has its turn
 
 
-class ReaderTurns:
+class Cursors(Protocol):
+    """What turns ask of a reader."""
+
+    cursors: list[int]
+
+
+R = TypeVar("R", bound=Cursors)
+
+
+class ReaderTurns(Generic[R]):
     """Readers in the order in which they came. holding: those that have a turn"""
 
     __slots__ = ("_began", "_waiting", "holding")
 
     def __init__(self) -> None:
-        self.holding: dict[Reader, None] = {}
-        self._waiting: dict[Reader, None] = {}
-        self._began: dict[Reader, int] = {}  # where one stood when its turn began, all partitions together
+        self.holding: dict[R, None] = {}
+        self._waiting: dict[R, None] = {}
+        self._began: dict[R, int] = {}  # where one stood when its turn began, all partitions together
 
     @property
     def is_crowded(self) -> bool:
         """Whether a reader waits for its turn."""
         return bool(self._waiting)
 
-    def ask(self, reader: Reader) -> None:
+    def ask(self, reader: R) -> None:
         """The reader is behind: it has a turn, or waits for one."""
         if reader not in self.holding:
             self._waiting[reader] = None
 
-    def next(self) -> Reader | None:
+    def next(self) -> R | None:
         """Give the reader that waits longest its turn; None: nobody waits, or enough have one."""
         if not self._waiting or len(self.holding) >= READERS_AT_ONCE:
             return None
@@ -49,7 +55,7 @@ class ReaderTurns:
         self._began[reader] = sum(reader.cursors)
         return reader
 
-    def end(self, reader: Reader) -> None:
+    def end(self, reader: R) -> None:
         """The reader has arrived, or is gone."""
         self._waiting.pop(reader, None)
         if reader in self.holding:
@@ -64,7 +70,7 @@ class ReaderTurns:
                     self.end(reader)
                     self._waiting[reader] = None
 
-    def begin_anew(self, readers: Iterable[Reader]) -> None:
+    def begin_anew(self, readers: Iterable[R]) -> None:
         """The client is here (again), or has gone: these are behind, as far as is known."""
         self.holding, self._began = {}, {}
         self._waiting = dict.fromkeys(readers)

@@ -4,7 +4,7 @@ Knows no file and no journal: what is to be restored is passed in."""
 
 from __future__ import annotations
 
-from router.groups import Reader
+from router.reader import Reader
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 from router.subscription_changes import SubscriptionChanges
@@ -18,10 +18,10 @@ class Recovery:
 
     def reader(
         self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], cursors: list[int],
-        redelivered_below: list[int] | None, *, located: bool,
+        redelivered_below: list[int] | None, *, committed_only: bool,
     ) -> Reader:  # fmt: skip
         """A reader at `cursors` that waits for its turns. redelivered_below: as of `Reader`"""
-        reader = self._subscribing.new_reader(subscriber, number, subscriptions, located)
+        reader = self._subscribing.new_reader(subscriber, number, subscriptions, committed_only)
         reader.cursors = list(cursors)
         reader.redelivered_below = redelivered_below
         reader.turns = subscriber.turns
@@ -34,7 +34,7 @@ class Recovery:
     ) -> None:  # fmt: skip
         """subscriptions: by the filter as the client wrote it"""
         subscriber.main = self.reader(
-            subscriber, number, list(subscriptions.values()), cursors, redelivered_below, located=False
+            subscriber, number, list(subscriptions.values()), cursors, redelivered_below, committed_only=False
         )
         subscriber.main.turns = None
         subscriber.main_subscriptions = subscriptions
@@ -59,7 +59,7 @@ class Recovery:
     ) -> None:  # fmt: skip
         """A session's part in a share that has been restored."""
         share = self._subscribing.sharing.shares[asked]
-        member = share.join(subscriber, subscription, number, len(self._subscribing.feeds))
+        member = self._subscribing.sharing.member(share, subscriber, subscription, number)
         member.reader.redelivered_below = redelivered_below
         subscriber.shares[asked] = share
         subscriber.numbers = max(subscriber.numbers, number)

@@ -8,9 +8,10 @@ Knows no socket and no message: chunks and marks are passed in."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any, NamedTuple
 
-from router.feed import Feed
+from commitlog import Chunk, Gap
+from commitlog.partition_types import PartitionReader
+from router.feed import Feed, FilteredRange
 from router.groups import Groups
 
 KEPT_BYTES_MAX = 16 << 20
@@ -18,32 +19,25 @@ CHUNK_BYTES = 1024  # what a chunk costs beside its rows and frames
 TRIM = 64
 
 
-class FilteredRange(NamedTuple):
-    """Records that nobody here wanted when they came."""
-
-    base_lsn: int
-    next_lsn: int
-
-
 class RemoteFeed(Feed):
     """The reading side of a partition whose writing side is elsewhere."""
 
-    def __init__(self, index: int, partition: Any, groups: Groups) -> None:
+    def __init__(self, index: int, partition: PartitionReader, groups: Groups) -> None:
         super().__init__(index, partition, groups)
-        self._kept: list[Any] = []
+        self._kept: list[Chunk] = []
         self._since: list[int] = []  # of each chunk in `_kept`: where the hole before it begins
         self._kept_bytes = 0
-        self._kept_from = self.live_mark  # nothing is missing in `_kept` from here on but holes
+        self._kept_from = self.visible_lsn  # nothing is missing in `_kept` from here on but holes
 
     def begin(self, next_lsn: int) -> None:
         """The partition's owner is there for the first time: everything from here on will be sent."""
-        self.live_mark = self.commit_mark = next_lsn
+        self.visible_lsn = self.committed_lsn = next_lsn
         self.forget_kept()
 
     def forget_kept(self) -> None:
         """What was left out of what was sent may be wanted now: read it again."""
         self._kept, self._since, self._kept_bytes = [], [], 0
-        self._kept_from = self.live_mark
+        self._kept_from = self.visible_lsn
         self._runs.clear()
 
     def owner_is_back(self) -> None:
@@ -53,16 +47,16 @@ class RemoteFeed(Feed):
 
     def cut_back(self, next_lsn: int) -> None:
         """The owner died before it wrote records that were seen here: their lsns will be given out again."""
-        self.live_mark = self.commit_mark = next_lsn
+        self.visible_lsn = self.committed_lsn = next_lsn
         self.pending.clear()
         self.let_go()
         self.forget_kept()
 
-    def arrived(self, chunk: Any) -> list[Any]:
+    def arrived(self, chunk: Chunk) -> list[Chunk]:
         """Take a chunk that its owner shows; returns it, unless it was here before."""
-        if chunk.base_lsn < self.live_mark:
+        if chunk.base_lsn < self.visible_lsn:
             return []
-        self._since.append(self.live_mark)
+        self._since.append(self.visible_lsn)
         self._kept.append(chunk)
         self._kept_bytes += len(chunk.rows) + len(chunk.frames) + CHUNK_BYTES
         if self._kept_bytes > KEPT_BYTES_MAX and len(self._kept) > TRIM:
@@ -70,36 +64,36 @@ class RemoteFeed(Feed):
             self._kept_bytes -= sum(len(c.rows) + len(c.frames) + CHUNK_BYTES for c in gone)
             self._kept_from = gone[-1].next_lsn
             del self._kept[:TRIM], self._since[:TRIM]
-        self.live_mark = chunk.next_lsn
+        self.visible_lsn = chunk.next_lsn
         self.pending.append(chunk)
         return [chunk]
 
-    def moved(self, live_lsn: int, committed_lsn: int) -> list[Any]:
+    def moved(self, live_lsn: int, committed_lsn: int) -> list[Chunk]:
         """Nothing wanted below `live_lsn` is still to come; returns what those that learn offsets may see now."""
-        self.live_mark = max(self.live_mark, live_lsn)
-        safe: list[Any] = []
+        self.visible_lsn = max(self.visible_lsn, live_lsn)
+        safe: list[Chunk] = []
         while self.pending and self.pending[0].next_lsn <= committed_lsn:
             safe.append(self.pending.popleft())
-        seen = self.pending[0].base_lsn if self.pending else self.live_mark
-        self.commit_mark = max(self.commit_mark, min(committed_lsn, seen))
+        seen = self.pending[0].base_lsn if self.pending else self.visible_lsn
+        self.committed_lsn = max(self.committed_lsn, min(committed_lsn, seen))
         return safe
 
-    def maybe_chunk(self, lsn: int) -> Any | None:
+    def maybe_chunk(self, lsn: int) -> Chunk | Gap | FilteredRange | None:
         if lsn >= self._kept_from:
             at = bisect_right(self._since, lsn) - 1
             if at < 0:
-                return FilteredRange(lsn, self._since[0] if self._since else self.live_mark)
+                return FilteredRange(lsn, self._since[0] if self._since else self.visible_lsn)
             chunk = self._kept[at]
             if lsn < chunk.base_lsn:
                 return FilteredRange(lsn, chunk.base_lsn)
             if lsn < chunk.next_lsn:
                 return chunk
-            return FilteredRange(lsn, self._since[at + 1] if at + 1 < len(self._since) else self.live_mark)
+            return FilteredRange(lsn, self._since[at + 1] if at + 1 < len(self._since) else self.visible_lsn)
         return self.read_chunk(lsn)
 
-    def read_chunk(self, lsn: int) -> Any | None:
+    def read_chunk(self, lsn: int) -> Chunk | Gap | None:
         """The chunk (or gap) that holds `lsn`, with all its records, or None when its owner must be asked."""
         return self._in_runs(lsn)
 
-    def keep_cold(self, chunks: list[Any]) -> None:
+    def keep_cold(self, chunks: list[Chunk | Gap]) -> None:
         self._keep_run(chunks)

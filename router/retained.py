@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from commitlog import Chunk
 from commitlog.row_layout import ROW_BYTES, ROW_EMPTY, ROW_FLAGS_AT
 from router.kernels import filters
 from router.kernels import routes as kernel
@@ -51,7 +52,7 @@ class RetainedView:
     def __len__(self) -> int:
         return self._messages.count
 
-    def take(self, partition: int, chunk: Any, names: list[bytes]) -> None:
+    def take(self, partition: int, chunk: Chunk, names: list[bytes]) -> None:
         """Take in the retained messages of a chunk."""
         rows, frames = memoryview(chunk.rows), memoryview(chunk.frames)
         for topic_id, row in kernel.last_retained(chunk.rows, chunk.count).items():

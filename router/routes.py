@@ -7,14 +7,15 @@ when its next message comes. Knows no cursor, no reader."""
 from __future__ import annotations
 
 from array import array
-from typing import Any
 
-from router.groups import DENIED, Group, Groups
+from router.groups import Groups
 from router.kernels import routes as kernel
+from router.reader import DENIED, Group
 
 UNKNOWN = 0
 NUMBERS_END = 1 << 31
 Route = tuple[tuple[Group, int], ...]
+Places = memoryview | None  # row of a chunk -> place in a list of distinct routes; None: there is one
 
 
 class RouteTable:
@@ -59,7 +60,7 @@ class RouteTable:
             del self._interned[self._routes.pop(number)]
             self.denied.discard(number)
 
-    def routes_of(self, rows: object, first: int, stop: int) -> tuple[list[int], Any, int]:
+    def routes_of(self, rows: object, first: int, stop: int) -> tuple[list[int], Places, int]:
         """The distinct routes of rows from `first` on, every topic of them matched; row -> which of them, None when
         there is one; and up to which row: `stop`, or less when the turn's visits do not go so far, `first` for none.
         The numbers are good until something is forgotten."""

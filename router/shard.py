@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from commitlog import Chunk
 from commitlog.chunk import FLAG_RETAIN
+from commitlog.partition_types import PartitionReader, PartitionWriter
 from router import commands as c
 from router.delivery import Delivery
 from router.effects import Effect
@@ -23,12 +25,14 @@ from router.topic_matching import VISITS_A_TURN
 class Shard:
     """Who gets what, and when, for the partitions that this shard owns."""
 
-    def __init__(self, partitions: list[Any], backlog_records_max: int = 0) -> None:
+    def __init__(self, partitions: list[PartitionReader], backlog_records_max: int = 0) -> None:
         self.groups = Groups(len(partitions))
         self.feeds = [
             (RemoteFeed if partition.is_mirrored else Feed)(index, partition, self.groups)
             for index, partition in enumerate(partitions)
         ]
+        self._remote = {feed.index: feed for feed in self.feeds if isinstance(feed, RemoteFeed)}
+        self._writers = {index: p for index, p in enumerate(partitions) if isinstance(p, PartitionWriter)}
         self.retained = RetainedView()
         self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.stats.sys_publisher`
         self.delivery = Delivery(self.feeds, backlog_records_max)
@@ -78,18 +82,17 @@ class Shard:
             self.subscribing.grouping.tidy()
         effects = self.delivery.begin()
         for command in commands:
-            kind = type(command)
-            if kind is c.Append:
-                self._append(command, now)  # type: ignore[arg-type]
-            elif kind is c.Committed:
-                self._committed(command)  # type: ignore[arg-type]
+            if type(command) is c.Append:
+                self._append(command, now)
+            elif type(command) is c.Committed:
+                self._committed(command)
             else:
-                self._steps[kind](command)
+                self._steps[type(command)](command)
         return effects
 
     def _append(self, command: c.Append, now: int) -> None:
         feed = self.feeds[command.partition]
-        chunk = feed.partition.append(
+        chunk = self._writers[command.partition].append(
             command.rows, command.frames, command.count, command.flags, now, command.tags, command.sources
         )
         for visible in feed.appended(chunk):
@@ -101,7 +104,7 @@ class Shard:
         for chunk in live:
             self._live(feed, chunk)
         for chunk in safe:
-            self.delivery.show(feed, chunk, located=True)
+            self.delivery.show(feed, chunk, committed_only=True)
         if feed.ahead:
             self.delivery.meet(feed)
 
@@ -124,19 +127,19 @@ class Shard:
             self.sharing.done(shard, key, command.ranges)
 
     def _arrived(self, command: c.RemoteChunk) -> None:
-        feed = self.feeds[command.partition]
-        for chunk in feed.arrived(command.chunk):  # type: ignore[attr-defined]
-            self.delivery.show(feed, chunk, located=False)
+        feed = self._remote[command.partition]
+        for chunk in feed.arrived(command.chunk):
+            self.delivery.show(feed, chunk, committed_only=False)
 
     def _moved(self, command: c.RemoteWatermark) -> None:
-        feed = self.feeds[command.partition]
-        for chunk in feed.moved(command.live_lsn, command.committed_lsn):  # type: ignore[attr-defined]
-            self.delivery.show(feed, chunk, located=True)
+        feed = self._remote[command.partition]
+        for chunk in feed.moved(command.live_lsn, command.committed_lsn):
+            self.delivery.show(feed, chunk, committed_only=True)
         if feed.ahead:
             self.delivery.meet(feed)
 
-    def _live(self, feed: Feed, chunk: Any) -> None:
+    def _live(self, feed: Feed, chunk: Chunk) -> None:
         if chunk.flags & FLAG_RETAIN:
             view = self.status if feed.partition.is_volatile else self.retained
             view.take(feed.index, chunk, feed.partition.topic_names)
-        self.delivery.show(feed, chunk, located=False)
+        self.delivery.show(feed, chunk, committed_only=False)

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Protocol
 
-from router.groups import Group, GroupKey, Reader
-from router.subscriber import Subscriber
-from router.subscription import Subscription
+from commitlog import Chunk
+from router.reader import Reader
 
 Range = tuple[int, int, int]  # (partition, first lsn, next lsn)
 RECENT_MAX = 4096
@@ -34,15 +33,23 @@ def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
     return left
 
 
+class Participant(Protocol):
+    """Who takes part in a share: a session, or another shard for sessions of its own."""
+
+    key: str
+    is_shard: bool
+
+
 class Member:
     """A session's part in a share: the form it wants, and what it was given in this step and the one before.
 
     What it could not take of a step comes back as commands of the next one."""
 
-    __slots__ = ("before", "given", "outstanding", "parked", "reader", "subscriber", "weight")
+    __slots__ = ("before", "given", "outstanding", "parked", "reader", "share", "subscriber", "weight")
 
-    def __init__(self, subscriber: Subscriber, reader: Reader) -> None:
+    def __init__(self, subscriber: Participant, reader: Reader, share: SharedGroup) -> None:
         self.subscriber = subscriber
+        self.share = share
         self.reader = reader
         self.parked = False
         self.given: list[Range] = []
@@ -86,29 +93,19 @@ class SharedGroup:
         self.key = key
         self.topic_filter = topic_filter
         self.reader = reader
-        self.members: dict[Subscriber, Member] = {}
+        self.members: dict[Participant, Member] = {}
         self.left: dict[Reader, Member] = {}  # members no more, of whom something may still come back
         self.returned: deque[Range] = deque()
         self.turn = 0
 
-    def join(
-        self, subscriber: Subscriber, subscription: Subscription, number: int, partitions: int
-    ) -> Member:
-        """Add a session, or change how it wants its messages."""
-        shape = (subscriber.shape, subscriber.key)
-        wants = GroupKey(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
-        # Not interned: nothing is routed to a member but what the share hands it.
-        group = Group(wants, partitions)
-        group.form_number([subscription.topic_filter], subscription.topic_filter)
-        member = self.members.get(subscriber)
-        if member is None:
-            member = Member(subscriber, Reader(number, group, [0] * partitions, self.key))
-            self.members[subscriber] = member
-            member.reader.share = self
-        else:
-            member.reader.group = group
-        member.reader.sink = subscriber.sink
+    def add(self, participant: Participant, reader: Reader) -> Member:
+        """A new member, whose messages go to the sink of this reader."""
+        member = self.members[participant] = Member(participant, reader, self)
+        reader.share = self
         return member
+
+    def readers(self) -> list[Reader]:
+        return [member.reader for member in self.members.values()]
 
     def able(self) -> list[Member]:
         """The members that can take messages now, beginning with the one whose turn it is."""
@@ -124,7 +121,7 @@ class SharedGroup:
         return able
 
     def split(
-        self, partition: int, chunk: Any, rows: Sequence[int], first: int, stop: int
+        self, partition: int, chunk: Chunk, rows: Sequence[int], first: int, stop: int
     ) -> list[tuple[Member, int, int]]:
         """Hand out rows of a chunk, all of first..stop that are wanted, in even, contiguous parts.
 
@@ -155,7 +152,7 @@ class SharedGroup:
             begin = end
         return given
 
-    def skip(self, ranges: list[Range], shard: Subscriber) -> None:
+    def skip(self, ranges: list[Range], shard: Participant) -> None:
         """Members elsewhere have these already: do not hand them out again."""
         member = self.members.get(shard)
         if member is not None:

@@ -14,7 +14,7 @@ from router.delivery import Delivery
 from router.effects import ShareBack, ShareBegun, ShareLeft, ShareWeight
 from router.feed import Feed
 from router.group_membership import GroupMembership
-from router.groups import GroupKey, Reader
+from router.reader import DeliverySink, Group, GroupKey, Reader
 from router.shared_group import Member, Range, SharedGroup, without
 from router.subscriber import Subscriber
 from router.subscription import Subscription
@@ -40,10 +40,27 @@ class SharedGroupRules:
         share = self._there(asked, subscription.topic_filter)
         known = share.members.get(subscriber)
         number = known.reader.number if known is not None else subscriber.next_number()
-        share.join(subscriber, subscription, number, len(self._feeds))
+        self.member(share, subscriber, subscription, number)
         subscriber.shares[asked] = share
         self._weigh(share)
         self._delivery.run_share(share)
+
+    def member(
+        self, share: SharedGroup, subscriber: Subscriber, subscription: Subscription, number: int
+    ) -> Member:
+        """Add a session to a share, or change how it wants its messages."""
+        shape = (subscriber.shape, subscriber.key)
+        wants = GroupKey(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
+        # Not interned: nothing is routed to a member but what the share hands it.
+        group = Group(wants, len(self._feeds))
+        group.form_number([subscription.topic_filter], subscription.topic_filter)
+        member = share.members.get(subscriber)
+        if member is None:
+            member = share.add(subscriber, Reader(number, group, [0] * len(self._feeds), share.key))
+        else:
+            member.reader.group = group
+        member.reader.sink = subscriber.sink
+        return member
 
     def _there(self, key: str, topic_filter: str) -> SharedGroup:
         share = self.shares.get(key)
@@ -95,7 +112,7 @@ class SharedGroupRules:
     def blocked(self, reader: Reader, index: int, lsn: int) -> None:
         """A member took nothing from `lsn` on."""
         share = reader.share
-        assert share is not None
+        assert isinstance(share, SharedGroup)
         member = next((m for m in share.members.values() if m.reader is reader), share.left.get(reader))
         if member is None:
             return
@@ -122,7 +139,7 @@ class SharedGroupRules:
                 share = self._there(key, topic_filter)
                 self._delivery.effects.append(ShareBegun(key, [feed.mark(False) for feed in self._feeds]))
             everything = Subscription(topic_filter, qos=2)
-            member = share.join(shard, everything, 0, len(self._feeds))
+            member = self.member(share, shard, everything, 0)
             member.weight = weight
             member.parked = False  # what came to it before its client had joined, it gave back
             self._delivery.run_share(share)
@@ -145,7 +162,7 @@ class SharedGroupRules:
     def back(
         self,
         shard: Subscriber,
-        sink: object,
+        sink: DeliverySink,
         weights: dict[str, tuple[str, int]],
         handed: dict[str, list[Range]],
     ) -> None:

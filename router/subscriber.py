@@ -4,20 +4,17 @@ Ordinary subscriptions share one reader, so that a message that several of them 
 reader of its own, and so has a subscription that is added while the main reader is behind: it starts at the end,
 and joins the main reader when that arrives there.
 
-Knows no protocol version, no socket: `shape` is opaque, see `router.groups.Wants`."""
+Knows no protocol version, no socket: `shape` is opaque, see `router.reader.GroupKey`."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
-from router.groups import Reader
+from router.reader import DeliverySink, Reader
 from router.reader_turns import ReaderTurns
+from router.shared_group import SharedGroup
 from router.slots import READERS_MAX
 from router.subscription import Permit, Subscription
-
-if TYPE_CHECKING:
-    from router.shared_group import SharedGroup
 
 
 class Subscriber:
@@ -47,14 +44,14 @@ class Subscriber:
         self.personal = personal
         self.is_shard = is_shard
         self.reshape = False  # the client came back with another shape
-        self.sink: object = None
+        self.sink: DeliverySink | None = None
         self.numbers = 0
         self.main: Reader | None = None
         self.main_subscriptions: dict[str, Subscription] = {}
         self.late: dict[str, Reader] = {}
         self.replays: dict[str, Reader] = {}
         self.shares: dict[str, SharedGroup] = {}
-        self.turns = ReaderTurns()  # of `late` and `replays`
+        self.turns: ReaderTurns[Reader] = ReaderTurns()  # of `late` and `replays`
         # Retained messages that were asked for before delivery began: subscription, and below which lsns.
         self.owed: dict[str, tuple[Subscription, list[int] | None]] = {}
 

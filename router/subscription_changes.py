@@ -12,7 +12,8 @@ from router.delivery import Delivery
 from router.effects import CatchUpPaused, DeliverRetained, FindRetained, FindStart, Merged, ReplayStarted
 from router.feed import Feed
 from router.group_membership import GroupMembership
-from router.groups import GroupKey, Groups, Reader
+from router.groups import Groups
+from router.reader import DeliverySink, GroupKey, Reader
 from router.retained import Given, Retained, RetainedView
 from router.shared_group_rules import SharedGroupRules
 from router.subscriber import Subscriber
@@ -43,14 +44,16 @@ class SubscriptionChanges:
 
     # Readers
 
-    def _new_reader(self, subscriber: Subscriber, subscriptions: list[Subscription], located: bool) -> Reader:
-        return self.new_reader(subscriber, subscriber.next_number(), subscriptions, located)
+    def _new_reader(
+        self, subscriber: Subscriber, subscriptions: list[Subscription], committed_only: bool
+    ) -> Reader:
+        return self.new_reader(subscriber, subscriber.next_number(), subscriptions, committed_only)
 
     def new_reader(
-        self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], located: bool
+        self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], committed_only: bool
     ) -> Reader:
         """A reader at the end of the log, but not live yet."""
-        group = self.grouping.join(subscriber, subscriptions, located)
+        group = self.grouping.join(subscriber, subscriptions, committed_only)
         reader = Reader(number, group, [feed.mark(False) for feed in self.feeds], subscriber.key)
         reader.sink = subscriber.sink
         return reader
@@ -145,7 +148,7 @@ class SubscriptionChanges:
             for index in own:
                 reader.waiting &= ~(1 << index)
                 if cursors is not None:
-                    reader.cursors[index] = min(cursors[index], self.feeds[index].live_mark)
+                    reader.cursors[index] = min(cursors[index], self.feeds[index].visible_lsn)
         else:
             for subscription in wanted:
                 self.grouping.add(reader.group, subscription)
@@ -244,7 +247,7 @@ class SubscriptionChanges:
 
     # Sessions
 
-    def attach(self, subscriber: Subscriber, sink: object) -> None:
+    def attach(self, subscriber: Subscriber, sink: DeliverySink) -> None:
         """A client is there: go on from where its readers stand."""
         subscriber.sink = sink
         if subscriber.reshape:
@@ -253,7 +256,7 @@ class SubscriptionChanges:
                 self.grouping.regroup(subscriber, reader, reader.group.subscriptions)
             for share in subscriber.shares.values():
                 (subscription,) = share.members[subscriber].reader.group.subscriptions
-                share.join(subscriber, subscription, 0, len(self.feeds))
+                self.sharing.member(share, subscriber, subscription, 0)
         for share in subscriber.shares.values():
             member = share.members[subscriber]
             member.reader.sink = sink
@@ -278,7 +281,7 @@ class SubscriptionChanges:
                 live = reader.group.live[feed.index]
                 if reader in live:
                     del live[reader]
-                    reader.cursors[feed.index] = feed.mark(reader.group.wants.located)
+                    reader.cursors[feed.index] = feed.mark(reader.group.wants.committed_only)
         for share in subscriber.shares.values():
             share.members[subscriber].reader.sink = None
 

@@ -6,12 +6,8 @@ Knows no log, no message."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from router.reader import Group
 from router.trie import FilterTrie, Walk
-
-if TYPE_CHECKING:
-    from router.groups import Group
 
 VISITS_A_TURN = 1 << 14  # for all matches together: some ten milliseconds
 UNDER_WAY_MAX = 64  # matches that have begun and go on in other turns

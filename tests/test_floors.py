@@ -17,7 +17,7 @@ WORLD = {
 
 # Floor: what it may import beside itself and the standard library; what of the standard library it may not.
 ROUTER_DATA = {
-    "router.commands", "router.effects", "router.groups", "router.slots", "router.subscriber",
+    "router.commands", "router.effects", "router.reader", "router.slots", "router.subscriber",
     "router.subscription",
 }  # fmt: skip
 FLOORS: dict[str, tuple[set[str], set[str]]] = {

@@ -45,7 +45,7 @@ def first_unrouted(
 
 def routes_in(
     rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, least: cython.uint
-) -> tuple[list[int], object]:
+) -> "tuple[list[int], memoryview | None]":
     """The distinct routes of rows first..stop in order of appearance, and row -> which of them.
 
     The second is None when there is only one. ([], None) as soon as a topic has no route of `least` or more."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.groups import GroupKey, Groups
+from router.groups import Groups
+from router.reader import GroupKey
 from router.subscription import Subscription
 from router.topic_matching import MATCH_VISITS, VISITS_A_TURN
 from rumq.mqtt.topics import matches

@@ -108,7 +108,7 @@ class Delivery(RuleBasedStateMachine):
         if key in self.open:
             return
         # What is published but not shown yet is still to come for who subscribes now.
-        shown = [feed.live_mark for feed in self.world.shard.feeds]
+        shown = [feed.visible_lsn for feed in self.world.shard.feeds]
         self.world.subscribe(self.clients[name], topic_filter, qos=1)
         self.open.add(key)
         for topic in FILTERS[topic_filter]:
@@ -142,7 +142,7 @@ class Delivery(RuleBasedStateMachine):
         members = self.members.setdefault(asked, set())
         if name in members or (not members and asked in self.shared):
             return  # once everybody left, what they had not got is gone: nothing to compare
-        shown = [feed.live_mark for feed in self.world.shard.feeds]
+        shown = [feed.visible_lsn for feed in self.world.shard.feeds]
         self.world.share(self.clients[name], "g", topic_filter)
         if not members:
             self.shared[asked] = [

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.group_membership import SHARED_MAX
-from router.groups import FORMS_MAX, GroupKey, Groups
+from router.groups import FORMS_MAX, Groups
+from router.reader import GroupKey
 from router.subscription import Subscription
 from rumq.mqtt.topics import matches
 from tests.router.world import Client, World

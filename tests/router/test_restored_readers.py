@@ -17,7 +17,7 @@ def test_what_a_restored_reader_could_not_take_comes_when_it_can(kind: str) -> N
     client = world.client("c")
     restoring = Recovery(world.shard.subscribing)
     reader = restoring.reader(
-        client.subscriber, 2, [Subscription("#", 1)], [0, 0], None, located=kind == "replays"
+        client.subscriber, 2, [Subscription("#", 1)], [0, 0], None, committed_only=kind == "replays"
     )
     getattr(client.subscriber, kind)["$log/earliest/#"] = reader
     client.credit = 0

@@ -13,7 +13,7 @@ from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
 from router.effects import CatchUpPaused, Deliver, FindStart, Merged, ReadCold, RecordsLost, ReplayStarted
-from router.groups import Reader
+from router.reader import Reader
 from router.shard import Shard
 from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions, Subscription
@@ -36,7 +36,7 @@ class Client:
     def kind_of(self, reader: Reader) -> str:
         if reader.share is not None:
             return reader.share.key
-        return "replay" if reader.group.wants.located else "live"
+        return "replay" if reader.group.wants.committed_only else "live"
 
 
 class World:
@@ -196,7 +196,7 @@ class World:
             if not form:
                 continue
             lsn = effect.chunk.base_lsn + row
-            assert lsn < feed.mark(reader.group.wants.located), "nothing is shown before its mark"
+            assert lsn < feed.mark(reader.group.wants.committed_only), "nothing is shown before its mark"
             if client.credit == 0:
                 waiting.append(c.Blocked(reader, effect.partition, lsn))
                 return

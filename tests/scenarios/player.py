@@ -27,7 +27,7 @@ from commitlog import Chunk, NotInMemory
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.groups import Reader
+from router.reader import Reader
 from router.shard import Shard
 from router.subscriber import Subscriber
 from router.subscription import Subscription

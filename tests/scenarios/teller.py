@@ -4,7 +4,7 @@ from typing import Any
 
 from commitlog.row_layout import ROW_QOS, ROW_RETAIN
 from router import effects as e
-from router.groups import Reader
+from router.reader import Reader
 from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions
 from router.subscription_changes import LSN_MAX

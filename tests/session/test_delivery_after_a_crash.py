@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from router.commands import Blocked
 from router.effects import Deliver
-from router.groups import Group, GroupKey, Reader
+from router.reader import Group, GroupKey, Reader
 from router.subscription import Subscription
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.mqtt.kernels.window import Window

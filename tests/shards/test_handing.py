@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from router.effects import DeliverRetained
-from router.groups import Group, GroupKey, Reader
+from router.reader import Group, GroupKey, Reader
 from router.retained import Given, Retained, RetainedView
 from router.subscription import Subscription, merge
 from rumq.mqtt.kernels.window import Window

@@ -86,7 +86,7 @@ PLANTED = [
     ),
     Planted(
         "a retained message that came while its shard began is forgotten", "rumq/shards/recovery/restore.py",
-        "                if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.live_mark:\n",
+        "                if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.visible_lsn:\n",
         "                if False:\n",
         f"{FOUND}::test_a_retained_message_that_comes_while_its_shard_begins_is_the_last",
     ),

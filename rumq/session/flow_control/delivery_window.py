@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from router.commands import Blocked, CommandQueue
 from router.effects import Deliver
-from router.groups import Reader
+from router.reader import Reader
 from router.slots import PARTITION_BITS, RETAINED_CODE
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.window import Window
@@ -138,10 +138,10 @@ class DeliveryWindow:
 
     def is_spent_for(self, reader: Reader) -> bool:
         """Whether the client has been sent as much of the past as it may be for now; it goes on by itself."""
-        return self.meter is not None and self.meter.is_spent and reader.group.wants.located
+        return self.meter is not None and self.meter.is_spent and reader.group.wants.committed_only
 
     def metered(self, reader: Reader, messages: int, size: int) -> None:
-        if self.meter is not None and reader.group.wants.located:
+        if self.meter is not None and reader.group.wants.committed_only:
             self.meter.spend(messages, size)
 
     def _refuse(self, reader: Reader, partition: int, lsn: int) -> None:

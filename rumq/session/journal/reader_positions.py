@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rumq.session.journal import entries as f
 
 if TYPE_CHECKING:
-    from router.groups import Reader
+    from router.reader import Reader
     from rumq.session.state.session import Session
 
 Marks = list[tuple[int, int]]  # (live, committed) of each partition
@@ -15,9 +15,10 @@ Marks = list[tuple[int, int]]  # (live, committed) of each partition
 
 def cursors_of(reader: Reader, marks: Marks) -> list[int]:
     """The next lsn of each partition that the reader is to get."""
-    located = reader.group.wants.located
+    committed_only = reader.group.wants.committed_only
     return [
-        mark[located] if reader.is_live(index) else reader.cursors[index] for index, mark in enumerate(marks)
+        mark[committed_only] if reader.is_live(index) else reader.cursors[index]
+        for index, mark in enumerate(marks)
     ]
 
 

@@ -462,7 +462,7 @@ class Link:
 
     def attach(self) -> None:
         """Start delivery: after CONNACK, and after what was in flight."""
-        assert self.session is not None
+        assert self.session is not None and self.flow is not None
         if self.raised or self.barriers:
             self.attaching = True
             return

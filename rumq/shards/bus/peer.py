@@ -83,7 +83,7 @@ class Peer:
         driver = self._driver
         feeds = driver.shard.feeds
         own = {
-            p.index: (p.first_lsn, feeds[p.index].live_mark)
+            p.index: (p.first_lsn, feeds[p.index].visible_lsn)
             for p in driver.store.partitions
             if not p.is_mirrored
         }
@@ -151,7 +151,7 @@ class Peer:
             self._driver.commands.put(make())
         if self.link is not None:
             feeds = self._driver.shard.feeds
-            cursors = {p.index: feeds[p.index].live_mark for p in self.partitions}
+            cursors = {p.index: feeds[p.index].visible_lsn for p in self.partitions}
             here = self._driver.shard.groups.here
             # Also what a client is about to have: its SUBSCRIBE waits for nothing more.
             filters = [*here, *sorted(self._driver.peers.relied_on.difference(here))]
@@ -230,10 +230,10 @@ class Peer:
             if sequence == told[0] and (soon and not (self._wants_marks and committed != told[1])):
                 continue
             live = feed.mark(False) if reader is not None and reader.is_live(index) else 0
-            now = (sequence, feed.commit_mark, live)
+            now = (sequence, feed.committed_lsn, live)
             if now != told:
                 self._told[index] = now
-                self.link.say(m.Mark(index, sequence, live, feed.commit_mark, feed.partition.first_lsn))
+                self.link.say(m.Mark(index, sequence, live, feed.committed_lsn, feed.partition.first_lsn))
 
     def _mark(self, message: m.Mark, _: memoryview) -> None:
         driver = self._driver

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from commitlog import Chunk, Gap
 from router import commands as c
 from router.effects import FindRetained, FindStart
-from router.groups import Reader
+from router.reader import Reader
 from router.retained import Retained
 from rumq.net.connection import Connection
 from rumq.shards.bus import messages as m
@@ -121,7 +121,7 @@ class Peers:
         self._forget_aliases()
         # Messages of QoS 0 may have been seen here, or read, that were never written; their lsns are given out again.
         partition.next_lsn = min(partition.next_lsn, next_lsn)
-        if next_lsn < feed.live_mark:
+        if next_lsn < feed.visible_lsn:
             feed.cut_back(next_lsn)
         self._driver.shard.sharing.cut_back(partition.index, next_lsn)
         for session in self._driver.registry.sessions.values():

@@ -43,7 +43,7 @@ class QueryServer:
 
     def _read(self, peer: Peer, link: BusLink, question: m.ReadFrom) -> None:
         partition = self._driver.store.partitions[question.partition]
-        limit = self._driver.shard.feeds[question.partition].live_mark
+        limit = self._driver.shard.feeds[question.partition].visible_lsn
         try:
             found = [chunk for chunk in partition.read(question.lsn, READ_BYTES) if chunk.next_lsn <= limit]
             if found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from commitlog.chunk import FLAG_UNIFORM
 from commitlog.cold_reads import clipped
 from commitlog.kernels import rows as row_kernel
 from router.commands import Blocked, CommandQueue
@@ -16,23 +17,32 @@ from router.kernels import routes as route_kernel
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.messages import Names, Rows
 
-CHUNK_UNIFORM = 32
 
+class ShardSink:
+    """The sink of a reader for another shard."""
 
-class RecordForwarder:
-    """The sink of another shard's reader."""
-
-    def __init__(
-        self, link: BusLink, feeds: list[Any], commands: CommandQueue, introduce: Callable[[int], None]
-    ) -> None:
-        """introduce: tells the other shard who publishes to a partition, if it asks for that"""
-        self._link, self._feeds, self._commands, self._introduce = link, feeds, commands, introduce
-        self._told = [bytearray() for _ in feeds]  # of each partition: which topic ids have been named
+    def __init__(self, link: BusLink) -> None:
+        self._link = link
         self.outbox = link.transport
 
     @property
     def is_open(self) -> bool:
         return not self._link.closed
+
+    def forward(self, effect: Deliver) -> None:
+        raise NotImplementedError
+
+
+class RecordForwarder(ShardSink):
+    """Sends the records that another shard's own readers want."""
+
+    def __init__(
+        self, link: BusLink, feeds: list[Any], commands: CommandQueue, introduce: Callable[[int], None]
+    ) -> None:
+        """introduce: tells the other shard who publishes to a partition, if it asks for that"""
+        super().__init__(link)
+        self._feeds, self._commands, self._introduce = feeds, commands, introduce
+        self._told = [bytearray() for _ in feeds]  # of each partition: which topic ids have been named
 
     def forward(self, effect: Deliver) -> None:
         """Send the wanted rows of a chunk, or say that there is no room."""
@@ -52,7 +62,7 @@ class RecordForwarder:
             rows, frames = route_kernel.only_wanted(
                 chunk.rows, chunk.frames, effect.first, effect.stop, effect.places, effect.wanted
             )
-            flags &= ~CHUNK_UNIFORM
+            flags &= ~FLAG_UNIFORM
         message = Rows(
             index, chunk.base_lsn + effect.first, effect.stop - effect.first, chunk.base_ts, flags,
             self.names(index, rows), len(rows),

@@ -13,21 +13,14 @@ from router.shared_group import Range
 from router.slots import RETAINED_CODE, partition_of, reader_of
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.record_forwarder import ShardSink
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
 
 
-class ShareSink:
+class ShareSink(ShardSink):
     """Another shard as a member: it is told which ranges are its own."""
-
-    def __init__(self, link: BusLink) -> None:
-        self._link = link
-        self.outbox = link.transport
-
-    @property
-    def is_open(self) -> bool:
-        return not self._link.closed
 
     def forward(self, effect: Deliver) -> None:
         base = effect.chunk.base_lsn

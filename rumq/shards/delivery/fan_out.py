@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from router import commands as c
 from router.effects import CatchUpPaused, Deliver, DeliverRetained
-from router.groups import Reader
+from router.reader import Reader
 from router.slots import PARTITION_BITS
 from rumq.mqtt.kernels import fanout
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session import Session, Shape
+from rumq.shards.bus.record_forwarder import ShardSink
+from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.fan_out_cache import FanOutCache
 from rumq.shards.delivery.undelivered_rows import UndeliveredRows
 
@@ -33,27 +35,28 @@ class FanOut:
         """Go on with a reader that is behind as soon as its piece has left, others in between."""
         reader = effect.reader
         share = reader.share
-        readers = [reader] if share is None else [member.reader for member in share.members.values()]
+        readers = [reader] if share is None else share.readers()
         for each in readers:
             flow = each.sink
-            if effect.if_taken and flow is not None and flow.window_full:  # type: ignore[attr-defined]
-                continue  # it goes on by itself once the client has acknowledged something
-            if isinstance(flow, DeliveryWindow) and flow.is_spent_for(each):
-                continue
-            if flow is not None and flow.is_open:  # type: ignore[attr-defined]
-                if flow.outbox.waits():  # type: ignore[attr-defined]
-                    flow.outbox.refused = True  # type: ignore[attr-defined]
+            if isinstance(flow, DeliveryWindow):
+                if effect.if_taken and flow.window_full:
+                    continue  # it goes on by itself once the client has acknowledged something
+                if flow.is_spent_for(each):
+                    continue
+            if flow is not None and flow.is_open:
+                if flow.outbox.waits():
+                    flow.outbox.refused = True
                 else:
-                    self._driver.in_next_turn(flow.outbox)  # type: ignore[attr-defined]
+                    self._driver.in_next_turn(flow.outbox)
 
     def deliver(self, effect: Deliver) -> None:
         group = effect.group
         if group.wants.is_shard:
             for reader in effect.readers:
-                if reader.sink is not None:
-                    reader.sink.forward(effect)  # type: ignore[attr-defined]
+                if isinstance(reader.sink, ShardSink):
+                    reader.sink.forward(effect)
             return
-        if effect.denied is not None and not any(effect.wanted):
+        if effect.denied is not None and effect.wanted is not None and not any(effect.wanted):
             self._withhold(effect)
             return
         shape: Shape
@@ -81,13 +84,13 @@ class FanOut:
         counts = effect.denied is not None or blob.expired or blob.too_large
         for reader in effect.readers:
             flow = reader.sink
-            if flow is not None:
+            if isinstance(flow, DeliveryWindow):
                 try:
-                    reached = flow.offer(effect, reader, blob)  # type: ignore[attr-defined]
+                    reached = flow.offer(effect, reader, blob)
                     if counts:
                         self._left_out.count(effect, reader, blob, effect.first, reached)
                 except Exception:
-                    self._driver.crashed(flow.outbox)  # type: ignore[attr-defined]
+                    self._driver.crashed(flow.outbox)
                     self._gone(effect, reader)
             else:
                 self._gone(effect, reader)
@@ -96,9 +99,9 @@ class FanOut:
         """Nothing of it may be received: it is counted where the readers have come to it."""
         for reader in effect.readers:
             flow = reader.sink
-            if flow is None:
+            if not isinstance(flow, DeliveryWindow):
                 self._gone(effect, reader)
-            elif flow.takes(effect, reader):  # type: ignore[attr-defined]
+            elif flow.takes(effect, reader):
                 self._left_out.count_denied(effect, reader, effect.first, effect.stop)
 
     def _gone(self, effect: Deliver, reader: Reader) -> None:
@@ -114,7 +117,7 @@ class FanOut:
         # Also what it published before it had this session (MQTT-3.8.3-3 speaks of the client id).
         number = session.publishers[index] if session.publishers is not None else 0
         number = number or partition.known_publisher(session.client_id)
-        return int(partition.outgoing.theirs[number]) if partition.is_mirrored else number
+        return partition.outgoing.theirs[number] if isinstance(partition, RemotePartition) else number
 
     def _deliver_with_aliases(self, effect: Deliver, reader: Reader, packet_max: int, alias_max: int) -> None:
         """One client's own bytes: an alias, once told, must have arrived, so no more is built than it takes."""

@@ -11,7 +11,7 @@ from commitlog.chunk import FLAG_UNIFORM, FLAG_V5
 from commitlog.row_layout import ROW_FLAGS_AT, ROW_QOS
 from router.effects import Deliver
 from router.feed import Feed
-from router.groups import Group
+from router.reader import Group
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
@@ -66,7 +66,7 @@ class FanOutCache:
             group.cache = cache
         forms = cache[partition]
         while len(forms) < len(group.forms):
-            located = self._located[partition] if group.wants.located else b""
+            located = self._located[partition] if group.wants.committed_only else b""
             publishers = self._feeds[partition].partition.publisher_names
             forms.append(wire_form(group.forms[len(forms)], v5, located, publishers))
         return forms

@@ -10,10 +10,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
-from commitlog import NotInMemory, OffsetTrimmed
+from commitlog import Chunk, NotInMemory, OffsetTrimmed
 from router.effects import RecordsLost
-from router.groups import Group, Reader
 from router.kernels import routes as kernel
+from router.reader import Group, Reader
 from router.subscription import Subscription
 from router.trie import FilterTrie
 from rumq.session.journal.reader_positions import cursors_of
@@ -84,7 +84,7 @@ class Count:
         stop = min(chunk.next_lsn, self.stop)
         if chunk.base_lsn > self.lsn:
             self.skip(min(chunk.base_lsn, self.stop))
-        if not hasattr(chunk, "rows"):
+        if not isinstance(chunk, Chunk):
             self.skip(stop)
             return
         while self.lsn < stop:
@@ -217,7 +217,7 @@ class LostRanges:
         shares = [share.reader for share in driver.shard.sharing.shares.values() if share.is_here]
         readers += [reader for reader in shares if is_behind(reader, index, next_lsn)]
         lost = driver.shard.delivery.leave_behind(driver.shard.feeds[index], readers, next_lsn)
-        marks = [(feed.live_mark, feed.commit_mark) for feed in driver.shard.feeds]
+        marks = [(feed.visible_lsn, feed.committed_lsn) for feed in driver.shard.feeds]
         for reader in readers:
             session = sessions.get(reader.key)
             if session is not None and reader.share is None:
@@ -250,7 +250,7 @@ class LostRanges:
 
         for reader in readers:
             for feed in self._driver.shard.feeds:
-                index, end = feed.index, feed.mark(reader.group.wants.located)
+                index, end = feed.index, feed.mark(reader.group.wants.committed_only)
                 if feed.partition.is_volatile or reader.start is not None:
                     continue
                 if reader.is_live(index) or reader.cursors[index] >= end:

@@ -7,9 +7,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from commitlog import Chunk
 from commitlog.row_layout import ROW_WORDS
 from router.commands import Attach
-from router.groups import Reader
+from router.reader import Reader
 from router.slots import RETAINED_CODE, partition_of, reader_of
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
@@ -49,7 +50,7 @@ class Redelivery:
             unsent.popleft()
             if chunk is None:
                 self._give_up(link, packet_id, "retention")
-            elif not hasattr(chunk, "rows"):
+            elif not isinstance(chunk, Chunk):
                 self._give_up(link, packet_id, "damaged")
             else:
                 self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
@@ -58,7 +59,7 @@ class Redelivery:
 
     def _is_routed(self, link: Link, code: int, chunk: Any, lsn: int) -> bool:
         """Whether it is known who wants the message: that may take more than a turn to find out."""
-        if chunk is None or not hasattr(chunk, "rows"):
+        if chunk is None or not isinstance(chunk, Chunk):
             return True
         row = lsn - chunk.base_lsn
         reader = self._reader(link, reader_of(code))

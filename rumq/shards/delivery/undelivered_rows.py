@@ -9,8 +9,8 @@ from typing import Any
 
 from router.effects import Deliver
 from router.feed import Feed
-from router.groups import Reader
 from router.kernels import routes as kernel
+from router.reader import Reader
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 
 NAMES_A_CHUNK = 256  # topics of denied records that are named, for all readers of a chunk together

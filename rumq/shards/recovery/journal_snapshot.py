@@ -67,7 +67,7 @@ class SnapshotWriter:
     def begin(self, layout: tuple[str, ...], now_us: int) -> None:
         self._snapshot = Snapshot(
             self._journal.next_lsn,
-            [feed.live_mark for feed in self._router.feeds],
+            [feed.visible_lsn for feed in self._router.feeds],
             self._router.retained.changes,
             deque(self._recorder.sessions),
         )

@@ -93,7 +93,7 @@ class Restorer:
             # Records that other shards published since this start were applied already, and overwritten just now.
             feed = self._router.feeds[partition.index]
             for chunk in feed.pending:
-                if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.live_mark:
+                if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.visible_lsn:
                     view.take(feed.index, chunk, feed.partition.topic_names)
         self._journal.retained_restored(state.retained_from, as_snapshot=view.changes == changes)
 
@@ -159,7 +159,7 @@ class Restorer:
             else:
                 is_replay = each.kind == "replay"
                 reader = recovery.reader(
-                    subscriber, each.reader, [wanted], cursors, redelivered_below, located=is_replay
+                    subscriber, each.reader, [wanted], cursors, redelivered_below, committed_only=is_replay
                 )
                 (subscriber.replays if is_replay else subscriber.late)[asked] = reader
                 if (start := replayed.starts.get(each.reader)) is not None:

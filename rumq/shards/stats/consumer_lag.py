@@ -108,7 +108,7 @@ def lag_of(driver: Driver, session: Session) -> tuple[int, float | None]:
         for feed in driver.shard.feeds:
             if reader.is_live(feed.index):
                 continue
-            behind = feed.mark(reader.group.wants.located) - reader.cursors[feed.index]
+            behind = feed.mark(reader.group.wants.committed_only) - reader.cursors[feed.index]
             if behind <= 0:
                 continue
             records += behind

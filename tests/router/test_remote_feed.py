@@ -3,11 +3,11 @@
 from typing import Any, ClassVar
 
 from commitlog import Chunk, NotInMemory
-from router.groups import GroupKey, Groups, Reader
+from router.groups import Groups
+from router.reader import GroupKey, Reader
 from router.remote_feed import FilteredRange, RemoteFeed
 from router.shared_group import SharedGroup
 from router.subscriber import Subscriber
-from router.subscription import Subscription
 
 
 class Elsewhere:
@@ -33,7 +33,7 @@ def test_what_was_left_out_is_a_hole_up_to_what_follows() -> None:
     mirror = feed()
     first, second = chunk(110, 5), chunk(130, 5)
     assert mirror.arrived(first) == [first] and mirror.arrived(second) == [second]
-    assert mirror.live_mark == 135
+    assert mirror.visible_lsn == 135
     assert mirror.maybe_chunk(100) == FilteredRange(100, 110)
     assert mirror.maybe_chunk(112) is first
     assert mirror.maybe_chunk(120) == FilteredRange(120, 130)
@@ -55,10 +55,10 @@ def test_those_who_learn_offsets_see_a_chunk_once_it_is_committed() -> None:
     first, second = chunk(100, 5), chunk(105, 5)
     mirror.arrived(first)
     mirror.arrived(second)
-    assert mirror.moved(110, 104) == [] and mirror.commit_mark == 100
-    assert mirror.moved(110, 105) == [first] and mirror.commit_mark == 105
+    assert mirror.moved(110, 104) == [] and mirror.committed_lsn == 100
+    assert mirror.moved(110, 105) == [first] and mirror.committed_lsn == 105
     assert mirror.moved(120, 130) == [second]
-    assert mirror.commit_mark == 120, "not beyond what has been sent"
+    assert mirror.committed_lsn == 120, "not beyond what has been sent"
 
 
 def test_after_the_owner_lost_its_end_lsns_begin_anew() -> None:
@@ -66,7 +66,7 @@ def test_after_the_owner_lost_its_end_lsns_begin_anew() -> None:
     mirror.arrived(chunk(100, 10))
     mirror.cut_back(105)
     again = chunk(105, 3)
-    assert mirror.arrived(again) == [again] and mirror.live_mark == 108
+    assert mirror.arrived(again) == [again] and mirror.visible_lsn == 108
     assert mirror.maybe_chunk(102) is None
 
 
@@ -96,7 +96,8 @@ def test_a_share_forgets_lsns_that_will_be_given_out_again() -> None:
     share = SharedGroup(
         "$share/g/#", "#", Reader(1, groups.private(GroupKey(frozenset())), [120], "$share/g/#")
     )
-    member = share.join(Subscriber("a", None), Subscription("#"), 2, 1)
+    reader = Reader(2, groups.private(GroupKey(frozenset())), [0], share.key)
+    member = share.add(Subscriber("a", None), reader)
     share.returned.extend([(0, 90, 110), (0, 111, 112), (1, 111, 112)])
     share.recent.append((0, 80, 120))
     member.given, member.before, member.outstanding = [(0, 104, 106)], [(0, 105, 106)], [(0, 99, 101)]

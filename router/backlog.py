@@ -1,0 +1,67 @@
+"""What a reader that is behind reads next, and the records that it loses: to retention, damage or a limit."""
+
+from __future__ import annotations
+
+from commitlog import Chunk, Gap
+from router.effects import Effect, ReadCold, RecordsLost
+from router.feed import Feed
+from router.reader import Reader
+
+
+def next_rows(
+    reader: Reader, feed: Feed, backlog_records_max: int, effects: list[Effect]
+) -> tuple[Chunk, int, int] | None:
+    """What the reader reads next: (chunk, first row, row after the last); None: it is live, or must wait."""
+    index = feed.index
+    while True:
+        if reader.waiting >> index & 1:
+            return None
+        lsn = reader.cursors[index]
+        limit = feed.mark(reader.group.wants.committed_only)
+        if lsn > limit:  # its start is known before it is committed
+            reader.waiting |= 1 << index
+            feed.ahead.append(reader)
+            return None
+        if lsn == limit:
+            reader.group.live[index][reader] = None
+            return None
+        if lsn < feed.partition.first_lsn:
+            lose(reader, index, lsn, min(feed.partition.first_lsn, limit), "retention", effects)
+            continue
+        wants = reader.group.wants
+        # Another shard's reader is no client: what it does not forward, clients there would miss unnoticed.
+        if (
+            backlog_records_max
+            and limit - lsn > backlog_records_max
+            and not (wants.committed_only or wants.is_shard)
+        ):
+            lose(reader, index, lsn, limit - backlog_records_max, "backlog_records_max", effects)
+            continue
+        chunk = feed.maybe_chunk(lsn)
+        if chunk is None:
+            reader.waiting |= 1 << index
+            if lsn not in feed.waiters:
+                effects.append(ReadCold(index, lsn))
+            feed.waiters.setdefault(lsn, []).append(reader)
+            return None
+        if isinstance(chunk, Chunk):
+            return chunk, lsn - chunk.base_lsn, min(chunk.count, limit - chunk.base_lsn)
+        if isinstance(chunk, Gap):  # damage that recovery found
+            lose(reader, index, lsn, min(chunk.next_lsn, limit), "damaged", effects)
+        else:
+            reader.cursors[index] = min(chunk.next_lsn, limit)
+
+
+def lose(reader: Reader, index: int, lsn: int, next_lsn: int, why: str, effects: list[Effect]) -> None:
+    """Move a reader's cursor past records that it will not get, and report those not reported before."""
+    reader.cursors[index] = next_lsn
+    if reader.skipped is None:
+        reader.skipped = {}
+    # What a socket gave back may stand before what was lost already, and told.
+    first, stop = reader.skipped.get(index, (lsn, lsn))
+    for begin, end in ((lsn, min(first, next_lsn)), (max(lsn, stop), next_lsn)):
+        if begin < end:
+            effects.append(RecordsLost(reader, index, begin, end, why))
+    if first <= next_lsn and lsn <= stop:
+        lsn, next_lsn = min(lsn, first), max(next_lsn, stop)
+    reader.skipped[index] = lsn, next_lsn

@@ -1,0 +1,185 @@
+"""A reader of the log, and the group of readers that it belongs to.
+
+A *group* is an interned set of subscriptions with what else shapes the bytes its members get; one reader with many
+subscriptions has a private one, which changes in place. A *reader* is a member with a cursor per partition. A reader
+at the end of a partition is *live* there and needs no cursor: it gets each new chunk with its group. One that is
+behind costs one integer a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from router.reader_turns import ReaderTurns
+from router.subscription import DeliveryOptions, Permit, Subscription, merge
+
+
+class Outbox(Protocol):
+    """Bytes that wait for a socket. refused: its owner is to be told when there is room again"""
+
+    refused: bool
+
+    def waits(self) -> bool:
+        """Whether something is on its way out."""
+
+
+class DeliverySink(Protocol):
+    """Where a reader's messages go. The router asks only whether there is one; whoever carries out effects uses it."""
+
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def outbox(self) -> Outbox: ...
+
+
+class SharedMembership(Protocol):
+    """A shared subscription, as its own reader and those of its members refer to it: `router.shared_group`."""
+
+    key: str
+    reader: Reader
+    is_here: bool
+
+    def readers(self) -> list[Reader]:
+        """Of its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """What a reader wants: equal wants make one group.
+
+    subscriptions: by filter; committed_only: tell each message's place in the log, hence only what is committed
+    shape: whatever else makes the bytes differ (version, packet limit, a client of its own): opaque here
+    is_shard: what another shard wants for its own readers
+    """
+
+    subscriptions: frozenset[Subscription]
+    committed_only: bool = False
+    shape: Hashable = None
+    is_shard: bool = False
+
+
+DENIED = -1  # instead of a form's number: the topic is matched, and may not be received
+
+
+class Group:
+    """Readers that get the same bytes. `live[p]` are those at the end of partition p.
+
+    private: of one reader with many subscriptions, which change in place (`Groups.add`, `Groups.discard`)"""
+
+    __slots__ = ("_by_filter", "_numbers", "cache", "count", "forms", "live", "private", "wants")
+
+    def __init__(self, wants: GroupKey, partitions: int, *, private: bool = False) -> None:
+        self.wants = wants
+        self.private = private
+        self.live: list[dict[Reader, None]] = [{} for _ in range(partitions)]
+        self.count = 0
+        self.forms: list[DeliveryOptions] = []
+        self.cache: object = None  # free for whoever builds the bytes
+        self._numbers: dict[DeliveryOptions, int] = {}
+        self._by_filter: dict[str, tuple[Subscription, ...]] = {}
+        for subscription in wants.subscriptions:
+            same = self._by_filter.get(subscription.topic_filter, ())
+            self._by_filter[subscription.topic_filter] = (*same, subscription)
+
+    def __len__(self) -> int:
+        return len(self._by_filter)
+
+    @property
+    def filters(self) -> list[str]:
+        return list(self._by_filter)
+
+    @property
+    def subscriptions(self) -> list[Subscription]:
+        return [subscription for same in self._by_filter.values() for subscription in same]
+
+    def subscriptions_of(self, topic_filter: str) -> tuple[Subscription, ...]:
+        return self._by_filter.get(topic_filter, ())
+
+    def put(self, subscription: Subscription) -> bool:
+        """Add a subscription to a private group, or replace the one with its filter; False if it is there already."""
+        assert self.private
+        if self._by_filter.get(subscription.topic_filter) == (subscription,):
+            return False
+        self._by_filter[subscription.topic_filter] = (subscription,)
+        return True
+
+    def take(self, topic_filter: str) -> None:
+        """Take a filter from a private group; KeyError when it is not here."""
+        assert self.private
+        del self._by_filter[topic_filter]
+
+    def some_filters(self, count: int) -> list[str]:
+        """The first `count` filters, or as many as there are."""
+        return list(islice(self._by_filter, count))
+
+    def form_number(self, filters: list[str], topic: str) -> int:
+        """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match; DENIED where
+        it may not be received."""
+        if self.wants.is_shard:
+            del filters[1:]  # all that another shard asks for comes in one form
+        covers: dict[Permit | None, bool] = {}  # of thousands of subscriptions most have the same permit
+        matching = []
+        for topic_filter in filters:
+            for subscription in self._by_filter.get(topic_filter, ()):
+                covered = covers.get(subscription.permit)
+                if covered is None:
+                    covered = covers[subscription.permit] = subscription.covers(topic)
+                if covered:
+                    matching.append(subscription)
+        if not matching:
+            return DENIED
+        form = merge(sorted(matching, key=lambda s: (s.identifier, s.topic_filter)))
+        number = self._numbers.get(form)
+        if number is None:
+            number = self._numbers[form] = len(self.forms)
+            self.forms.append(form)
+        return number
+
+    def forget_forms(self) -> None:
+        """Number forms anew; every topic has to be matched again."""
+        self.forms, self._numbers, self.cache = [], {}, None
+
+
+class Reader:
+    """One cursor vector over the log, with somebody at its end.
+
+    cursors[p]: the next lsn wanted of partition p, while not live there
+    sink: who gets the messages, None while the session is away; key: what the owner calls this reader
+    number: its own among the readers of one session; start: of a replay that is being looked for
+    redelivered_below: below these lsns the client may have had messages before the broker died
+    """
+
+    __slots__ = (
+        "closed", "counted", "cursors", "denied_below", "group", "key", "number", "redelivered_below", "refused",
+        "share", "sink", "skipped", "start", "turns", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, number: int, group: Group, cursors: list[int], key: str) -> None:
+        self.number = number
+        self.group = group
+        self.cursors = cursors
+        self.key = key
+        self.sink: DeliverySink | None = None
+        self.share: SharedMembership | None = None
+        self.turns: ReaderTurns[Reader] | None = (
+            None  # of its session, if it waits for its turn when it is behind
+        )
+        self.closed = False  # nobody wants anything of it any more
+        self.start: tuple[str, int] | None = None
+        self.redelivered_below: list[int] | None = None
+        self.waiting = 0  # bit p: a cold read of partition p is under way
+        self.refused = 0  # bit p: its sink has refused something of partition p, of which `Blocked` tells
+        # What keeps a record that comes twice, for the socket did not take it, from being counted twice:
+        self.counted: set[tuple[int, int]] | None = None  # (partition, lsn) left out once, and to come again
+        self.denied_below: dict[int, int] | None = (
+            None  # partition -> lsn: what it may not see is counted up to there
+        )
+        self.skipped: dict[int, tuple[int, int]] | None = None  # partition -> the last range that it lost
+
+    def is_live(self, partition: int) -> bool:
+        return self in self.group.live[partition]
+
+    def caught_up(self) -> bool:
+        return all(self in live for live in self.group.live)
