@@ -86,7 +86,11 @@ def plain(server: Server) -> None:
 def spark(server: Server, master: str) -> None:
     import rumq.spark
 
-    more = {"spark_driver_host": "127.0.0.1", "spark_executor_memory": "1g", "spark_cores_max": "2"}
+    more: dict[str, Any] = {
+        "spark_driver_host": "127.0.0.1",
+        "spark_executor_memory": "1g",
+        "spark_cores_max": "2",
+    }
     session = rumq.spark.session(
         "bench", master, spark_ui_enabled="false", spark_log_level="ERROR", spark_pyspark_python=sys.executable,
         **(more if master.startswith("local-cluster") else {}),

@@ -16,9 +16,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.flight as fl
 
+from rumq.flight.client_credentials import header_of, tls_of
+from rumq.flight.connection_faults import LASTING, why_away
 from rumq.flight.errors import Away, BadRequest, Busy, Failed, NotAllowed, maybe_fault
 from rumq.flight.tickets import Ticket
-from rumq.table.flight_location import LASTING, FlightLocation, header_of, tls_of, why_away
+from rumq.table.flight_location import FlightLocation
 
 AHEAD = 2  # batches that are fetched while one is used
 AWAY_RETRY_SECONDS = 5.0  # at most, from one try to the next while somebody is away

@@ -1,12 +1,12 @@
-"""What can go wrong between a reader and the server, and how it travels: as JSON beside the sentence, so that both ends
-of the wire speak of the same records. Knows no gRPC.
+"""Faults between a reader and the server, and their form on the wire: JSON beside the sentence, so that both ends name
+the same records.
 
 RumqError
 ├── BadRequest     the reader's: a ticket or a command that cannot be meant
 ├── NotAllowed     the reader's: it may not come in, or may not read this
 ├── Busy           nobody's: too many read at once; it is worth trying again
 ├── Failed         ours: it is in the events of the server
-└── Away           the network's, or nobody serves there"""
+└── Away           the network's, or no server listens there"""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from rumq.flight.call_authorization import Caller
 from rumq.flight.errors import BadRequest, NotAllowed
 from rumq.flight.schema import makers_of, schema_of
 from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Segments, Ticket, parse_command
-from rumq.spark.source.topic_predicates import topic_ranges
 from rumq.table.lake_fallback import LakeFallback
 from rumq.table.options import Options
 from rumq.table.partition_ranges import Extent, extents, reader
 from rumq.table.plan import cut, spans
 from rumq.table.scan import marked, wanting
+from rumq.table.topic_ranges import topic_ranges
 
 
 class ServedLog:
@@ -49,9 +49,9 @@ class ServedLog:
 
     def tickets(self, command: Command) -> list[Ticket]:
         """A ticket for each range. raises: BadOption, DataLoss"""
-        found = cut(
-            spans(command.options), command.options.partitions_min, command.options.records_max, cores=1
-        )
+        options = command.options
+        planned = spans(options, extents(options))
+        found = cut(planned, options.partitions_min, options.records_max, cores=1)
         return [command.ticket(*span) for span in found]
 
     def command(self, data: bytes, now_us: int) -> Command:

@@ -169,16 +169,6 @@ def lakes_of(options: Options) -> dict[str, str]:
     return places(options, reader(options.path).names()).of
 
 
-def views(options: Options) -> list[View]:
-    """The partitions to read, as they are now. raises: BadOption"""
-    if options.where is None:
-        return list(extents(options))
-    from rumq.spark.source.flight_log import remote_views
-
-    there = remote_views(options.where)
-    return [there[name] for name in chosen(options, {name: name.partition("/")[0] for name in there})]
-
-
 def extents(options: Options, only: Collection[str] | None = None) -> list[Extent]:
     """Those of a data directory. only: of these those that are there, whatever the options say. raises: BadOption"""
     names = reader(options.path).names()

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rumq.spark.source.pushed_filters import US_END, Pushed
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Bound, Options
-from rumq.table.partition_ranges import View, views
+from rumq.table.partition_ranges import View
+from rumq.table.pushed_filters import US_END, PushedFilters
 
-EVERYTHING = Pushed()
+EVERYTHING = PushedFilters()
 TASK_ROWS_MIN = 250_000  # below this a task's start costs more than another core saves
 
 
@@ -23,9 +23,8 @@ class Span(NamedTuple):
     end: int
 
 
-def spans(options: Options, pushed: Pushed = EVERYTHING) -> list[Span]:
-    """What a batch query reads. raises: BadOption, DataLoss"""
-    found = views(options)
+def spans(options: Options, found: Sequence[View], pushed: PushedFilters = EVERYTHING) -> list[Span]:
+    """What a batch query reads of these partitions. raises: BadOption, DataLoss"""
     starts, ends = starting(options, found), ending(options, found)
     for view in found:
         if starts[view.name] > ends[view.name] and (options.start.lsns or options.start.times_us):
@@ -36,7 +35,7 @@ def spans(options: Options, pushed: Pushed = EVERYTHING) -> list[Span]:
     return [span for span in narrow if span.start < span.end]
 
 
-def narrowed(view: View, span: Span, pushed: Pushed) -> Span:
+def narrowed(view: View, span: Span, pushed: PushedFilters) -> Span:
     """What of it may be wanted."""
     name, start, end = span
     start, end = max(start, pushed.first_lsn), min(end, pushed.end_lsn)

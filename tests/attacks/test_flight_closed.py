@@ -13,9 +13,9 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[flight]')")
 import pyarrow.flight as fl
 
+from rumq.flight.client_credentials import basic
 from rumq.flight.errors import Busy
 from rumq.flight.tickets import Ticket
-from rumq.table.flight_location import basic
 from tests.flight.served import client_at, door_of, served, users
 from tests.spark.logs import Publisher, message, store_at, write_example
 

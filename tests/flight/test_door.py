@@ -10,11 +10,11 @@ from rumq.auth.authenticator import Authenticator
 from rumq.auth.errors import Denied
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.flight.call_authorization import SESSION_SECONDS, CallAuthorization
+from rumq.flight.client_credentials import basic
 from rumq.flight.errors import NotAllowed
 from rumq.flight.login_turns import HELD_MAX
 from rumq.flight.served_log import check_permission, wants
 from rumq.flight.tickets import Ticket
-from rumq.table.flight_location import basic
 from tests.flight.served import door_of, rules, users
 
 KEY = "k" * 32

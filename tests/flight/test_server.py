@@ -15,12 +15,12 @@ from commitlog.manifest import Manifest
 from rumq.auth.authenticator import Authenticator
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.errors import RumqError
+from rumq.flight.client_credentials import basic
 from rumq.flight.errors import Busy, Failed, NotAllowed
 from rumq.flight.served_log import ServedLog
 from rumq.flight.server import LogServer
 from rumq.flight.tickets import Ticket
 from rumq.table.errors import DataLoss
-from rumq.table.flight_location import basic
 from tests.commitlog.records import NOW
 from tests.flight.served import client_at, door_of, rules, served, users
 from tests.spark.histories import History

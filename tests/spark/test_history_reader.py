@@ -18,7 +18,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rumq.lake.lake_reader import lake_at, read
-from rumq.spark.source.data_source import Range, RumqReader
+from rumq.spark.source.data_source import RumqReader
+from rumq.spark.source.ranges import Range
 from rumq.spark.source.schema import schema_of
 from rumq.spark.source.stream_reader import RumqStreamReader
 from rumq.table.errors import BadOption, DataLoss

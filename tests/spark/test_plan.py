@@ -14,6 +14,7 @@ from commitlog import RealFiles
 from commitlog.reader import LogReader, PartitionView
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import parse
+from rumq.table.partition_ranges import extents
 from rumq.table.plan import Span, cut, spans
 from rumq.table.scan import scan
 from tests.commitlog.records import NOW
@@ -23,7 +24,8 @@ LSN = pa.schema([("lsn", pa.int64())])
 
 
 def planned(root: str, **given: str) -> list[Span]:
-    return spans(parse({"path": root, **given}, now_us=NOW))
+    options = parse({"path": root, **given}, now_us=NOW)
+    return spans(options, extents(options))
 
 
 def view(root: str) -> PartitionView:

@@ -25,10 +25,11 @@ from pyspark.sql.types import StructType
 
 from commitlog.files import RealFiles
 from rumq.spark.source.data_source import RumqReader
-from rumq.spark.source.pushed_filters import LSN_END, push
+from rumq.spark.source.filter_pushdown import push
 from rumq.spark.source.schema import schema_of
 from rumq.table import partition_ranges
 from rumq.table.options import parse
+from rumq.table.pushed_filters import LSN_END
 from tests.commitlog.records import NOW, index, mark
 from tests.flight.served import served
 from tests.spark.histories import History

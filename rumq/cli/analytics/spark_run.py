@@ -140,8 +140,8 @@ def check_before(args: argparse.Namespace) -> None:
 
     from rumq.spark.sink.broker_check import reach
     from rumq.spark.sink.sink_options import parse_sink_options
+    from rumq.spark.source.log_partitions import readable_partitions
     from rumq.table.options import parse, seconds
-    from rumq.table.partition_ranges import views
 
     if args.checkpoint and not (args.once or args.every):
         raise BadOption("checkpoint", args.checkpoint, "--once or --every 1s beside it")
@@ -157,7 +157,7 @@ def check_before(args: argparse.Namespace) -> None:
         topic_parts(args.topics)
     args.every_s = seconds("every", args.every) if args.every else 0.0
     args.source = source_options(args)
-    views(parse(args.source, now_us=time.time_ns() // 1000, streaming=bool(args.checkpoint)))
+    readable_partitions(parse(args.source, now_us=time.time_ns() // 1000, streaming=bool(args.checkpoint)))
     args.target = None
     args.sink = dict(pair("to-option", text) for text in args.to_option)
     if args.to and args.to.startswith(("mqtt:", "mqtts:")):

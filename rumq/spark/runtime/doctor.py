@@ -17,7 +17,10 @@ from rumq.version import VERSION
 JAVA_MIN = 17
 PACKAGES = {"pyspark": (4, 2), "pyarrow": (18,), "numpy": (1, 26), "pandas": (2, 2)}
 SECONDS_MAX = 60
-ASKED = "import sys, rumq.spark.source.data_source as s; print(s.VERSION, '.'.join(map(str, sys.version_info[:3])))"
+ASKED = (
+    "import sys, rumq.version as v, rumq.spark.source.data_source; "
+    "print(v.VERSION, '.'.join(map(str, sys.version_info[:3])))"
+)
 
 
 class Finding(NamedTuple):

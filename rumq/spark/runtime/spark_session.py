@@ -9,6 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rumq.spark.runtime.doctor import check_java
+from rumq.spark.runtime.registration import register
+
 CORES_DEFAULT = 2
 
 
@@ -81,9 +84,6 @@ def session(
 
     A session that runs already in this process is given back as it is: its settings cannot be changed.
     """
-    from rumq.spark import register
-    from rumq.spark.runtime.doctor import check_java
-
     builder = tune(SparkSession.builder.appName(name), master, checkpoints_local=checkpoints_local)
     for setting, value in more.items():
         builder = builder.config(setting.replace("_", "."), value)

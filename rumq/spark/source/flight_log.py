@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rumq.spark.source.pushed_filters import Pushed
 from rumq.table.flight_location import FlightLocation
 from rumq.table.lake_fallback import within
 from rumq.table.options import Options
+from rumq.table.pushed_filters import PushedFilters
 from rumq.table.scan import wanting
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def remote_views(where: FlightLocation) -> dict[str, RemoteView]:
 
 def remote_batches(
     options: Options, partition: str, start: int, end: int, names: Sequence[str], schema: pa.Schema,
-    pushed: Pushed,
+    pushed: PushedFilters,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """A range as `rumq.table.scan.scan` gives it from files. names: of the columns, in the order of the schema"""
     from rumq.flight.tickets import Ticket

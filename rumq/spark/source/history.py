@@ -21,11 +21,12 @@ from rumq.lake.folder import Folder, absolute
 from rumq.lake.lake_reader import files_within, lost_within, may_have
 from rumq.lake.manifest import File
 from rumq.spark.source.schema import columns_of, schema_of
-from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate, topic_ranges
+from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Options, parse
 from rumq.table.partition_ranges import NO_LAKE, Extent, extents
 from rumq.table.plan import Span, ending, starting
+from rumq.table.topic_ranges import topic_ranges
 
 Bound = str | int | date | Mapping[str, int]
 GLOB = re.compile(r"([\\{}\[\]*?])")

@@ -18,11 +18,12 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from rumq.spark.source.data_source import RangeReader, ranges
 from rumq.spark.source.log_identity import check_origin, segments_at
+from rumq.spark.source.log_partitions import readable_partitions
+from rumq.spark.source.ranges import RangeReader, ranges
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Options
-from rumq.table.partition_ranges import View, views
+from rumq.table.partition_ranges import View
 from rumq.table.plan import Span, starting
 
 OFFSETS_VERSION = 1  # of the form below, which checkpoints keep for ever
@@ -60,18 +61,18 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         return ReadMaxRows(self._options.trigger_records_max)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = {view.name: view.end_lsn for view in views(self._options)}
+        self._target = {view.name: view.end_lsn for view in readable_partitions(self._options)}
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins. Spark asks twice: `latest` is the end when it first asked."""
         if self._first is None:
-            self._first = starting(self._options, views(self._options))
+            self._first = starting(self._options, readable_partitions(self._options))
         return as_offsets(self._first)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next batch ends. Never before where it begins; partitions that are gone stay where they were."""
         begins, said = as_lsns(start), as_segments(start)
-        found = views(self._options)
+        found = readable_partitions(self._options)
         check_origin(self._options, found, begins, said)
         heads = self._heads(begins, found)
         lags = {name: max(0, head - begins.get(name, 0)) for name, head in heads.items()}
@@ -116,14 +117,14 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         """Tasks of a batch: the same for the same two offsets. A partition that is new began at its record 0."""
         begins, ends = as_lsns(start), as_lsns(end)
         if end != self._made:  # of a batch that an earlier run of the query began
-            check_origin(self._options, views(self._options), ends, as_segments(end))
+            check_origin(self._options, readable_partitions(self._options), ends, as_segments(end))
         return list(
             ranges([Span(name, begins.get(name, 0), lsn) for name, lsn in ends.items()], self._options)
         )
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """For the progress of a query: where the log ends."""
-        return as_offsets({view.name: view.end_lsn for view in views(self._options)})
+        return as_offsets({view.name: view.end_lsn for view in readable_partitions(self._options)})
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing: retention does not wait for queries."""

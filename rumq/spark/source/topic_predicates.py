@@ -1,6 +1,6 @@
-"""MQTT topic filters as ranges of topics and as conditions of Spark, so that Parquet is read only where they may be.
+"""MQTT topic filters as conditions of Spark, with bounds that Parquet's statistics can skip by. MQTT 5.0, 4.7.
 
-MQTT 5.0, 4.7. What they cover is what `rumq.mqtt.topics.matches` says."""
+A condition holds for the topics that `rumq.mqtt.topics.matches` matches."""
 
 from __future__ import annotations
 
@@ -8,34 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rumq.table.options import check_filter
+from rumq.table.topic_ranges import AFTER_SLASH, literal_levels
 
 SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#~ ")
-AFTER_SLASH = "0"  # the character behind "/"
-
-
-def topic_range(topic_filter: str) -> tuple[str, str] | None:
-    """(from this topic on, below that) of all topics that a filter covers; None: they may be anywhere."""
-    literal = literal_levels(topic_filter)
-    if not literal:
-        return None
-    path = "/".join(literal)
-    if path == topic_filter:
-        return path, path + "\0"  # there is no topic in between
-    # `a/#` covers `a` too; `a/+` covers what begins with `a/`.
-    return path, path + AFTER_SLASH
-
-
-def topic_ranges(topic_filters: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Of any of some filters; None: they may be anywhere."""
-    found = [topic_range(each) for each in topic_filters]
-    ranges = [each for each in found if each is not None]
-    return ranges if found and len(ranges) == len(found) else None
-
-
-def literal_levels(topic_filter: str) -> list[str]:
-    """The levels before the first wildcard."""
-    levels = topic_filter.split("/")
-    return levels[: next((n for n, level in enumerate(levels) if level in ("#", "+")), len(levels))]
 
 
 def mqtt_filter_to_predicate(topic_filter: str, topic: Any = "topic") -> Any:

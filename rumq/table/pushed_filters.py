@@ -1,12 +1,9 @@
-"""Conditions of a query that its source takes over: on topic, partition, lsn and ts. docs/spark.md, "Read".
-
-What is taken over is applied to every row: Spark does not look again. What is not is left to it. Knows no session."""
+"""Conditions of a query on topic, partition, lsn and ts that a reader applies itself. docs/spark.md, "Read"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rumq.mqtt.errors import TopicFilterInvalid
@@ -14,10 +11,6 @@ from rumq.mqtt.topics import check_topic_filter
 
 LSN_END = 1 << 63
 US_END = 1 << 62
-MEANINGS = {"offset": "lsn", "timestamp": "ts"}  # of schemaStyle kafka
-TEXTS = ("topic", "partition")
-NUMBERS = ("lsn", "ts")
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TESTS: dict[str, Callable[[str, Any], bool]] = {
     "EqualTo": lambda word, value: word == value,
     "EqualNullSafe": lambda word, value: word == value,
@@ -51,7 +44,7 @@ class Condition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pushed:
+class PushedFilters:
     """first_lsn..end_lsn and first_us..end_us (µs since 1970) are ranges whose end is not in them."""
 
     topics: tuple[Condition, ...] = ()
@@ -110,67 +103,3 @@ def is_filter(word: str) -> bool:
     except TopicFilterInvalid:
         return False
     return True
-
-
-def push(filters: Iterable[Any]) -> tuple[Pushed, list[Any]]:
-    """What is taken over of filters of Spark (pyspark.sql.datasource.Filter), which all are to hold, and the others."""
-    pushed, left = Pushed(), []
-    for each in filters:
-        more = taken_over(pushed, each)
-        if more is None:
-            left.append(each)
-        else:
-            pushed = more
-    return pushed, left
-
-
-def taken_over(pushed: Pushed, condition: Any) -> Pushed | None:
-    kind, negated = type(condition).__name__, False
-    if kind == "Not":
-        condition = condition.child
-        kind, negated = type(condition).__name__, True
-    path = condition.attribute
-    column = MEANINGS.get(path[0], path[0]) if len(path) == 1 else ""
-    if column not in (*TEXTS, *NUMBERS):
-        return None
-    if kind in ("IsNotNull", "IsNull"):  # none of these columns ever is
-        return pushed if (kind == "IsNotNull") != negated else None
-    if column in NUMBERS:
-        return None if negated else narrowed(pushed, column, kind, condition.value)
-    words = condition.value if kind == "In" else [condition.value]
-    if kind not in TESTS or not all(isinstance(word, str) for word in words):
-        return None
-    test = Condition(kind, frozenset(words) if kind == "In" else condition.value, negated)
-    if column == "topic":
-        return replace(pushed, topics=(*pushed.topics, test))
-    return replace(pushed, partitions=(*pushed.partitions, test))
-
-
-def narrowed(pushed: Pushed, column: str, kind: str, value: Any) -> Pushed | None:
-    number = number_of(column, value)
-    if number is None:
-        return None
-    first, end = ("first_lsn", "end_lsn") if column == "lsn" else ("first_us", "end_us")
-    least, above = getattr(pushed, first), getattr(pushed, end)
-    match kind:
-        case "EqualTo" | "EqualNullSafe":
-            least, above = max(least, number), min(above, number + 1)
-        case "GreaterThan":
-            least = max(least, number + 1)
-        case "GreaterThanOrEqual":
-            least = max(least, number)
-        case "LessThan":
-            above = min(above, number)
-        case "LessThanOrEqual":
-            above = min(above, number + 1)
-        case _:
-            return None
-    return replace(pushed, **{first: least, end: above})
-
-
-def number_of(column: str, value: Any) -> int | None:
-    if column == "lsn":
-        return value if type(value) is int else None
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        return None
-    return (value - EPOCH) // timedelta(microseconds=1)

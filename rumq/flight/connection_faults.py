@@ -1,0 +1,34 @@
+"""gRPC's texts for a server that does not answer, as sentences with the way out."""
+
+from __future__ import annotations
+
+
+def why_away(text: str) -> str:
+    """What gRPC says when nobody answers, as a sentence with the way out."""
+    for sign, why in SIGNS:
+        if sign in text:
+            return why
+    words = text.rpartition("last error: ")[2] or text
+    return words.partition(". gRPC client debug")[0][:300]
+
+
+SIGNS = (
+    ("Connection refused", "nobody listens there; a broker serves it where [flight] port is set"),
+    ("resolving", "there is no machine of this name"),
+    ("lookup failed", "there is no machine of this name"),
+    ("wrong version number", "it speaks no TLS there: write grpc://"),
+    ("not in peer certificate", "its certificate is for another name than this address has"),
+    ("ostname verification", "its certificate is for another name than this address has"),
+    ("certificate verify failed", "its certificate comes from an authority that tlsCa does not name"),
+    ("parsing HTTP/2", "what answers there does not speak Flight: is it the port of [flight]?"),
+    (
+        "Socket closed",
+        "the connection was closed: is it the port of [flight], and does it want TLS (grpc+tls://) or a client "
+        "certificate (tlsCertificate)?",
+    ),
+    ("eadline", "no answer in time (readTimeoutMs)"),
+)
+# What no restart ends, and is not waited for.
+LASTING = frozenset(
+    why for sign, why in SIGNS if sign not in ("Connection refused", "Socket closed", "eadline")
+)

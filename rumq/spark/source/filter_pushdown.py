@@ -1,0 +1,81 @@
+"""Filters of Spark as `PushedFilters`, which the source applies to every row; the others are left to Spark.
+
+docs/spark.md, "Read"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rumq.table.pushed_filters import TESTS, Condition, PushedFilters
+
+MEANINGS = {"offset": "lsn", "timestamp": "ts"}  # of schemaStyle kafka
+TEXTS = ("topic", "partition")
+NUMBERS = ("lsn", "ts")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def push(filters: Iterable[Any]) -> tuple[PushedFilters, list[Any]]:
+    """What is taken over of filters of Spark (pyspark.sql.datasource.Filter), which all are to hold, and the others."""
+    pushed, left = PushedFilters(), []
+    for each in filters:
+        more = taken_over(pushed, each)
+        if more is None:
+            left.append(each)
+        else:
+            pushed = more
+    return pushed, left
+
+
+def taken_over(pushed: PushedFilters, condition: Any) -> PushedFilters | None:
+    kind, negated = type(condition).__name__, False
+    if kind == "Not":
+        condition = condition.child
+        kind, negated = type(condition).__name__, True
+    path = condition.attribute
+    column = MEANINGS.get(path[0], path[0]) if len(path) == 1 else ""
+    if column not in (*TEXTS, *NUMBERS):
+        return None
+    if kind in ("IsNotNull", "IsNull"):  # none of these columns ever is
+        return pushed if (kind == "IsNotNull") != negated else None
+    if column in NUMBERS:
+        return None if negated else narrowed(pushed, column, kind, condition.value)
+    words = condition.value if kind == "In" else [condition.value]
+    if kind not in TESTS or not all(isinstance(word, str) for word in words):
+        return None
+    test = Condition(kind, frozenset(words) if kind == "In" else condition.value, negated)
+    if column == "topic":
+        return replace(pushed, topics=(*pushed.topics, test))
+    return replace(pushed, partitions=(*pushed.partitions, test))
+
+
+def narrowed(pushed: PushedFilters, column: str, kind: str, value: Any) -> PushedFilters | None:
+    number = number_of(column, value)
+    if number is None:
+        return None
+    first, end = ("first_lsn", "end_lsn") if column == "lsn" else ("first_us", "end_us")
+    least, above = getattr(pushed, first), getattr(pushed, end)
+    match kind:
+        case "EqualTo" | "EqualNullSafe":
+            least, above = max(least, number), min(above, number + 1)
+        case "GreaterThan":
+            least = max(least, number + 1)
+        case "GreaterThanOrEqual":
+            least = max(least, number)
+        case "LessThan":
+            above = min(above, number)
+        case "LessThanOrEqual":
+            above = min(above, number + 1)
+        case _:
+            return None
+    return replace(pushed, **{first: least, end: above})
+
+
+def number_of(column: str, value: Any) -> int | None:
+    if column == "lsn":
+        return value if type(value) is int else None
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return None
+    return (value - EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,92 @@
+"""Ranges of records: one is the work of one task of Spark, of a batch or of a stream.
+
+They are made on the driver and read in the workers. docs/spark.md, "Read"."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from rumq.spark.source.schema import columns_of
+from rumq.spark.source.worker_setup import settle
+from rumq.table.errors import BadOption, WrongWorker
+from rumq.table.lake_fallback import LakeFallback
+from rumq.table.options import Options
+from rumq.table.partition_ranges import lakes_of, maybe_view
+from rumq.table.plan import Span, cut
+from rumq.table.pushed_filters import PushedFilters
+from rumq.table.scan import scan, wanting
+from rumq.table.topic_ranges import topic_ranges
+from rumq.version import VERSION
+
+
+def here() -> str:
+    """This Python and its rumq, as a worker's are held against the driver's."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    return f"Python {version} with rumq {VERSION} ({sys.executable})"
+
+
+@dataclass
+class Range(InputPartition):
+    """Records start..end of one partition. lake: who has what the log has not, ""; driver: who planned it"""
+
+    partition: str
+    start: int
+    end: int
+    lake: str
+    rumq_version: str
+    driver: str
+
+
+def ranges(found: list[Span], options: Options) -> list[Range]:
+    """Tasks. Spark turns an empty list into one that is None, so there is always one."""
+    cores = len(os.sched_getaffinity(0))
+    tasks = cut(found, options.partitions_min, options.records_max, cores)
+    of = lakes_of(options) if tasks and options.where is None else {}
+    return [Range(*task, of.get(task.partition, ""), VERSION, here()) for task in tasks or [Span("", 0, 0)]]
+
+
+class RangeReader:
+    """Reads ranges in a worker, of a batch or of a stream."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._columns = columns_of(options, schema)
+        self._schema = schema
+        self._pushed = PushedFilters()
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield record batches of a range, cut by rows and bytes."""
+        assert isinstance(partition, Range)
+        if partition.rumq_version != VERSION:
+            raise WrongWorker(here(), partition.driver)
+        if partition.start >= partition.end:
+            return
+        settle()
+        options = self._options
+        name, start, end = partition.partition, partition.start, partition.end
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        if options.where is not None:
+            from rumq.spark.source.flight_log import remote_batches
+
+            yield from remote_batches(options, name, start, end, self._schema.names, schema, self._pushed)
+            return
+        pushed = self._pushed
+        wants, filling = pushed.wants(wanting(options.filters, options.pattern)), None
+        if partition.lake:
+            ranges = pushed.ranges(topic_ranges(options.filters))
+            filling = LakeFallback(partition.lake, name, self._columns, schema, wants, ranges, pushed.times)
+        view = maybe_view(options.path, name)
+        if view is None and filling is None:
+            raise BadOption("path", options.path, f"one that every worker can read: {name} is not there")
+        yield from scan(
+            view, start, end, self._columns, schema, wants=wants, fail_on_data_loss=options.fail_on_data_loss,
+            filling=filling, times=pushed.times,
+        )  # fmt: skip
