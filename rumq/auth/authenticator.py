@@ -1,6 +1,6 @@
-"""The way in through one listener: its methods in their order, and whether one may come in without any.
+"""Authentication for one listener: its methods in their order, and whether anonymous clients are accepted.
 
-Knows no packet: what a CONNECT brought comes in as `Credentials`, steps and an `Identity` go out."""
+`Credentials` of a CONNECT come in; steps and an `Identity` go out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rumq.auth.identity import Credentials, Identity, Method, Steps
 
 
 class Authenticator:
-    """methods: asked in this order, the first that knows the client decides
+    """methods: tried in this order; the first that recognizes the client decides
 
-    anonymous: whether a client that shows nothing comes in
-    enhanced: methods of MQTT 5.0, 4.12, by the name that a client asks for
+    anonymous: whether a client without credentials is accepted
+    enhanced: methods of MQTT 5.0, 4.12, by their names
     """
 
     def __init__(
@@ -24,40 +24,41 @@ class Authenticator:
         self.anonymous = anonymous
         self.enhanced = {method.name: method for method in enhanced}
 
-    @property
-    def closed(self) -> bool:
-        """Whether nobody can come in here."""
-        return not (self.anonymous or self.methods or self.enhanced)
-
-    def enter(self, shown: Credentials) -> Steps:
-        """Who the client is. raises: Denied"""
-        if shown.method is not None:
-            method = self.enhanced.get(shown.method)
+    def authenticate(self, credentials: Credentials) -> Steps:
+        """The client's identity. raises: Denied"""
+        if credentials.method is not None:
+            method = self.enhanced.get(credentials.method)
             if method is None:
                 known = ", ".join(self.enhanced) or "none"
-                raise Denied(BAD_METHOD, f"authentication method {shown.method!r}; served here: {known}")
-            found = yield from method.check(shown)
+                raise Denied(
+                    BAD_METHOD, f"authentication method {credentials.method!r}; served here: {known}"
+                )
+            found = yield from method.check(credentials)
             if found is None:
                 raise Denied(NOT_AUTHORIZED, f"{method.name} did not tell who the client is", guess=True)
             return found
         for method in self.methods:
-            found = yield from method.check(shown)
+            found = yield from method.check(credentials)
             if found is not None:
                 return found
-        if shown.anonymous:
+        if credentials.anonymous:
             if self.anonymous:
-                return Identity(certificate=shown.certificate)
+                return Identity(certificate=credentials.certificate)
             raise Denied(
                 NOT_AUTHORIZED, "no user name and no password, and anonymous clients may not come in"
             )
         if not self.methods:
             if self.anonymous:
-                # Nobody can check the name; who opened the door to everybody has it as the client says it.
-                return Identity(shown.username, method="unverified", certificate=shown.certificate)
+                # No method checks the name: an open listener accepts it as the client gives it.
+                return Identity(
+                    credentials.username, method="unverified", certificate=credentials.certificate
+                )
             raise Denied(NOT_AUTHORIZED, "no user is set up for this listener")
-        if shown.password is None and shown.username is not None:
-            raise Denied(BAD_USER_NAME_OR_PASSWORD, f"user {shown.username!r} gave no password", guess=True)
-        raise Denied(BAD_USER_NAME_OR_PASSWORD, f"user {shown.username!r} is not known", guess=True)
+        if credentials.password is None and credentials.username is not None:
+            raise Denied(
+                BAD_USER_NAME_OR_PASSWORD, f"user {credentials.username!r} gave no password", guess=True
+            )
+        raise Denied(BAD_USER_NAME_OR_PASSWORD, f"user {credentials.username!r} is not known", guess=True)
 
 
 OPEN = Authenticator(anonymous=True)

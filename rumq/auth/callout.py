@@ -1,13 +1,12 @@
-"""Another server says who may come in: one HTTP request for each new pair of name and password, remembered for a while.
+"""Authentication by an HTTP server: one request for each new pair of name and password, cached for a while.
 
     POST {"client_id": ..., "username": ..., "password": ..., "peer": ..., "certificate": ...}
-    200  {"allow": true, "user": "alice", "groups": ["operators"], "seconds": 60}   come in; "allow" alone is enough
-    204                                                                             come in, as who the client says
-    200  {"ignore": true}                                                           ask the next method
+    200  {"allow": true, "user": "alice", "groups": ["operators"], "seconds": 60}   accepted; "allow" alone is enough
+    204                                                                             accepted as the user it claims
+    200  {"ignore": true}                                                           leave it to the next method
     200  {"allow": false}; 401, 403                                                 refused
 
-Anything else, a redirect as well, or no answer in time refuses with 0x88: only a server that says so lets somebody in.
-Knows no socket: the request is a call that is given."""
+Anything else, redirects included, and no answer in time refuse with 0x88: only an explicit answer accepts a client."""
 
 from __future__ import annotations
 
@@ -30,52 +29,55 @@ class CallOut:
 
     name = "http"
 
-    def __init__(self, call: Call, remembered: VerificationCache[Identity]) -> None:
-        self._call, self._remembered = call, remembered
+    def __init__(self, call: Call, verified: VerificationCache[Identity]) -> None:
+        self._call, self._verified = call, verified
 
-    def check(self, shown: Credentials) -> Steps:
-        body = question(shown)
-        digest = self._remembered.digest(body)
-        known = self._remembered.maybe_answer(digest, shown.now)
-        if known is not None:
-            return known
-        answer = yield Work("http", partial(self._asked, body), digest)
+    def check(self, credentials: Credentials) -> Steps:
+        body = request_body(credentials)
+        digest = self._verified.digest(body)
+        cached = self._verified.maybe_answer(digest, credentials.now)
+        if cached is not None:
+            return cached
+        answer = yield Work("http", partial(self._ask, body), digest)
         if answer is None:
             raise Denied(SERVER_UNAVAILABLE, f"{KNOWS} gave no answer, or none that can be read")
-        status, said = answer
+        status, reply = answer
         if status in (401, 403):
             raise Denied(BAD_USER_NAME_OR_PASSWORD, f"refused by {KNOWS}: {status}", guess=True)
         if status not in (200, 204):
             raise Denied(SERVER_UNAVAILABLE, f"{KNOWS} answered {status}; expected 200, 204, 401 or 403")
-        if said.get("ignore") is True and "allow" not in said:
+        if reply.get("ignore") is True and "allow" not in reply:
             return None
-        if said.get("allow") is False:
+        if reply.get("allow") is False:
             raise Denied(BAD_USER_NAME_OR_PASSWORD, f"refused by {KNOWS}", guess=True)
-        if problem := problem_of(said):
+        if problem := problem_of(reply):
             raise Denied(SERVER_UNAVAILABLE, f"{KNOWS} gave a malformed answer: {problem}")
-        who = Identity(
-            said.get("user", shown.username), frozenset(said.get("groups", [])), self.name, shown.certificate
+        identity = Identity(
+            reply.get("user", credentials.username),
+            frozenset(reply.get("groups", [])),
+            self.name,
+            credentials.certificate,
         )
-        seconds = said.get("seconds")
-        self._remembered.put(digest, who, shown.now, seconds)
-        return who
+        seconds = reply.get("seconds")
+        self._verified.put(digest, identity, credentials.now, seconds)
+        return identity
 
-    def _asked(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
-        """(status, what it says); None for no answer, or one that is no JSON object."""
+    def _ask(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
+        """(status, answer); None for no answer, or one that is no JSON object."""
         try:
             status, answer = self._call(body)
-            said = json.loads(answer) if status == 200 else {"allow": True} if status == 204 else {}
+            reply = json.loads(answer) if status == 200 else {"allow": True} if status == 204 else {}
         except (OSError, ValueError, RecursionError):
             return None
-        return (status, said) if isinstance(said, dict) else None
+        return (status, reply) if isinstance(reply, dict) else None
 
 
-def problem_of(said: dict[str, Any]) -> str:
-    """Why an answer lets nobody in; empty where it does."""
-    if said.get("allow") is not True:
+def problem_of(reply: dict[str, Any]) -> str:
+    """Why an answer does not accept the client; empty if it does."""
+    if reply.get("allow") is not True:
         return 'it does not say "allow": true'
-    user, groups, seconds = said.get("user"), said.get("groups", []), said.get("seconds", 0)
-    if "user" in said and not (user is None or (isinstance(user, str) and user)):
+    user, groups, seconds = reply.get("user"), reply.get("groups", []), reply.get("seconds", 0)
+    if "user" in reply and not (user is None or (isinstance(user, str) and user)):
         return "user is no name"
     if not isinstance(groups, list) or not all(isinstance(each, str) for each in groups):
         return "groups is no list of names"
@@ -84,11 +86,12 @@ def problem_of(said: dict[str, Any]) -> str:
     return ""
 
 
-def question(shown: Credentials) -> bytes:
+def request_body(credentials: Credentials) -> bytes:
     return json.dumps(
         {
-            "client_id": shown.client_id, "username": shown.username,
-            "password": None if shown.password is None else shown.password.decode(errors="replace"),
-            "peer": shown.peer, "certificate": shown.certificate.subject if shown.certificate else None,
+            "client_id": credentials.client_id, "username": credentials.username,
+            "password": None if credentials.password is None else credentials.password.decode(errors="replace"),
+            "peer": credentials.peer,
+            "certificate": credentials.certificate.subject if credentials.certificate else None,
         }
     ).encode()  # fmt: skip

@@ -1,4 +1,4 @@
-"""The client's certificate, which TLS has checked already, says who it is. Knows no TLS."""
+"""Authentication by the client's certificate, which TLS has verified."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from rumq.auth.identity import Credentials, Identity, Steps
 
 
 class Certificates:
-    """part: "common name" or "subject", which of it is the name of the user"""
+    """part: "common name" or "subject", used as the user name"""
 
     name = "certificate"
 
     def __init__(self, part: str) -> None:
         self._part = part
 
-    def check(self, shown: Credentials) -> Steps:
-        found = shown.certificate
+    def check(self, credentials: Credentials) -> Steps:
+        found = credentials.certificate
         if found is None:
             return None
         user = found.common_name if self._part == "common name" else found.subject
         if not user:
             return None
         return Identity(user, method=self.name, certificate=found)
-        yield  # a generator as the other methods are, though it asks for nothing
+        yield  # a generator like the other methods, though it needs no step

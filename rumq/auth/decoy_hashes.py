@@ -1,7 +1,7 @@
-"""What an unknown user is checked against, so that neither time nor form tells that it is unknown.
+"""Decoy hashes: unknown users are checked against one, so that neither time nor form reveals that they are unknown.
 
-Where users have hashes of several kinds and costs, unknown ones must be spread over these as known ones are, and each
-must keep its own while users come and go: weighted rendezvous hashing with a secret. Knows no hash."""
+Where users have hashes of several kinds and costs, unknown users are distributed over these as known ones are, and
+each keeps its decoy while users are added and removed: weighted rendezvous hashing with a secret."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class DecoyHashes(Generic[T]):
-    """User -> one of `known`, of a shape that is as frequent as it is there."""
+    """User -> one of `known`; each shape is as frequent as in `known`."""
 
     def __init__(self, known: Iterable[T], shape_of: Callable[[T], Hashable], secret: bytes) -> None:
-        """known: of the users that there are, at least one; secret: at most 64 bytes that nobody else knows"""
+        """known: hashes of the real users, at least one; shape_of: kind and cost; secret: at most 64 bytes"""
         self._shapes: dict[Hashable, tuple[T, int]] = {}
         for each in known:
             first, count = self._shapes.get(shape_of(each), (each, 0))
@@ -25,7 +25,7 @@ class DecoyHashes(Generic[T]):
         self._secret = secret
 
     def of(self, user: str) -> T:
-        """Costs a digest for each shape."""
+        """Cost: a digest for each shape"""
         if len(self._shapes) == 1:
             return next(iter(self._shapes.values()))[0]
         best = max(self._shapes, key=lambda shape: self._weight(user, shape))

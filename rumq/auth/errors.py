@@ -1,9 +1,9 @@
-"""What goes wrong in this floor, and whose fault it is.
+"""The errors of this floor.
 
 AuthError
-├── SecretsError  the operator's: a file of users, keys or rules that cannot be taken, with its line
-├── Denied        the client's: it may not come in; carries the reason code, and never what it sent
-└── Busy          nobody's: too many clients wait to be checked, and the address of this one has the most
+├── SecretsError  the operator's fault: a file of users, keys or rules with an error, and its line
+├── Denied        the client's fault: not authenticated; carries the reason code, and nothing that the client sent
+└── Busy          too many clients wait to be checked, and this one's address has the most
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class AuthError(Exception):
 
 
 class SecretsError(AuthError):
-    """A file that says who may come in, or what they may do, was refused. line: from 1; 0 for the file as a whole"""
+    """A file of users, keys or rules was refused. line: from 1; 0 for the file as a whole"""
 
     def __init__(self, path: str, line: int, problem: str) -> None:
         super().__init__(path, line, problem)
@@ -29,13 +29,13 @@ class SecretsError(AuthError):
 
 
 class Busy(AuthError):
-    """A client is not checked, for too many wait."""
+    """A client is not checked, because too many wait."""
 
 
 class Denied(AuthError):
-    """A client may not come in. reason: of MQTT 5, 2.4; why: for the operator alone, without any secret
+    """A client is not authenticated. reason: of MQTT 5, 2.4; why: for the operator alone, without any secret
 
-    guess: the answer is delayed, because who asks may be trying passwords
+    guess: the client may be guessing passwords, so its answer is delayed (`rumq.auth.login_backoff`)
     """
 
     def __init__(self, reason: int, why: str, *, guess: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Files that say who may come in: read with care for who else may read or write them. Knows no format."""
+"""Files of secrets and rules: read with a check of their permissions, replaced atomically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BYTES_MAX = 256 * 2**20
 
 
 def exposed(path: str) -> str:
-    """Why the file is not secret, and the way out; empty where only its owner and group can read it."""
+    """Why the file is not secret, and the remedy; empty where only its owner and group can read it."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -33,12 +33,12 @@ def read_secrets(path: str, *, strict: bool = True) -> str:
 
 
 def read_rules(path: str) -> str:
-    """The text of a file that others may read, but not write. raises: SecretsError"""
+    """The text of a file that may be world-readable, but not writable. raises: SecretsError"""
     try:
         if os.stat(path).st_mode & stat.S_IWOTH:
             raise SecretsError(path, 0, f"everybody on this machine can write it: chmod o-w {path}")
     except OSError:
-        pass  # told when it is read
+        pass  # `read_text` reports it
     return read_text(path)
 
 
@@ -57,7 +57,7 @@ def read_text(path: str) -> str:
 
 
 def replace(path: str, text: str) -> None:
-    """Write a file with secrets whole, so that a reader has the old or the new one; a new one is its owner's alone.
+    """Replace a file of secrets atomically; only its owner can read a new one.
 
     raises: OSError
     """
@@ -77,7 +77,7 @@ def replace(path: str, text: str) -> None:
                 try:
                     os.fchown(file.fileno(), *owner)
                 except PermissionError:
-                    pass  # who may write the file, but not give it away, owns it from now on
+                    pass  # a writer that may not change the owner becomes the owner
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(beside, target)

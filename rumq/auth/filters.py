@@ -1,6 +1,4 @@
-"""How topic filters lie to one another: one covers another, two have a topic in common. MQTT 5.0, 4.7.
-
-Knows no client and no rule."""
+"""Relations of topic filters: one covers another, two overlap. MQTT 5.0, 4.7."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 class FilterSet:
-    """Filters by what they begin with: a look at those that could match, not at all of them."""
+    """Filters indexed by their first level, so that `match` compares only those that could match."""
 
     def __init__(self, filters: Iterable[str]) -> None:
         self.all = tuple(dict.fromkeys(filters))
@@ -62,7 +60,7 @@ class FilterSet:
         return bool(self.all)
 
     def match(self, topic: str) -> bool:
-        """Whether one of them matches the topic."""
+        """Whether one of the filters matches the topic."""
         if topic in self._exact:
             return True
         for first in (topic.partition("/")[0], "+", "#"):
@@ -72,7 +70,7 @@ class FilterSet:
         return False
 
     def cover(self, topic_filter: str) -> bool:
-        """Whether one of them alone covers the filter."""
+        """Whether a single one of the filters covers this one."""
         return any(covers(each, topic_filter) for each in self.all)
 
     def overlap(self, topic_filter: str) -> bool:

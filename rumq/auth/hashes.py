@@ -5,8 +5,7 @@
     $7$iterations$salt$hash                       mosquitto 1.6 and later, PBKDF2 with SHA-512
     $6$salt$hash                                  mosquitto before, one round of SHA-512 over password and salt
 
-To check one takes tens of milliseconds and is meant to: never on a thread that serves others. Knows no file, no user;
-chance is passed in as a salt."""
+A check takes tens of milliseconds on purpose: never run it on the event loop. Randomness is passed in as a salt."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import Type, hash_secret, verify_secret
 
 SALT_BYTES: Final = 16
-# RFC 9106 leaves the choice to who waits: 19 MiB and two passes, 20 ms of one core, is what OWASP asks for at least.
+# RFC 9106 leaves the choice open: 19 MiB and two passes, 20 ms of one core, is the minimum of OWASP.
 TIME_COST, MEMORY_KIB, LANES, HASH_BYTES = 2, 19 * 1024, 1, 32
 # A file may come from elsewhere: its costs must not stop the broker.
 MEMORY_KIB_MAX, TIME_COST_MAX, ITERATIONS_MAX = 1 << 20, 64, 10_000_000
@@ -31,7 +30,7 @@ KINDS: Final = "$argon2id$, SCRAM-SHA-256$, or mosquitto's $7$ and $6$"
 
 
 class ScramKeys(NamedTuple):
-    """What a server keeps of a password for SCRAM. RFC 5802, 3."""
+    """The server's keys of a password for SCRAM. RFC 5802, 3."""
 
     iterations: int
     salt: bytes
@@ -40,7 +39,7 @@ class ScramKeys(NamedTuple):
 
 
 def argon2id(password: bytes, salt: bytes) -> str:
-    """A new hash of `password`; salt: 16 bytes by chance. Takes about 20 ms."""
+    """A new hash of `password`; salt: 16 random bytes. Cost: about 20 ms"""
     return hash_secret(
         password, salt, time_cost=TIME_COST, memory_cost=MEMORY_KIB, parallelism=LANES, hash_len=HASH_BYTES,
         type=Type.ID,
@@ -68,7 +67,7 @@ def pbkdf2_sha512(password: bytes, salt: bytes, iterations: int = 101) -> str:
 
 
 def problem_of(text: str) -> str:
-    """Why `text` is no hash that could be checked; empty where it is one. Cheap."""
+    """Why `text` is no supported hash; empty if it is one. Cheap: nothing is hashed"""
     try:
         if text.startswith("$argon2id$"):
             return argon2_problem(extract_parameters(text))
@@ -90,14 +89,14 @@ def argon2_problem(found: Parameters) -> str:
 
 
 def cost_of(text: str) -> str:
-    """What two hashes have in common that take equally long to check: their kind and its parameters."""
+    """The kind of a hash and its parameters: hashes with equal ones take equally long to check."""
     kind = text.removeprefix("$").partition("$")[0]
     parts = {"argon2id": 4, SCRAM: 2, "7": 3}.get(kind, 2)
     return "$".join(text.split("$")[:parts]).partition(":")[0]
 
 
 def verify(text: str, password: bytes) -> bool:
-    """Whether `password` is the one that was hashed. Slow; False for a hash that is damaged."""
+    """Whether `password` is the one that was hashed. Slow; False for a damaged hash"""
     try:
         if text.startswith("$argon2id$"):
             return verify_secret(text.encode(), password, Type.ID)

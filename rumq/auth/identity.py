@@ -1,7 +1,7 @@
-"""What a client shows when it connects, who it turns out to be, and what finding out may need.
+"""Credentials and identities of clients, and the steps of an authentication method.
 
-A method of authentication is a generator: it yields `Work` for another thread or a `Challenge` for the client, is sent
-what came of it, and returns an `Identity`, or None where the client is none of its business. Knows no method."""
+A method is a generator: it yields `Work` for another thread or a `Challenge` for the client, is sent the result, and
+returns an `Identity`, or None to leave the client to the next method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 
 class Certificate(NamedTuple):
-    """Of a client, checked by TLS already. subject: as "CN=pump-7,O=Plant"; names: of its subjectAltName"""
+    """A client's certificate, verified by TLS. subject: as "CN=pump-7,O=Plant"; names: of its subjectAltName"""
 
     common_name: str
     subject: str
@@ -20,7 +20,7 @@ class Certificate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a CONNECT brought. The secrets are left out of `repr`, so that no traceback and no event has them.
+    """The credentials in a CONNECT. Secrets are left out of `repr`, so that no traceback and no event has them.
 
     peer: address without port; now: monotonic seconds; now_us: µs since 1970
     method, data: of enhanced authentication, MQTT 5.0, 4.12
@@ -43,10 +43,11 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a client is. user: None for an anonymous one; method: how that was found out
+    """The identity of a client. user: None for an anonymous one; method: that established it
 
-    certificate: its common name, where one was shown; expires_us: µs since 1970, None for never
-    client_id: which the client must use; None leaves it the choice
+    certificate: if it has one; expires_us: µs since 1970, None for never
+    client_id: the only one that the client may use; None: any
+    last_data: for CONNACK or AUTH, the server's proof of SCRAM
     """
 
     user: str | None = None
@@ -55,13 +56,13 @@ class Identity:
     certificate: Certificate | None = None
     expires_us: int | None = None
     client_id: str | None = None
-    last_data: bytes = field(default=b"", repr=False)  # goes out with the answer: the server's proof of SCRAM
+    last_data: bytes = field(default=b"", repr=False)
 
 
 class Work(NamedTuple):
-    """A call that may take long. kind: "hash" computes, "http" waits; what it returns is sent to the generator
+    """A slow call. kind: "hash" computes, "http" waits; its result is sent to the generator
 
-    key: of calls that return the same: those that wait at once are answered by one; empty: none is known to"""
+    key: calls with equal keys that wait at the same time are run once; empty: no other call is equal"""
 
     kind: str
     run: Callable[[], Any]
@@ -69,7 +70,7 @@ class Work(NamedTuple):
 
 
 class Challenge(NamedTuple):
-    """Data for the client in an AUTH packet; the data of its answer is sent to the generator."""
+    """Data for the client in an AUTH packet; the data of its reply is sent to the generator."""
 
     data: bytes
 
@@ -78,9 +79,9 @@ Steps: TypeAlias = Generator["Work | Challenge", Any, Identity | None]
 
 
 class Method(Protocol):
-    """One way to find out who a client is. name: as in auth.methods"""
+    """An authentication method. name: as in auth.methods"""
 
     name: str
 
-    def check(self, shown: Credentials) -> Steps:
-        """raises: Denied where the client is its business, and not who it says it is"""
+    def check(self, credentials: Credentials) -> Steps:
+        """raises: Denied for a client that this method recognizes and whose credentials are wrong"""

@@ -1,6 +1,4 @@
-"""Users and the hashes of their passwords: `user:hash` a line, as mosquitto_passwd and `rumqd passwd` write them.
-
-Knows no thread: to check a password is `Work` for one."""
+"""Password files: `user:hash` a line, as mosquitto_passwd and `rumqd passwd` write them. Checking one is `Work`."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ PASSWORD_BYTES_MAX = 65_535  # of MQTT
 def parse(text: str, path: str) -> dict[str, str]:
     """User -> hash. A line that is empty or begins with `#` is left out.
 
-    raises: SecretsError with the line, and nothing of what stands behind the user
+    raises: SecretsError with the line, and nothing of the text after the user name
     """
     users: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):
@@ -44,7 +42,7 @@ def parse(text: str, path: str) -> dict[str, str]:
 
 
 def user_problem(user: str) -> str:
-    """Why this cannot be a user's name in the file, or an empty text."""
+    """Why this is no valid user name in the file; empty if it is."""
     if not user or user.strip() != user:
         return "a user has a name, without spaces round it"
     if ":" in user or not user.isprintable():
@@ -59,36 +57,36 @@ def written(users: Mapping[str, str]) -> str:
 
 
 class Passwords:
-    """User and password against the file; a name that is not in it is left to the next method."""
+    """User and password against the file; an unknown user is left to the next method."""
 
     name = "password"
 
     def __init__(
-        self, users: Mapping[str, str], remembered: VerificationCache[bool], secret: bytes | None = None
+        self, users: Mapping[str, str], verified: VerificationCache[bool], secret: bytes | None = None
     ) -> None:
-        """secret: which stand-in an unknown user has comes of it; by chance if none is given"""
+        """secret: selects the decoy hashes of unknown users; random if None"""
         self.users = users
-        self._remembered = remembered
-        self._stand_ins = DecoyHashes(
+        self._verified = verified
+        self._decoys = DecoyHashes(
             users.values() or [hashes.argon2id(secrets.token_bytes(16), secrets.token_bytes(16))],
             hashes.cost_of,
             secret or secrets.token_bytes(32),
         )
 
-    def check(self, shown: Credentials) -> Steps:
-        user, password = shown.username, shown.password
+    def check(self, credentials: Credentials) -> Steps:
+        user, password = credentials.username, credentials.password
         if user is None or password is None:
             return None
-        # With nothing one comes in nowhere, even where a hash of nothing stands: mosquitto does so, too.
+        # An empty password is always refused, even if the file has the hash of one; mosquitto does the same.
         hashed = self.users.get(user) if password else None
-        digest = self._remembered.digest(user.encode(), (hashed or "").encode(), password)
-        if hashed is None or not self._remembered.maybe_answer(digest, shown.now):
-            checked = hashed or self.users.get(user) or self._stand_ins.of(user)
+        digest = self._verified.digest(user.encode(), (hashed or "").encode(), password)
+        if hashed is None or not self._verified.maybe_answer(digest, credentials.now):
+            checked = hashed or self.users.get(user) or self._decoys.of(user)
             verify: Callable[[], bool] = partial(hashes.verify, checked, password)
             right = yield Work("hash", verify, digest)
             if hashed is None and user not in self.users:
                 return None
             if hashed is None or not right:
                 raise Denied(BAD_USER_NAME_OR_PASSWORD, f"wrong password for user {user!r}", guess=True)
-            self._remembered.put(digest, True, shown.now)
-        return Identity(user, method=self.name, certificate=shown.certificate)
+            self._verified.put(digest, True, credentials.now)
+        return Identity(user, method=self.name, certificate=credentials.certificate)

@@ -1,7 +1,6 @@
-"""What one client may do: filters it may use and filters it may not, for each action. What is refused wins.
+"""The permissions of one client: allowed and denied filters for each action. Deny takes precedence.
 
-Clients with the same filters share one `Permit`; those of which only some are their own share the others. Knows no
-rule, no client."""
+Clients with the same filters share one `Permit`; clients that differ only in filters of their own share the others."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ Reach: TypeAlias = Literal["all", "some", "none"]
 
 
 class Scope(NamedTuple):
-    """Of one action: the filters that allow it and those that deny it, each as sets of which some are everybody's."""
+    """The allowed and denied filters of one action, as sets that clients share and sets of the client's own."""
 
     allowed: tuple[FilterSet, ...]
     denied: tuple[FilterSet, ...]
@@ -27,7 +26,7 @@ class Scope(NamedTuple):
         )
 
     def reach(self, topic_filter: str) -> Reach:
-        """How much of what a filter matches is in it."""
+        """How much of the topics that a filter matches is allowed."""
         if any(each.cover(topic_filter) for each in self.denied):
             return "none"
         if not any(each.overlap(topic_filter) for each in self.allowed):
@@ -38,8 +37,8 @@ class Scope(NamedTuple):
         return "some"
 
 
-class Sight:
-    """What may be received live, or of the past: `router.subscription.Permit`. It does not keep its permit alive."""
+class ReceivePermit:
+    """Permission to receive live messages, or replayed ones: `router.subscription.Permit`. Holds no `Permit` alive."""
 
     __slots__ = ("_scopes",)
 
@@ -51,22 +50,22 @@ class Sight:
 
 
 class Permit:
-    """quiet: a subscription that brings nothing is granted all the same"""
+    """quiet: a subscription that matches nothing allowed is granted all the same; topics: cache of its user"""
 
     __slots__ = ("__weakref__", "_scopes", "live", "past", "quiet", "topics")
 
     def __init__(self, scopes: Mapping[Action, Scope], *, quiet: bool = False) -> None:
         self.quiet = quiet
         self._scopes = scopes
-        self.topics: Any = None  # free for who publishes: what is known to be allowed
-        self.live = Sight(scopes["subscribe"])
-        self.past = Sight(scopes["subscribe"], scopes["replay"])
+        self.topics: Any = None  # `rumq.session.protocol.authorization`: topics that may be published to
+        self.live = ReceivePermit(scopes["subscribe"])
+        self.past = ReceivePermit(scopes["subscribe"], scopes["replay"])
 
     def may(self, action: Action, topic: str) -> bool:
         return self._scopes[action].has(topic)
 
     def reach(self, action: Action, topic_filter: str) -> Reach:
-        """How much of what a filter matches may be received; a replay goes on live, so it needs both."""
+        """How much of the topics that a filter matches may be received; a replay goes on live, so it needs both."""
         if action == "replay":
             both = (self._scopes["subscribe"].reach(topic_filter), self._scopes["replay"].reach(topic_filter))
             return "none" if "none" in both else "some" if "some" in both else "all"

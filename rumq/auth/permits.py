@@ -1,7 +1,7 @@
-"""Permits in use, each once: clients that may do the same have the same one, which goes with the last of them.
+"""The permits in use, each once: clients with equal permissions share one, which is freed with the last of them.
 
-A rule with %c makes filters of each client's own. They are kept apart from those that a rule gives to many, so that a
-client costs what is its own, and only while it is connected or has a session. Knows no rule."""
+A rule with %c makes filters of each client's own. They are stored apart from those that clients share, so that a client
+costs the memory of its own filters, and only while it is connected or has a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rumq.auth.permit import ACTIONS, Action, Permit, Scope
 
 
 class Granted:
-    """What rules give one client. shared: filters as the rules have them; own: with its name filled in"""
+    """The filters that the rules grant one client. shared: as written in the rules; own: with its name expanded"""
 
     __slots__ = ("own", "shared")
 
@@ -30,7 +30,7 @@ class Granted:
 
 
 class Permits:
-    """Those that somebody holds."""
+    """Permits with at least one reference."""
 
     def __init__(self, *, quiet: bool) -> None:
         """quiet: as of `Permit`"""
@@ -42,7 +42,7 @@ class Permits:
         return len(self._permits)
 
     def of(self, granted: Granted) -> Permit:
-        """The permit for this much; the same object as long as somebody holds it."""
+        """The permit with these filters; the same object while there is a reference to it."""
         scopes = tuple(
             Scope(self._sets_of(granted, action, False), self._sets_of(granted, action, True))
             for action in ACTIONS

@@ -1,6 +1,6 @@
-"""Whose share of a limit a connection takes: that of its address, of IPv6 that of its network of 64 bits.
+"""The holder that a connection without a user name is counted for in quotas: its IPv4 address, or its IPv6 /64.
 
-One customer has a /64 at least (RFC 6177), and as many addresses in it as it likes. Knows no connection."""
+A customer has at least a /64 (RFC 6177), with as many addresses as it likes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NETWORK_BITS = 64
 
 @lru_cache(maxsize=4096)
 def holder_of(address: str) -> str:
-    """address: without port, as "10.0.0.1", "2001:db8::1%eth0" or "unix:4711"; anything else stands for itself"""
+    """address: without port, as "10.0.0.1", "2001:db8::1%eth0" or "unix:4711"; anything else is returned as it is"""
     if ":" not in address:
         return address
     if address.startswith(UNIX):
@@ -28,5 +28,5 @@ def holder_of(address: str) -> str:
 
 
 def holder_of_peer(peer: str) -> str:
-    """peer: address and port, as connections name it"""
+    """peer: address and port, as of a connection"""
     return holder_of(peer if peer.startswith(UNIX) else peer.rpartition(":")[0] or peer)

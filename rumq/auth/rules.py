@@ -1,4 +1,4 @@
-"""Rules: who may do what with which topics. docs/security.md, "Authorization".
+"""Access rules: the actions that clients may take on topics. docs/security.md, "Authorization".
 
     [groups]
     operators = ["anna", "ben"]
@@ -8,12 +8,12 @@
     allow = ["publish", "subscribe", "replay", "retain"]
     topics = ["plant/#"]
 
-    [[rule]]                     # a rule without users, groups, client_ids and certificates speaks of everybody
+    [[rule]]                     # a rule without users, groups, client_ids and certificates applies to all
     allow = ["publish", "will"]
     topics = ["device/%c/#"]     # %c is the client id, %u the user name
 
-Where a rule file is, nothing is allowed but what a rule allows, and what a rule denies is denied whatever another one
-allows: their order says nothing. Knows no session and no packet."""
+With a rules file, nothing is allowed without a rule that allows it, and a deny takes precedence over every allow: the
+order of rules has no meaning."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from rumq.auth.permits import Granted, Permits
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter
 
-MARK = re.compile("%[%uc]")
+PLACEHOLDER = re.compile("%[%uc]")
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """users, groups, client_ids, certificates: names, or patterns with * and ?; a client must fit each list that is
-    given. anonymous: speaks only of clients without a name. allow, deny: actions"""
+    """users, groups, client_ids, certificates: names, or patterns with * and ?; a client must match each list that is
+    present. anonymous: applies only to clients without a user name. allow, deny: actions"""
 
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -49,25 +49,25 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     deny: tuple[Action, ...] = ()
     topics: tuple[str, ...]
 
-    def speaks_of(self, who: Identity, groups: frozenset[str], client_id: str) -> bool:
+    def applies_to(self, who: Identity, groups: frozenset[str], client_id: str) -> bool:
         if self.anonymous and who.user is not None:
             return False
-        if self.users and (who.user is None or not fits(self.users, (who.user,))):
+        if self.users and (who.user is None or not matches_any(self.users, (who.user,))):
             return False
-        if self.groups and not fits(self.groups, groups):
+        if self.groups and not matches_any(self.groups, groups):
             return False
-        if self.client_ids and not fits(self.client_ids, (client_id,)):
+        if self.client_ids and not matches_any(self.client_ids, (client_id,)):
             return False
         if self.certificates:
             shown = who.certificate
-            return shown is not None and fits(
+            return shown is not None and matches_any(
                 self.certificates, (shown.common_name, shown.subject, *shown.names)
             )
         return True
 
 
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """forbidden_subscriptions: "refuse", or "grant" and bring nothing, as mosquitto does"""
+    """forbidden_subscriptions: "refuse", or "grant" without any message, as mosquitto does"""
 
     forbidden_subscriptions: Literal["refuse", "grant"] = "refuse"
     groups: dict[str, tuple[str, ...]] = {}
@@ -75,7 +75,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Reason(NamedTuple):
-    """A rule that decides. number: in the file, from 1; effect: "allows" or "denies"; topic_filter: as written"""
+    """A rule that applies. number: in the file, from 1; effect: "allows" or "denies"; topic_filter: as written"""
 
     number: int
     effect: str
@@ -83,7 +83,7 @@ class Reason(NamedTuple):
 
 
 class Rules:
-    """A file of rules, for as long as it holds."""
+    """The rules of one file, and the permits made from them."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -94,55 +94,55 @@ class Rules:
         return who.groups | named
 
     def permit(self, who: Identity, client_id: str) -> Permit:
-        """What a client may do; the same object for all who may do the same. Cost: a look at every rule"""
+        """The permissions of a client; clients with equal ones share the object. Cost: a check of every rule"""
         granted, groups = Granted(), self.groups_of(who)
         for rule in self._file.rule:
-            if rule.speaks_of(who, groups, client_id):
+            if rule.applies_to(who, groups, client_id):
                 shared = [topic for topic in rule.topics if "%" not in topic]
                 marked = [topic for topic in rule.topics if "%" in topic]
                 for actions, denies in ((rule.allow, False), (rule.deny, True)):
-                    own = [filled_in(topic, who.user, client_id, denies=denies) for topic in marked]
+                    own = [expanded(topic, who.user, client_id, denies=denies) for topic in marked]
                     granted.add(actions, denies, shared, [topic for topic in own if topic is not None])
         return self._permits.of(granted)
 
     def explain(self, who: Identity, client_id: str, action: Action, topic: str) -> list[Reason]:
-        """Every rule that speaks of this client, this action and this topic or filter."""
+        """All rules that apply to this client, action and topic or filter."""
         groups, found = self.groups_of(who), []
         for number, rule in enumerate(self._file.rule, start=1):
-            if not rule.speaks_of(who, groups, client_id):
+            if not rule.applies_to(who, groups, client_id):
                 continue
             for written in rule.topics:
                 for actions, effect in ((rule.allow, "allows"), (rule.deny, "denies")):
                     denies = effect == "denies"
-                    topic_filter = filled_in(written, who.user, client_id, denies=denies)
+                    topic_filter = expanded(written, who.user, client_id, denies=denies)
                     if action in actions and topic_filter is not None and overlap(topic_filter, topic):
                         found.append(Reason(number, effect, written))
         return found
 
 
-def fits(patterns: Iterable[str], names: Iterable[str]) -> bool:
+def matches_any(patterns: Iterable[str], names: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
-def filled_in(topic_filter: str, user: str | None, client_id: str, *, denies: bool = False) -> str | None:
-    """The filter for one client, %% a plain %; None where it does not speak of the client.
+def expanded(topic_filter: str, user: str | None, client_id: str, *, denies: bool = False) -> str | None:
+    """The filter for one client, %% as %; None where it does not apply to the client.
 
-    Some names have what would make of the filter another one than was meant. It allows them nothing; a deny holds for
-    all that it could have meant, from the level with the name on."""
+    Names with + # / would change the meaning of the filter: an allow is dropped, a deny is widened to everything from
+    the level with the name on."""
     names = {"%%": "%", "%u": user, "%c": client_id}
-    for mark in MARK.finditer(topic_filter):
-        name = names[mark[0]]
+    for found in PLACEHOLDER.finditer(topic_filter):
+        name = names[found[0]]
         if name is None:
             return None
         if not name or any(sign in name for sign in "+#/"):
-            return widened(topic_filter[: mark.start()]) if denies else None
-    return MARK.sub(lambda mark: names[mark[0]] or "", topic_filter)
+            return widened(topic_filter[: found.start()]) if denies else None
+    return PLACEHOLDER.sub(lambda found: names[found[0]] or "", topic_filter)
 
 
 def widened(before: str) -> str:
-    """The filter for all that begins with the whole levels of `before`, whatever stands for a mark there."""
+    """A filter for everything below the whole levels of `before`, with + for a level that has a placeholder."""
     levels = before.split("/")[:-1]
-    return "/".join(["+" if MARK.search(level) else level for level in levels] + ["#"])
+    return "/".join(["+" if PLACEHOLDER.search(level) else level for level in levels] + ["#"])
 
 
 def parse(text: str, path: str) -> Rules:
@@ -159,7 +159,7 @@ def parse(text: str, path: str) -> Rules:
 
 
 def checked(file: File, path: str) -> File:
-    """The same. raises: SecretsError where it says what cannot be meant"""
+    """The same. raises: SecretsError for a rule that cannot be meant"""
     for number, rule in enumerate(file.rule, start=1):
         if not rule.allow and not rule.deny:
             raise SecretsError(path, 0, f"rule {number}: neither allow nor deny, so it says nothing")
@@ -170,7 +170,7 @@ def checked(file: File, path: str) -> File:
                 )
         for topic_filter in rule.topics:
             try:
-                check_topic_filter(filled_in(topic_filter, "u", "c") or "")
+                check_topic_filter(expanded(topic_filter, "u", "c") or "")
             except TopicFilterInvalid as fault:
                 raise SecretsError(path, 0, f"rule {number}: {fault.message}") from None
     return file

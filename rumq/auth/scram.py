@@ -1,6 +1,6 @@
 """SCRAM-SHA-256, the server's side. RFC 5802, RFC 7677; in MQTT 5.0, 4.12 (non-normative example).
 
-The password never travels, and what is kept of it is no good for logging in. Knows no packet and no file."""
+The password is never sent, and the stored keys cannot be used to log in."""
 
 from __future__ import annotations
 
@@ -26,28 +26,31 @@ class Scram:
     name = SCRAM
 
     def __init__(
-        self, users: Mapping[str, str], secret: bytes, chance: Callable[[int], bytes] = secrets.token_bytes
+        self,
+        users: Mapping[str, str],
+        secret: bytes,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
-        """secret: what is made up for unknown users comes of it; the same in all shards and over restarts"""
+        """secret: of the decoy keys of unknown users; the same in all shards and across restarts"""
         self._keys = {
             user: parse_scram(hashed) for user, hashed in users.items() if hashed.startswith(SCRAM + "$")
         }
-        self._chance = chance
+        self._random_bytes = random_bytes
         self._secret = secret
-        self._stand_ins = DecoyHashes(
+        self._decoys = DecoyHashes(
             self._keys.values(), lambda keys: (keys.iterations, len(keys.salt)), secret
         )
-        self._empty: dict[str, bool] = {}  # user -> whether its password is nothing
+        self._empty: dict[str, bool] = {}  # user -> whether its password is empty
 
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def check(self, shown: Credentials) -> Steps:
-        header, bare = first_of(shown.data)
+    def check(self, credentials: Credentials) -> Steps:
+        header, bare = first_of(credentials.data)
         user, client_nonce = name_and_nonce(bare)
         known = self._keys.get(user)
-        keys = known or self._made_up(user)
-        nonce = client_nonce + base64.b64encode(self._chance(NONCE_BYTES)).decode()
+        keys = known or self._decoy_keys(user)
+        nonce = client_nonce + base64.b64encode(self._random_bytes(NONCE_BYTES)).decode()
         offer = f"r={nonce},s={base64.b64encode(keys.salt).decode()},i={keys.iterations}"
         answer = yield Challenge(offer.encode())
         final, proof = final_of(answer, header, nonce)
@@ -55,22 +58,22 @@ class Scram:
         if not proves(keys, signed, proof) or known is None:
             raise Denied(BAD_USER_NAME_OR_PASSWORD, f"wrong proof for user {user!r}", guess=True)
         if user not in self._empty:
-            self._empty[user] = yield Work("hash", partial(hash_of_nothing, known))
+            self._empty[user] = yield Work("hash", partial(is_empty_password, known))
         if self._empty[user]:
             raise Denied(BAD_USER_NAME_OR_PASSWORD, f"the password of user {user!r} is empty", guess=True)
         signature = base64.b64encode(hmac.digest(keys.server, signed, "sha256")).decode()
         return Identity(
-            user, method=self.name, certificate=shown.certificate, last_data=f"v={signature}".encode()
+            user, method=self.name, certificate=credentials.certificate, last_data=f"v={signature}".encode()
         )
 
-    def _made_up(self, user: str) -> ScramKeys:
-        """For who is not known: always the same, and of the form that a known user's keys have. RFC 5802, 9"""
-        like: ScramKeys = self._stand_ins.of(user)
+    def _decoy_keys(self, user: str) -> ScramKeys:
+        """For an unknown user: always the same, in the form of a known user's keys. RFC 5802, 9"""
+        like: ScramKeys = self._decoys.of(user)
         salt = hmac.digest(self._secret, b"salt of " + user.encode(), "sha512")[: len(like.salt)]
         return ScramKeys(like.iterations, salt, bytes(32), bytes(32))
 
 
-def hash_of_nothing(keys: ScramKeys) -> bool:
+def is_empty_password(keys: ScramKeys) -> bool:
     """Whether the keys are those of an empty password. As slow as a login."""
     return hmac.compare_digest(scram_keys(b"", keys.salt, keys.iterations).stored, keys.stored)
 

@@ -1,6 +1,4 @@
-"""Text that only this process can read or have made, to give to who must bring it back. AES-GCM, a key of its own.
-
-Knows no method and no clock."""
+"""Sealed tokens: text that only this process can read or make, for a client to return. AES-GCM; time is an argument."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ class Seal:
         self._cipher = AESGCM(AESGCM.generate_key(128))
 
     def sealed(self, text: str, until: int) -> str:
-        """until: seconds, of the clock that `maybe_opened` is told; 0 or more"""
+        """until: seconds on the clock of `maybe_opened`; 0 or more"""
         nonce = secrets.token_bytes(NONCE_BYTES)
         made = self._cipher.encrypt(nonce, until.to_bytes(UNTIL_BYTES) + text.encode(), None)
         return base64.urlsafe_b64encode(nonce + made).decode()
 
     def maybe_opened(self, value: str, now: float) -> str | None:
-        """The text; None where it was not sealed here, or is too old."""
+        """The text; None if it was not sealed here, or has expired."""
         try:
             made = base64.urlsafe_b64decode(value)
             found = self._cipher.decrypt(made[:NONCE_BYTES], made[NONCE_BYTES:], None)

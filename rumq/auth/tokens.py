@@ -1,6 +1,4 @@
-"""JSON Web Tokens as passwords. RFC 7519; which algorithms a key is good for is decided by the key, never by the token.
-
-Knows no file: keys come in as text."""
+"""JSON Web Tokens as passwords. RFC 7519. The key decides which algorithms are valid for it, never the token."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from rumq.auth.identity import Credentials, Identity, Steps, Work
 
 RS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ES = ("ES256", "ES384", "ES512")
-OF_A_KEY = {"oct": ("HS256", "HS384", "HS512"), "RSA": RS, "EC": ES, "OKP": ("EdDSA",)}
+ALGORITHMS = {"oct": ("HS256", "HS384", "HS512"), "RSA": RS, "EC": ES, "OKP": ("EdDSA",)}
 HS_BYTES_MIN = {"HS256": 32, "HS384": 48, "HS512": 64}  # RFC 7518, 3.2
 LEEWAY_SECONDS = 5
 SECONDS_MAX = 253_402_300_799  # the last second of the year 9999
@@ -34,7 +32,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a token must say, and what of it says who the client is. Empty: not asked for"""
+    """The claims that a token must have, and those that name the client. Empty: not required"""
 
     issuer: str = ""
     audience: str = ""
@@ -49,26 +47,26 @@ def parse_keys(text: str, path: str) -> list[Key]:
     stripped = text.strip()
     try:
         if stripped.startswith("{"):
-            return [key_of(each, path) for each in json.loads(stripped).get("keys", [])] or none(path)
+            return [key_of(each, path) for each in json.loads(stripped).get("keys", [])] or no_keys(path)
         if "-----BEGIN" in stripped:
             return [pem_key(each) for each in pems(stripped)]
     except SecretsError:
         raise
-    except Exception as fault:  # of several libraries, and of whatever stands in the file
+    except Exception as fault:  # of several libraries, for any content of the file
         raise SecretsError(path, 0, f"holds no keys that can be used: {type(fault).__name__}") from None
     if len(stripped.encode()) < HS_BYTES_MIN["HS256"]:
         raise SecretsError(path, 0, f"a secret for tokens has at least {HS_BYTES_MIN['HS256']} bytes")
-    good_for = tuple(name for name, least in HS_BYTES_MIN.items() if len(stripped.encode()) >= least)
-    return [Key("", stripped.encode(), good_for)]
+    algorithms = tuple(name for name, least in HS_BYTES_MIN.items() if len(stripped.encode()) >= least)
+    return [Key("", stripped.encode(), algorithms)]
 
 
-def none(path: str) -> list[Key]:
+def no_keys(path: str) -> list[Key]:
     raise SecretsError(path, 0, "a set without keys")
 
 
 def key_of(found: dict[str, Any], path: str) -> Key:
     kind = found.get("kty", "")
-    algorithms = OF_A_KEY.get(kind)
+    algorithms = ALGORITHMS.get(kind)
     if algorithms is None:
         raise SecretsError(path, 0, f"a key of a kind that is not known, {kind!r}")
     wanted = found.get("alg")
@@ -81,7 +79,7 @@ def key_of(found: dict[str, Any], path: str) -> Key:
 
 
 def pems(text: str) -> list[str]:
-    """Each key of a file of several."""
+    """The keys of a file, one by one."""
     return ["-----BEGIN" + part for part in text.split("-----BEGIN")[1:]]
 
 
@@ -104,24 +102,24 @@ def pem_key(text: str) -> Key:
 
 
 class Tokens:
-    """A password that is a token; any other is left to the next method."""
+    """Passwords that are tokens; any other is left to the next method."""
 
     name = "token"
 
     def __init__(self, keys: list[Key], claims: Claims = Claims()) -> None:
         self._keys, self._claims = keys, claims
 
-    def check(self, shown: Credentials) -> Steps:
-        token = shown.password
+    def check(self, credentials: Credentials) -> Steps:
+        token = credentials.password
         if token is None or token.count(b".") != 2 or not token.startswith(b"eyJ"):
             return None
         said = yield Work("hash", partial(self._verified, token))
         if isinstance(said, str):
             raise Denied(NOT_AUTHORIZED, f"a token that is not taken: {said}", guess=True)
-        return self._identity(said, shown)
+        return self._identity(said, credentials)
 
     def _verified(self, token: bytes) -> Mapping[str, Any] | str:
-        """Its claims, or why it is not taken."""
+        """The claims of a token, or why it is refused."""
         try:
             head = jwt.get_unverified_header(token)
         except jwt.PyJWTError:
@@ -153,12 +151,12 @@ class Tokens:
                 RecursionError,
                 TypeError,
                 ValueError,
-            ):  # of a time that is none, for example
+            ):  # for example of an invalid time
                 return "a claim that cannot be read"
             return claims
         return why
 
-    def _identity(self, said: Mapping[str, Any], shown: Credentials) -> Identity:
+    def _identity(self, said: Mapping[str, Any], credentials: Credentials) -> Identity:
         names = self._claims
         user = said.get(names.user)
         if not isinstance(user, str) or not user:
@@ -174,13 +172,13 @@ class Tokens:
         if names.client_id and not isinstance(client_id, str):
             raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.client_id!r}")
         return Identity(
-            user, frozenset(str(each) for each in groups), self.name, shown.certificate,
+            user, frozenset(str(each) for each in groups), self.name, credentials.certificate,
             expiry_of(said.get("exp")), client_id,
         )  # fmt: skip
 
 
 def expiry_of(claim: object) -> int | None:
-    """µs since 1970 of `exp`; None for never. raises: Denied for what is no time of this calendar"""
+    """µs since 1970 of `exp`; None for never. raises: Denied for an invalid time"""
     if claim is None:
         return None
     try:

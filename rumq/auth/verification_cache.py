@@ -1,7 +1,7 @@
-"""What was verified not long ago, so that a thousand clients that come back at once do not wait for a thousand hashes.
+"""Cache of recent verifications, so that a thousand clients that reconnect at once do not wait for a thousand hashes.
 
-Kept is a keyed digest, whose key lives as long as this object: no password, and nothing that a file could be searched
-for. Bounded; time is an argument. Knows no method."""
+It stores keyed digests, whose key lives as long as the cache: no password, and nothing that could be matched against a
+file. Bounded; time is an argument."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class VerificationCache(Generic[V]):
     """Parts (a user, a hash, a password) -> an answer, for `seconds_max`."""
 
     def __init__(self, seconds_max: float, entries_max: int = 16_384) -> None:
-        """seconds_max: 0 remembers nothing"""
+        """seconds_max: 0 caches nothing"""
         self.seconds_max, self.entries_max = seconds_max, entries_max
         self._key = secrets.token_bytes(32)
         self._entries: OrderedDict[bytes, tuple[float, V]] = OrderedDict()
@@ -40,11 +40,11 @@ class VerificationCache(Generic[V]):
         return answer
 
     def put(self, digest: bytes, answer: V, now: float, seconds: float | None = None) -> None:
-        """seconds: less than `seconds_max`, where the answer itself says how long it holds"""
-        lasts = self.seconds_max if seconds is None else min(seconds, self.seconds_max)
-        if lasts <= 0:
+        """seconds: less than `seconds_max`, if the answer has a lifetime of its own"""
+        lifetime = self.seconds_max if seconds is None else min(seconds, self.seconds_max)
+        if lifetime <= 0:
             return
-        self._entries[digest] = (now + lasts, answer)
+        self._entries[digest] = (now + lifetime, answer)
         self._entries.move_to_end(digest)
         while len(self._entries) > self.entries_max:
             self._entries.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Who asks, and what of the log they may read: the broker's own gate and rules, at every call. docs/security.md.
+"""Who asks, and what of the log they may read, by the broker's own authenticator and rules. docs/security.md.
 
 An `authorization` header comes in, as gRPC brought it; a `Caller` goes out, or `Denied`. Wrong answers are held back
 here too: calls are served by threads, so the one that was wrong waits, and a place has its share of them
@@ -51,7 +51,7 @@ class CallAuthorization:
     """now: monotonic seconds; now_us: µs since 1970; wait: lets the calling thread alone wait so many seconds"""
 
     def __init__(
-        self, gate: Authenticator, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
+        self, authenticator: Authenticator, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
         wait: Callable[[float], None], exact: bool = True, guess_seconds_max: float = 8.0, hashes_max: int = 1,
     ) -> None:  # fmt: skip
         """exact: whether who asks is told that the password was wrong; hashes_max: computed at once"""
@@ -60,12 +60,12 @@ class CallAuthorization:
         self._turns = LoginTurns(hashes_max)
         self._guesses = LoginBackoff(seconds_max=guess_seconds_max)
         self._seal = Seal()
-        self.become(gate, rules, exact=exact)
+        self.become(authenticator, rules, exact=exact)
 
-    def become(self, gate: Authenticator, rules: Rules | None, *, exact: bool = True) -> None:
-        """Another gate and other rules hold from now on; who had shaken hands does so again."""
+    def become(self, authenticator: Authenticator, rules: Rules | None, *, exact: bool = True) -> None:
+        """Use this authenticator and these rules from now on; clients that had shaken hands do so again."""
         with self._lock:
-            self._gate, self._rules, self._exact = gate, rules, exact
+            self._authenticator, self._rules, self._exact = authenticator, rules, exact
             self._sessions: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
 
     def enter(self, header: str | None, peer: str) -> Caller:
@@ -131,7 +131,7 @@ class CallAuthorization:
 
     def _checked(self, shown: Credentials, place: str, user: str) -> Identity:
         """raises: Denied, TooMany"""
-        steps = self._gate.enter(shown)
+        steps = self._authenticator.authenticate(shown)
         with self._lock:
             step = outcome(steps)
         asked = False
@@ -145,7 +145,7 @@ class CallAuthorization:
                 self._turns.check(place, user)
                 if not asked:
                     # What came before in this lane may have been the same, and is remembered.
-                    steps = self._gate.enter(shown)
+                    steps = self._authenticator.authenticate(shown)
                     with self._lock:
                         step = outcome(steps)
                 if isinstance(step, Work):

@@ -10,10 +10,10 @@ import pytest
 
 from rumq.auth.errors import Busy
 from rumq.auth.fair_queue import (
-    HELD_MAX,
-    HELD_TURN_SECONDS,
-    LANE_MAX,
-    USER_HELD_MAX,
+    ADDRESS_MAX,
+    BACKOFF_MAX,
+    BACKOFF_TURN_SECONDS,
+    USER_BACKOFF_MAX,
     WAITING_MAX,
     Bounds,
     FairQueue,
@@ -65,7 +65,7 @@ class Place:
                 self.now += 0.02
                 done(job(), None)
             else:
-                self.now += HELD_TURN_SECONDS
+                self.now += BACKOFF_TURN_SECONDS
             for timer in [timer for timer in self.timers if timer[0] <= self.now]:
                 self.timers.remove(timer)
                 timer[1]()
@@ -89,7 +89,7 @@ def test_three_hundred_guesses_at_one_user_delay_another_by_one_hash(place: Plac
 
 def test_guesses_at_many_users_leave_room_for_their_own_address_after_a_bounded_queue(place: Place) -> None:
     taken = [place.ask("10.0.0.1", f"u{n}") for n in range(300)]
-    assert sum(taken) == LANE_MAX + 1, "the newest are refused at once"
+    assert sum(taken) == ADDRESS_MAX + 1, "the newest are refused at once"
     place.ask("10.0.0.2", "anna")
     place.work(3)
     assert "anna" in place.ended, "another address is not behind them"
@@ -97,7 +97,7 @@ def test_guesses_at_many_users_leave_room_for_their_own_address_after_a_bounded_
 
 def test_addresses_of_one_network_are_one(place: Place) -> None:
     taken = [place.ask(f"2001:db8::{n:x}", f"u{n}") for n in range(300)]
-    assert sum(taken) == LANE_MAX + 1
+    assert sum(taken) == ADDRESS_MAX + 1
     place.ask("2001:db8:0:1::1", "anna")
     place.work(3)
     assert "anna" in place.ended
@@ -160,20 +160,20 @@ def test_what_nobody_waits_for_is_not_computed(place: Place) -> None:
 
 
 def test_an_address_that_is_held_back_has_a_turn_now_and_then() -> None:
-    lanes: FairQueue[str] = FairQueue(100, Bounds())
-    for n in range(HELD_MAX):
-        lanes.hold("a", f"u{n}", 0.0)
-    for _ in range(USER_HELD_MAX):
-        lanes.hold("a", "admin", 0.0)
-    lanes.put("a", "guess", "admin")
-    lanes.put("a", "right", "anna")
-    lanes.put("a", "next", "ben")
-    assert lanes.maybe_next(0.1) is None
-    assert lanes.maybe_next(0.2) == "right", "one of its users that is held back has none"
-    assert lanes.maybe_next(0.3) is None
-    assert lanes.maybe_next(0.4) == "next"
-    lanes.release("a", "admin")
-    assert lanes.maybe_next(0.7) == "guess"
+    queue: FairQueue[str] = FairQueue(100, Bounds())
+    for n in range(BACKOFF_MAX):
+        queue.begin_backoff("a", f"u{n}", 0.0)
+    for _ in range(USER_BACKOFF_MAX):
+        queue.begin_backoff("a", "admin", 0.0)
+    queue.put("a", "guess", "admin")
+    queue.put("a", "right", "anna")
+    queue.put("a", "next", "ben")
+    assert queue.maybe_next(0.1) is None
+    assert queue.maybe_next(0.2) == "right", "one of its users that is held back has none"
+    assert queue.maybe_next(0.3) is None
+    assert queue.maybe_next(0.4) == "next"
+    queue.end_backoff("a", "admin")
+    assert queue.maybe_next(0.7) == "guess"
 
 
 def test_a_broker_lets_a_right_password_in_beside_three_hundred_wrong_ones(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from rumq.auth import hashes
 from rumq.auth.authenticator import Authenticator, outcome
 from rumq.auth.certificates import Certificates
 from rumq.auth.errors import Denied, SecretsError
-from rumq.auth.fair_queue import HELD_MAX, FairQueue
+from rumq.auth.fair_queue import BACKOFF_MAX, FairQueue
 from rumq.auth.files import read_secrets, replace
 from rumq.auth.identity import Certificate, Credentials, Identity, Work
 from rumq.auth.login_backoff import LoginBackoff
@@ -53,7 +53,7 @@ def test_what_is_no_hash_is_refused_before_it_is_used(text: str) -> None:
     assert hashes.problem_of(text)
 
 
-def gate(users: dict[str, str], *, anonymous: bool = False, seconds: float = 0.0) -> Authenticator:
+def authenticator(users: dict[str, str], *, anonymous: bool = False, seconds: float = 0.0) -> Authenticator:
     return Authenticator(
         [Certificates("common name"), Passwords(users, VerificationCache(seconds))], anonymous=anonymous
     )
@@ -61,7 +61,7 @@ def gate(users: dict[str, str], *, anonymous: bool = False, seconds: float = 0.0
 
 def come_in(way: Authenticator, shown: Credentials) -> tuple[Identity, int]:
     """Who it is, and how many hashes that took."""
-    steps, answer, works = way.enter(shown), None, 0
+    steps, answer, works = way.authenticate(shown), None, 0
     while isinstance(step := outcome(steps, answer), Work):
         works += 1
         answer = step.run()
@@ -73,7 +73,7 @@ USERS = {"alice": hashes.argon2id(b"wonder", SALT)}
 
 
 def test_a_user_comes_in_with_the_password() -> None:
-    who, works = come_in(gate(USERS), Credentials("c", "alice", b"wonder"))
+    who, works = come_in(authenticator(USERS), Credentials("c", "alice", b"wonder"))
     assert (who.user, who.method, works) == ("alice", "password", 1)
 
 
@@ -90,24 +90,24 @@ def test_a_user_comes_in_with_the_password() -> None:
 )
 def test_nobody_else_does(shown: Credentials, reason: int) -> None:
     with pytest.raises(Denied) as denied:
-        come_in(gate(USERS), shown)
+        come_in(authenticator(USERS), shown)
     assert denied.value.reason == reason
     assert "wrong" not in str(denied.value).replace("wrong password", "")
     assert "wonder" not in denied.value.why
 
 
 def test_an_unknown_user_costs_as_much_as_a_known_one() -> None:
-    steps = gate(USERS).enter(Credentials("c", "nobody", b"x"))
+    steps = authenticator(USERS).authenticate(Credentials("c", "nobody", b"x"))
     assert isinstance(outcome(steps), Work)
 
 
 def test_anonymous_clients_come_in_where_they_may() -> None:
-    who, works = come_in(gate(USERS, anonymous=True), Credentials("c"))
+    who, works = come_in(authenticator(USERS, anonymous=True), Credentials("c"))
     assert (who.user, who.method, works) == (None, "anonymous", 0)
 
 
 def test_a_password_that_was_right_is_remembered_until_its_time_is_over() -> None:
-    way = gate(USERS, seconds=10.0)
+    way = authenticator(USERS, seconds=10.0)
     assert come_in(way, Credentials("c", "alice", b"wonder", now=0.0))[1] == 1
     assert come_in(way, Credentials("c", "alice", b"wonder", now=9.0))[1] == 0
     with pytest.raises(Denied):
@@ -117,7 +117,7 @@ def test_a_password_that_was_right_is_remembered_until_its_time_is_over() -> Non
 
 def test_a_certificate_says_who_it_is() -> None:
     shown = Credentials("c", "alice", b"wrong", Certificate("pump-7", "CN=pump-7,O=Plant"))
-    assert come_in(gate(USERS), shown)[0].user == "pump-7"
+    assert come_in(authenticator(USERS), shown)[0].user == "pump-7"
 
 
 def test_secrets_are_not_in_what_is_printed() -> None:
@@ -164,22 +164,22 @@ def test_wrong_answers_are_held_back_longer_each_time_and_forgotten() -> None:
 
 
 def test_each_address_has_its_turn() -> None:
-    lanes: FairQueue[str] = FairQueue(1)
+    queue: FairQueue[str] = FairQueue(1)
     for item in ("a1", "a2", "a3"):
-        lanes.put("a", item)
-    lanes.put("b", "b1")
+        queue.put("a", item)
+    queue.put("b", "b1")
     order = []
-    while (item := lanes.maybe_next()) is not None:
+    while (item := queue.maybe_next()) is not None:
         order.append(item)
-        lanes.finished()
+        queue.finished()
     assert order == ["a1", "b1", "a2", "a3"]
 
 
 def test_an_address_that_guesses_waits_for_its_answers() -> None:
-    lanes: FairQueue[str] = FairQueue(1)
-    for _ in range(HELD_MAX):
-        lanes.hold("a")
-    lanes.put("a", "a1")
-    assert lanes.maybe_next() is None
-    lanes.release("a")
-    assert lanes.maybe_next() == "a1"
+    queue: FairQueue[str] = FairQueue(1)
+    for _ in range(BACKOFF_MAX):
+        queue.begin_backoff("a")
+    queue.put("a", "a1")
+    assert queue.maybe_next() is None
+    queue.end_backoff("a")
+    assert queue.maybe_next() == "a1"

@@ -42,14 +42,14 @@ def rules(text: str = RULES) -> Rules:
 
 
 def door_of(
-    gate: Authenticator = OPEN,
+    authenticator: Authenticator = OPEN,
     found: Rules | None = None,
     *,
     wait: Callable[[float], None] = lambda seconds: None,
     **more: Any,
 ) -> CallAuthorization:
     return CallAuthorization(
-        gate, found, now=time.monotonic, now_us=lambda: time.time_ns() // 1000, wait=wait, **more
+        authenticator, found, now=time.monotonic, now_us=lambda: time.time_ns() // 1000, wait=wait, **more
     )
 
 

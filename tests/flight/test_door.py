@@ -1,4 +1,4 @@
-"""The broker's own gate and rules decide who reads what. No socket: headers come in as text."""
+"""The broker's own authentication and rules decide who reads what. No socket: headers come in as text."""
 
 import base64
 import time
@@ -29,8 +29,8 @@ def ticket(*topics: str) -> Ticket:
 
 
 def test_a_password_and_a_token_say_who_asks() -> None:
-    gate = Authenticator([Tokens(parse_keys(KEY, "keys"), Claims()), *users("anna").methods])
-    door = door_of(gate, rules())
+    authenticator = Authenticator([Tokens(parse_keys(KEY, "keys"), Claims()), *users("anna").methods])
+    door = door_of(authenticator, rules())
     assert door.enter(basic("anna", "secret"), "h").user == "anna"
     assert door.enter(token(), "h").user == "anna"
     for header in (
@@ -92,9 +92,13 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
 
-    def door(self, gate: Authenticator) -> CallAuthorization:
+    def door(self, authenticator: Authenticator) -> CallAuthorization:
         return CallAuthorization(
-            gate, None, now=lambda: self.now, now_us=lambda: int(self.now * 1e6), wait=lambda seconds: None
+            authenticator,
+            None,
+            now=lambda: self.now,
+            now_us=lambda: int(self.now * 1e6),
+            wait=lambda seconds: None,
         )
 
 

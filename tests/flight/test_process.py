@@ -160,7 +160,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_others_come_in_only_where_users_are_set_up_or_everybody_may() -> None:
     for host, anonymous, expected in (("127.0.0.1", "auto", True), ("*", "auto", False), ("*", "yes", True)):
         settings = Settings(flight=Flight(port=1, host=host, anonymous=anonymous))
-        assert ListenerPolicies(settings).flight().gate.anonymous is expected
+        assert ListenerPolicies(settings).flight().authenticator.anonymous is expected
 
 
 @pytest.fixture

@@ -230,8 +230,8 @@ def test_files_of_secrets_are_read_where_they_are_used(root: str, tmp_path: Path
         secret.write_text("secret\n")
         assert P0 in client.heads()
     key = "k" * 32
-    gate = Authenticator([Tokens(parse_keys(key, "keys"), Claims())])
-    with served(root, door_of(gate)) as server:
+    authenticator = Authenticator([Tokens(parse_keys(key, "keys"), Claims())])
+    with served(root, door_of(authenticator)) as server:
         client = client_at(server.address, token_file=str(secret))
         with pytest.raises(NotAllowed, match="wrong user name, password or token"):
             client.heads()

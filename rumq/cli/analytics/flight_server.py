@@ -78,7 +78,7 @@ def wait(args: argparse.Namespace, door: CallAuthorization, parent: int) -> None
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
         else:
-            door.become(entrance.gate, entrance.rules, exact=entrance.exact_refusals)
+            door.become(entrance.authenticator, entrance.rules, exact=entrance.exact_refusals)
             tell("flight.reloaded", rules=entrance.rules is not None)
 
 
@@ -87,8 +87,8 @@ def door_of(settings: Settings) -> CallAuthorization:
 
     entrance = ListenerPolicies(settings).flight()
     return CallAuthorization(
-        entrance.gate, entrance.rules, now=time.monotonic, now_us=lambda: time.time_ns() // 1000, wait=time.sleep,
-        exact=entrance.exact_refusals, guess_seconds_max=settings.auth.guess_seconds_max,
+        entrance.authenticator, entrance.rules, now=time.monotonic, now_us=lambda: time.time_ns() // 1000,
+        wait=time.sleep, exact=entrance.exact_refusals, guess_seconds_max=settings.auth.guess_seconds_max,
         hashes_max=max(1, (os.cpu_count() or 2) // 2),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""From settings to entrances: for each listener its gate, its limits and its rules, with their files read.
+"""From settings to entrances: for each listener its authenticator, its limits and its rules, with their files read.
 
 Knows no method's rules. Files are read again when the operator asks for it (SIGHUP)."""
 
@@ -57,7 +57,7 @@ class ListenerPolicies:
         self.made = [self._entrance(number, each) for number, each in enumerate(settings.listeners)]
 
     def flight(self) -> ListenerPolicy:
-        """The one of Flight: a gate and rules, as a listener's with the same keys. raises: ConfigError"""
+        """The one of Flight: authentication and rules, as a listener's with the same keys. raises: ConfigError"""
         return self._entrance(FLIGHT, as_listener(self._settings.flight))
 
     def _entrance(self, number: int, listener: Listener) -> ListenerPolicy:
@@ -72,7 +72,7 @@ class ListenerPolicies:
             connect_seconds_max=listener.connect_seconds_max,
         )
         return ListenerPolicy(
-            number, self._gate(number, listener), own, rules=self._maybe_rules(number, listener),
+            number, self._authenticator(number, listener), own, rules=self._maybe_rules(number, listener),
             quotas=self._quotas(listener),
             certificate_as_user=listener.certificate_as_user,
             user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
@@ -109,7 +109,7 @@ class ListenerPolicies:
                 raise ConfigError(Fault("", key, "", str(fault))) from None
         return self._rules[path] if path else None
 
-    def _gate(self, number: int, listener: Listener) -> Authenticator:
+    def _authenticator(self, number: int, listener: Listener) -> Authenticator:
         auth = self._settings.auth
         where = key_of(number) if listener.methods else "auth"
         names = listener.methods or auth.methods

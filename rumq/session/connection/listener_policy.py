@@ -26,14 +26,25 @@ class ListenerPolicy:
     """
 
     __slots__ = (
-        "assigned_prefix", "certificate_as_user", "client_id_prefixes", "empty_client_id", "exact_refusals", "gate",
-        "index", "limits", "mount_point", "name", "quotas", "rules", "user_as_client_id",
+        "assigned_prefix",
+        "authenticator",
+        "certificate_as_user",
+        "client_id_prefixes",
+        "empty_client_id",
+        "exact_refusals",
+        "index",
+        "limits",
+        "mount_point",
+        "name",
+        "quotas",
+        "rules",
+        "user_as_client_id",
     )  # fmt: skip
 
     def __init__(
         self,
         index: int = 0,
-        gate: Authenticator = EVERYBODY,
+        authenticator: Authenticator = EVERYBODY,
         limits: Limits | None = None,
         *,
         rules: Rules | None = None,
@@ -48,7 +59,7 @@ class ListenerPolicy:
         mount_point: str = "",
     ) -> None:
         self.index = index
-        self.gate = gate
+        self.authenticator = authenticator
         self.limits = limits
         self.rules = rules
         self.quotas = quotas or Quotas()

@@ -37,7 +37,7 @@ class Authentication:
         self._link = link
         self._connect = connect
         self._method = shown.method
-        self._steps: Steps = link.entrance.gate.enter(shown)
+        self._steps: Steps = link.entrance.authenticator.authenticate(shown)
         self.asked = False  # the client's next packet is to be AUTH
 
     def go(self, answer: object = None) -> None:

@@ -44,7 +44,7 @@ class Reauthentication:
                 link.session.client_id, None, None, link.certificate, link.address, link.house.monotonic,
                 link.house.now_us, method, data,
             )  # fmt: skip
-            self._steps = link.entrance.gate.enter(shown)
+            self._steps = link.entrance.authenticator.authenticate(shown)
             self._go(None)
         elif packet.reason == Reason.CONTINUE_AUTHENTICATION and self._steps is not None:
             self._go(data)

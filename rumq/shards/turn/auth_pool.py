@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from rumq.auth.errors import Busy
-from rumq.auth.fair_queue import HELD_TURN_SECONDS, FairQueue
+from rumq.auth.fair_queue import BACKOFF_TURN_SECONDS, FairQueue
 from rumq.auth.identity import Work
 from rumq.auth.login_backoff import LoginBackoff
 from rumq.auth.quota_holder import holder_of
@@ -58,7 +58,7 @@ class AuthPool:
         self._watch = watch
         self._later = later
         self._monotonic = monotonic
-        self._lanes: dict[str, FairQueue[Job]] = {}
+        self._queues: dict[str, FairQueue[Job]] = {}
         self._idle: dict[str, list[Worker]] = {}
         self._workers: list[Worker] = []
         self._pending: dict[bytes, Job] = {}
@@ -78,10 +78,10 @@ class AuthPool:
         if same is not None:
             same.asked.append(asked)
             return True
-        if work.kind not in self._lanes:
+        if work.kind not in self._queues:
             self._begin(work.kind)
         job, holder = Job(work, asked), holder_of(address)
-        if not self._lanes[work.kind].put(holder, job, user, known=self._was_right(holder, user)):
+        if not self._queues[work.kind].put(holder, job, user, priority=self._was_right(holder, user)):
             return False
         if job.key:
             self._pending[job.key] = job
@@ -106,14 +106,14 @@ class AuthPool:
         holder = holder_of(address)
         self._right.pop((holder, user), None)
         seconds = self.guesses.failed(holder, now)
-        for lanes in self._lanes.values():
-            lanes.hold(holder, user, now)
-        held = list(self._lanes)
+        for queue in self._queues.values():
+            queue.begin_backoff(holder, user, now)
+        kinds = list(self._queues)
 
         def go() -> None:
             tell()
-            for kind in held:
-                self._lanes[kind].release(holder, user)
+            for kind in kinds:
+                self._queues[kind].end_backoff(holder, user)
                 self._next(kind)
 
         if seconds:
@@ -123,7 +123,7 @@ class AuthPool:
 
     def _begin(self, kind: str) -> None:
         count = THREADS[kind]
-        self._lanes[kind] = FairQueue(count, shed=self._shed)
+        self._queues[kind] = FairQueue(count, shed=self._shed)
         made = [Worker(f"rumq-{kind}") for _ in range(count)]
         for worker in made:
             self._watch(worker.fd, worker.finish)
@@ -133,17 +133,17 @@ class AuthPool:
         self._workers += made
 
     def _next(self, kind: str) -> None:
-        lanes = self._lanes[kind]
-        while (job := lanes.maybe_next(self._monotonic())) is not None:
+        queue = self._queues[kind]
+        while (job := queue.maybe_next(self._monotonic())) is not None:
             if any(each.is_here() for each in job.asked):
                 worker = self._idle[kind].pop()
                 worker.submit(job.run, partial(self._done, kind, worker, job))
             else:
                 self._forget(job)
-                lanes.finished()
-        if lanes.waiting and lanes.running < lanes.running_max and kind not in self._is_timed:
+                queue.finished()
+        if queue.waiting and queue.running < queue.running_max and kind not in self._is_timed:
             self._is_timed.add(kind)
-            self._later(HELD_TURN_SECONDS, partial(self._look_again, kind))
+            self._later(BACKOFF_TURN_SECONDS, partial(self._look_again, kind))
 
     def _look_again(self, kind: str) -> None:
         self._is_timed.discard(kind)
@@ -152,7 +152,7 @@ class AuthPool:
     def _done(self, kind: str, worker: Worker, job: Job, result: Any, fault: BaseException | None) -> None:
         self._idle[kind].append(worker)
         self._forget(job)
-        self._lanes[kind].finished()
+        self._queues[kind].finished()
         self._next(kind)
         for each in job.asked:
             each.done(result, fault)
