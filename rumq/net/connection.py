@@ -1,22 +1,54 @@
-"""One client's socket: the unfinished packet that came in, and the bytes that wait to go out.
+"""One client's socket: the bytes of an unfinished packet, and the bounded outbox.
 
-An idle connection owns no buffer. The outbox is bounded: what comes from the log is cut back to whole frames as
-soon as the socket is full, for the log still has it. Knows no packet, no log; its protocol is a `Link`."""
+An idle connection owns no buffer. When the socket is full, what comes from the log is cut back to whole frames: the
+rest is read from the log again. The handler of incoming bytes is the connection's `link`."""
 
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from rumq.net.certificate import PeerCertificate
+from rumq.net.socket_stream import IOV_MAX, SocketStream
+from rumq.net.stream import ReadBuffer, Stream
 
 if TYPE_CHECKING:
-    from rumq.net.pump import Pump
     from rumq.session.protocol.connected import Link
 
-IOV_MAX = 512
+
+class LogReader(Protocol):
+    """Delivers from the log, and reads again what a full socket did not take."""
+
+    def cut_at(self, owned: LogPiece, sent: int) -> int:
+        """The socket took `sent` bytes of a piece. returns: how many of its bytes the outbox keeps"""
 
 
-class Gone:
-    """Stands where the link of a connection was, once it is closed: nothing of a client stays for its socket's sake."""
+LogPiece: TypeAlias = "tuple[LogReader, *tuple[object, ...]]"  # behind the reader: its own notes on the piece
+
+
+class ConnectionOwner(Protocol):
+    """The event loop that serves a connection: `rumq.net.pump.Pump`."""
+
+    dirty: list[Connection]  # to be flushed at the end of the turn
+
+    def drop(self, connection: Connection, *, lingers: bool = False) -> None:
+        """Close its socket. lingers: only once the client has read what was sent last"""
+
+    def forget(self, connection: Connection) -> None:
+        """Serve it no more, without closing its socket."""
+
+    def resume(self, connection: Connection) -> None:
+        """Handle what was read and not parsed, then read on."""
+
+    def drained(self, connection: Connection) -> None:
+        """Its outbox has room again."""
+
+    def stop_writing(self, connection: Connection, why: str) -> None:
+        """Sending has failed; what the client sent before is still read."""
+
+
+class ClosedHandler:
+    """The handler of a closed connection: the socket keeps no reference to its client."""
 
     is_bus = False
     closed = True
@@ -33,13 +65,11 @@ class Gone:
     def end(self, *, with_will: bool = False) -> None: ...
 
 
-GONE: Any = Gone()
+CLOSED: Any = ClosedHandler()
 
 
 class Connection:
-    """The transport of one link."""
-
-    certificate: Any = None  # what a client has shown: rumq.net.certificate.PeerCertificate
+    """The transport of one handler."""
 
     __slots__ = (
         "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "lingers", "link",
@@ -47,30 +77,35 @@ class Connection:
         "write_failed",
     )  # fmt: skip
 
-    def __init__(self, pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
+    def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
         self.pump = pump
         self.sock = sock
         self.fd = sock.fileno()
         self.peer = peer
         self.link: Link
         self.unparsed: bytearray | None = None
-        self.queue: list[tuple[Any, Any]] = []
+        self.queue: list[tuple[ReadBuffer, LogPiece | None]] = []
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
         self.blocked = False  # the socket is full; an edge of writability will come
         self.write_failed = ""  # why sending failed; what the client sent before is still read
-        self.refused = False  # somebody found no room and waits for it
+        self.refused = False  # a sender found no room and waits for it
         self.dirty = False
-        self.ended = False  # nothing more is coming but what its socket holds
+        self.ended = False  # the client has closed; only the socket's buffer is left to read
         self.closing = False
-        self.reading = True
+        self.reading = True  # False: the outbox is too full
         self.reading_paused = False  # by its handler
-        self.lingers = False  # at its end something was said that its client is to read
+        self.lingers = False  # something was sent at the end that its client is to read
         self.bytes_in = 0
         self.bytes_out = 0
 
-    def write(self, data: Any, owner: Any = None) -> None:
-        """Queue bytes; they leave at the end of the turn. owner: whose they are, if they can be read again."""
+    @property
+    def certificate(self) -> PeerCertificate | None:
+        """What is known of the client by its certificate."""
+        return None
+
+    def write(self, data: ReadBuffer, owner: LogPiece | None = None) -> None:
+        """Queue bytes; they leave at the end of the turn. owner: of bytes that can be read from the log again"""
         self.queue.append((data, owner))
         self.room -= len(data)
         if not self.dirty:
@@ -78,11 +113,11 @@ class Connection:
             self.pump.dirty.append(self)
 
     def waits(self) -> bool:
-        """Whether something is on its way out."""
+        """Whether something is still to be sent."""
         return bool(self.queue)
 
     def close(self) -> None:
-        """Send what waits as far as the socket takes it, then end the connection."""
+        """Send the outbox as far as the socket takes it, then end the connection."""
         self.closing = True
         if not self.dirty:
             self.dirty = True
@@ -93,28 +128,32 @@ class Connection:
         self.reading_paused = True
 
     def resume_reading(self) -> None:
-        """Take what was read and not taken, and read on."""
+        """Handle what was read and not parsed, and read on."""
         if self.reading_paused and not self.closing:
             self.reading_paused = False
-            self.pump.take_up(self)
+            self.pump.resume(self)
 
-    def facts(self) -> bytes:
-        """What another shard must be told with `give_away`, beside the peer; nothing for a plain connection."""
+    def handover_state(self) -> bytes:
+        """What another shard needs with `hand_over`, besides the peer; nothing for a plain connection."""
         return b""
 
-    def give_away(self) -> int:
-        """Let the socket go to another process: its descriptor, which is the caller's now."""
+    def hand_over(self) -> int:
+        """Let another process serve the client. returns: the descriptor for it, which the caller owns"""
         self.pump.forget(self)
         sock = self.sock
-        self.parted()
+        self.unlink()
         return sock.detach()
 
-    def parted(self) -> None:
-        """The pump serves it no more: let go of what leads back here."""
-        self.link = GONE
+    def lingering_stream(self) -> Stream:
+        """Its socket for a lingering close."""
+        return SocketStream(self.sock)
+
+    def unlink(self) -> None:
+        """Drop the references that lead back here, once the pump serves it no more."""
+        self.link = CLOSED
 
     def flush(self) -> None:
-        """Send what waits; called at the end of a turn, and when a full socket has room again."""
+        """Send the outbox; called at the end of a turn, and when a full socket has room again."""
         self.dirty = False
         queue = self.queue
         if self.closing and queue:
@@ -151,8 +190,8 @@ class Connection:
             self.pump.drop(self, lingers=self.lingers and not self.write_failed)
 
     def _keep_unsent(self, sent: int) -> None:
-        """Keep the rest of what the socket did not take; of bytes that can be read again, only to a frame's end."""
-        kept: list[tuple[Any, Any]] = []
+        """Keep what the socket did not take; of bytes that can be read again, only up to the end of a frame."""
+        kept: list[tuple[ReadBuffer, LogPiece | None]] = []
         size = 0
         for data, owner in self.queue:
             length = len(data)
@@ -161,7 +200,9 @@ class Connection:
                 continue
             end = length if owner is None else owner[0].cut_at(owner, sent)
             if end > sent:
-                rest = bytes(memoryview(data)[sent:end]) if owner is not None else memoryview(data)[sent:]
+                rest: ReadBuffer = (
+                    bytes(memoryview(data)[sent:end]) if owner is not None else memoryview(data)[sent:]
+                )
                 kept.append((rest, None))
                 size += len(rest)
             sent = 0

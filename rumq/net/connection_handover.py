@@ -1,27 +1,27 @@
-"""What goes from shard to shard with a connection that is more than a socket, and the connection that comes of it.
+"""What one shard tells another about a connection that it hands over, beside its socket.
 
-A plain connection needs nothing of this. Of the others, a WebSocket over TCP goes with its state, one over TLS is a
-pair of sockets by now (`rumq.net.tls_relay`), and who the client is by its certificate goes with either."""
+A plain connection needs none of it. A WebSocket over TCP goes with the state of its frames; one over TLS is a socket
+pair by then (`rumq.net.tls_relay`). Either goes with the client's certificate."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from rumq.net.certificate import PeerCertificate
-from rumq.net.connection import Connection
-from rumq.net.pump import Pump
+from rumq.net.connection import Connection, ConnectionOwner
 
-KNOWN = "known"
+KNOWN = "known"  # a connection with a state, as opposed to
 CLIENT = "client"
 LENGTH_BYTES = 4
 
 
-class Facts(msgspec.Struct, frozen=True, array_like=True):
-    """websocket: where its frames stand, None if there are none; unsent: bytes of the wire that wait for the socket"""
+class HandoverState(msgspec.Struct, frozen=True, array_like=True):
+    """websocket: as of `rumq.net.kernels.frames.Incoming.state`, None without WebSocket
+
+    unsent: bytes of the wire that wait for the socket"""
 
     certificate: PeerCertificate | None
     websocket: list[Any] | None = None
@@ -30,69 +30,39 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Facts)
+_decoder = msgspec.msgpack.Decoder(HandoverState)
 
 
-def packed(facts: Facts) -> bytes:
-    data = _encoder.encode(facts)
+def encode_state(state: HandoverState) -> bytes:
+    data = _encoder.encode(state)
     return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
-def unpacked(data: bytes) -> tuple[Facts, bytes]:
-    """The facts, and the client's bytes behind them."""
+def decode_state(data: bytes) -> tuple[HandoverState, bytes]:
+    """The state, and the client's bytes behind it."""
     end = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
     return _decoder.decode(data[LENGTH_BYTES:end]), data[end:]
 
 
-class Known(Connection):
-    """A plain connection of whom somebody else has told who is behind it."""
+class IdentifiedConnection(Connection):
+    """A plain connection whose client is known by a certificate that a proxy or another shard has checked."""
 
-    __slots__ = ("certificate",)
+    __slots__ = ("_certificate",)
 
-    def facts(self) -> bytes:
-        return packed(Facts(self.certificate))
+    def __init__(
+        self,
+        pump: ConnectionOwner,
+        sock: socket.socket,
+        peer: str,
+        outbox_bytes_max: int,
+        certificate: PeerCertificate | None,
+    ) -> None:
+        super().__init__(pump, sock, peer, outbox_bytes_max)
+        self._certificate = certificate
 
+    @property
+    def certificate(self) -> PeerCertificate | None:
+        return self._certificate
 
-def take_in(
-    pump: Pump,
-    kind: str,
-    sock: socket.socket,
-    peer: str,
-    data: bytes,
-    outbox_bytes_max: int,
-    welcome: Callable[[Connection], Any],
-) -> None:
-    """Go on with a connection that another shard has handed over. kind: KNOWN or CLIENT, as it was given"""
-    connection: Connection
-    if kind == CLIENT:
-        connection = Connection(pump, sock, peer, outbox_bytes_max)
-    else:
-        facts, data = unpacked(data)
-        if facts.websocket is None:
-            connection = Known(pump, sock, peer, outbox_bytes_max)
-            connection.certificate = facts.certificate
-        else:
-            connection = taken_up(pump, sock, peer, outbox_bytes_max, welcome, facts)
-    connection.link = welcome(connection)
-    pump.add(connection)
-    pump.feed(connection, data)
-
-
-def taken_up(
-    pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int, welcome: Callable[[Connection], Any],
-    facts: Facts,
-) -> Connection:  # fmt: skip
-    """A WebSocket that is open already."""
-    from rumq.net.socket_stream import SocketStream
-    from rumq.net.stream_connection import StreamConnection
-    from rumq.net.websocket import WebSocketStream
-
-    assert facts.websocket is not None
-    layered = StreamConnection(pump, sock, peer, outbox_bytes_max, welcome, facts.certificate)
-    below = SocketStream(sock)
-    stream = WebSocketStream.taken_up(below, layered, facts.websocket, facts.frame_bytes_max)
-    layered.through(stream)
-    if facts.unsent:
-        below.put([facts.unsent], len(facts.unsent))
-        layered.blocked = not below.push()
-    return layered
+    def handover_state(self) -> bytes:
+        return encode_state(HandoverState(self._certificate))

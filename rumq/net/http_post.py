@@ -12,14 +12,14 @@ from typing import Any
 ANSWER_BYTES_MAX = 1 << 16
 
 
-class Staying(urllib.request.HTTPRedirectHandler):
+class NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
-OPENER = urllib.request.build_opener(Staying)
+OPENER = urllib.request.build_opener(NoRedirect)
 
 
 def post(url: str, seconds_max: float, body: bytes) -> tuple[int, bytes]:

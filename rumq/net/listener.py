@@ -1,7 +1,7 @@
-"""Accept connections, whatever the kernel says about one of them: TCP and Unix sockets.
+"""Listeners: accept connections from TCP and Unix sockets.
 
-An accept loop must survive: a client that gives up between SYN and accept, a process that is out of descriptors
-(it pauses instead of spinning), and more clients than are allowed. Knows no packet."""
+An accept loop survives a client that gives up between SYN and accept, a process without free descriptors (it pauses
+instead of spinning), and more clients than are allowed. accept(2)"""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import PLAIN, Entry, Transports
+from rumq.net.transports import PLAIN, ConnectionSetup, Transports
 
 ACCEPTS_A_TURN = 64
-SPARE = 16  # connections beyond the limit, of clients that have not logged in: they are told, or make room
+SPARE = 16  # connections beyond the limit, before their login: each is refused with a reason, or makes room
 PAUSE_SECONDS = 0.25
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-# accept(2): errors of the new connection, not of the listener.
+# Errors of the new connection, not of the listener.
 OF_THE_CLIENT = {
     errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.ENETDOWN, errno.ENOPROTOOPT, errno.EHOSTDOWN,
     errno.ENONET, errno.EHOSTUNREACH, errno.EOPNOTSUPP, errno.ENETUNREACH, errno.EINTR,
@@ -61,8 +61,8 @@ def open_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
 class Listener:
     """Accepts from one listening socket, for one pump.
 
-    Who has logged in is what `connections_max` counts: that is refused at the login, with words. Beyond it there are a
-    few that have not; for one that comes then, another of those goes."""
+    `connections_max` counts clients that have logged in; a login beyond it is refused with a reason code. So there are
+    SPARE more connections, of pending logins; beyond those a new connection replaces a pending one."""
 
     def __init__(
         self,
@@ -75,25 +75,25 @@ class Listener:
         event: Callable[..., None],
         later: Callable[[float, Callable[[], None]], None],
         transports: Transports = PLAIN,
-        openings: TransportHandshakes | None = None,
+        handshakes: TransportHandshakes | None = None,
     ) -> None:
-        """welcome: gives a new connection its link; later: calls back after so many seconds
+        """welcome: makes the handler of a new connection; later: calls back after so many seconds
 
-        transports: what lies between the socket and MQTT; openings: the pump's, needed where something does"""
-        assert openings is not None or transports == PLAIN
+        transports: the layers between the socket and MQTT; handshakes: the pump's, needed with any layer"""
+        assert handshakes is not None or transports == PLAIN
         self.sock = sock
         self.accepted = 0
         self.turned_away = 0
         self._pump = pump
         self._connections_max = connections_max
-        self._why_room = f"there are {connections_max} connections"
+        self._limit_reached = f"there are {connections_max} connections"
         self._outbox_bytes_max = outbox_bytes_max
         self._welcome = welcome
         self._event = event
         self._later = later
-        self._entry: Entry | None = None
-        if transports != PLAIN and openings is not None:
-            self._entry = Entry(transports, openings, pump, outbox_bytes_max, welcome)
+        self._setup: ConnectionSetup | None = None
+        if transports != PLAIN and handshakes is not None:
+            self._setup = ConnectionSetup(transports, handshakes, pump, outbox_bytes_max, welcome)
         self._is_tcp = sock.family != socket.AF_UNIX
         pump.watch(sock.fileno(), self.accept)
 
@@ -106,12 +106,12 @@ class Listener:
         return host, port
 
     def accept(self) -> None:
-        """Take what waits, a bounded number, so that clients that are here already have their turn."""
+        """Accept a bounded number, so that other clients have their turn."""
         for _ in range(ACCEPTS_A_TURN):
-            newcomers = self._pump.newcomers
-            if newcomers and len(self._pump.connections) >= self._connections_max + 2 * SPARE:
-                # Those that make room go with the turn; who is new has its turns first.
-                any(not newcomers.make_room(self._why_room) for _ in range(SPARE))
+            pending_logins = self._pump.pending_logins
+            if pending_logins and len(self._pump.connections) >= self._connections_max + 2 * SPARE:
+                # Those that make room are closed at the end of the turn; a new one has a few turns to log in.
+                any(not pending_logins.make_room(self._limit_reached) for _ in range(SPARE))
                 return
             try:
                 sock, address = self.sock.accept()
@@ -120,41 +120,39 @@ class Listener:
             except OSError as fault:
                 if fault.errno in OF_THE_CLIENT:
                     continue
-                # Want of descriptors, mostly; of any other, too, the other listeners and all clients must hear nothing.
+                # Mostly a lack of descriptors; no error here may disturb other listeners or clients.
                 self._event("listener.accept_failed", why=fault.strerror, retry_seconds=PAUSE_SECONDS)
                 self._pump.unwatch(self.sock.fileno())
                 self._later(PAUSE_SECONDS, self._resume)
                 return
             lingering = self._pump.lingering
             if lingering and len(self._pump.connections) + len(lingering) >= self._connections_max:
-                lingering.close_oldest()  # its descriptor is wanted
+                lingering.close_oldest()  # its descriptor is needed
             if len(self._pump.connections) >= self._connections_max + SPARE and not (
-                newcomers.make_room(self._why_room) or newcomers
+                pending_logins.make_room(self._limit_reached) or pending_logins
             ):
                 sock.close()
                 self.turned_away += 1
-                if (
-                    self.turned_away & (self.turned_away - 1) == 0
-                ):  # the 1st, 2nd, 4th, 8th: told, not flooded
+                if self.turned_away & (self.turned_away - 1) == 0:  # reported at the 1st, 2nd, 4th, 8th
                     self._event(
                         "listener.overloaded", connections=self._connections_max, turned_away=self.turned_away
                     )
                 continue
             self.accepted += 1
             try:
-                self._begin(sock, address)
+                self._serve(sock, address)
             except Exception:
                 sock.close()
                 self._event("task.failed", task="accept", exc_info=True)
 
-    def _begin(self, sock: socket.socket, address: Any) -> None:
+    def _serve(self, sock: socket.socket, address: tuple[str, int] | str) -> None:
         """Serve a connection that was accepted."""
         sock.setblocking(False)
         if self._is_tcp:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         peer = f"{address[0]}:{address[1]}" if self._is_tcp else name_of_peer(sock)
-        if self._entry is not None:
-            self._entry.begin(sock, peer, address[0] if self._is_tcp else None)
+        if self._setup is not None:
+            self._setup.accept(sock, peer, address[0] if self._is_tcp else None)
             return
         connection = Connection(self._pump, sock, peer, self._outbox_bytes_max)
         connection.link = self._welcome(connection)
@@ -171,6 +169,6 @@ class Listener:
 
 
 def name_of_peer(sock: socket.socket) -> str:
-    """Who is at the other end of a Unix socket: "unix:4711", its process. unix(7), SO_PEERCRED"""
+    """The process at the other end of a Unix socket, as "unix:4711". unix(7), SO_PEERCRED"""
     found = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return f"unix:{struct.unpack('3i', found)[0]}"

@@ -1,28 +1,27 @@
-"""Clients whose packets are changed on their way in and out, whole frames at a time: a listener with a mount point.
+"""A layer that changes packets on their way in and out, a frame at a time: a listener with a mount point.
 
-It costs such clients a copy of everything and a look at each packet, and the others nothing. Knows no packet: what is
-done to a frame is given."""
+It costs its clients a copy of everything and a decision per packet; other listeners nothing. What is done to a frame is
+given."""
 
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.mount import OutsideTheMount
-from rumq.net.stream_connection import Stream, StreamConnection
-
-if TYPE_CHECKING:
-    from rumq.net.certificate import PeerCertificate
-
+from rumq.net.certificate import PeerCertificate
+from rumq.net.stream import ReadBuffer, Stream, WriteBuffer
+from rumq.net.stream_connection import StreamConnection
 
 # Empty between two calls: an idle connection owns no buffer.
 WIRE = bytearray(1 << 16)
 
 
-class Changes(Protocol):
-    """What is done to frames; `rumq.mqtt.mount` is one. version: as CONNECT says, 0 before it"""
+class FrameRewriter(Protocol):
+    """Changes frames; `rumq.mqtt.mount.Mount` is one. version: as CONNECT says, 0 before it"""
 
     version: int
 
@@ -38,11 +37,11 @@ class MountStream:
 
     can_move = False  # a frame may be here in part
 
-    __slots__ = ("_bounds", "_changes", "_fault", "_in", "_out", "_owner", "_ready", "below", "is_open")
+    __slots__ = ("_bounds", "_fault", "_in", "_out", "_owner", "_ready", "_rewriter", "below", "is_open")
 
     def __init__(
         self,
-        changes: Changes,
+        rewriter: FrameRewriter,
         below: Stream,
         owner: StreamConnection,
         frame_bytes_max: int,
@@ -52,30 +51,30 @@ class MountStream:
         self._bounds = frame_bytes_max, min(frame_bytes_max, first_bytes_max or frame_bytes_max)
         self.below = below
         self.is_open = False
-        self._changes, self._owner = changes, owner
+        self._rewriter, self._owner = rewriter, owner
         self._in = FrameReader(packet_bytes_max=frame_bytes_max)
         self._out = FrameReader()
-        self._ready = bytearray()  # changed, and not taken yet
+        self._ready = bytearray()  # rewritten, and not read yet
         self._fault: MqttFault | None = None  # of what came behind that
 
     def fileno(self) -> int:
         return self.below.fileno()
 
-    def recv_into(self, view: Any) -> int:
+    def recv_into(self, view: WriteBuffer) -> int:
         owner = self._owner
         if not self._ready:
             if self._fault is not None:
                 self._refuse(self._fault)
-            self._take()
+            self._rewrite()
         n = min(len(self._ready), len(view))
         view[:n] = self._ready[:n]
         del self._ready[:n]
         if self._ready or self._fault is not None:
-            owner.pump.again(owner)
+            owner.pump.read_next_turn(owner)
         return n
 
-    def _take(self) -> None:
-        """Read what the client says, and change it. raises: BlockingIOError if nothing is ready then, OSError"""
+    def _rewrite(self) -> None:
+        """Read from the client and rewrite whole frames. raises: BlockingIOError if nothing is ready then, OSError"""
         owner = self._owner
         with memoryview(WIRE) as wire:
             n = self.below.recv_into(wire)
@@ -83,38 +82,39 @@ class MountStream:
             return
         if not self.is_open and self.below.is_open:
             self.is_open = True
-            owner.link.heard = True  # type: ignore[attr-defined]
+            if owner.handshake is not None:
+                owner.handshake.progress()
             owner.opened(self)
         if n == len(WIRE) or owner.ended:
-            owner.pump.again(owner)
-        newcomers = owner.pump.newcomers
-        is_new = owner in newcomers
+            owner.pump.read_next_turn(owner)
+        pending_logins = owner.pump.pending_logins
+        is_new = owner in pending_logins
         self._in.packet_bytes_max = self._bounds[is_new]
         try:
             self._in.receive(memoryview(WIRE)[:n])
             for each in self._in.frames():
-                self._ready += self._changes.inward(each.first_byte, each.body)
+                self._ready += self._rewriter.inward(each.first_byte, each.body)
         except MqttFault as fault:
             if not self._ready:
                 self._refuse(fault)
             self._fault = fault
-        if is_new and not newcomers.keeps(owner, self._in.buffered_bytes):
+        if is_new and not pending_logins.keep_bytes(owner, self._in.buffered_bytes):
             raise OSError(errno.ENOBUFS, "too much is kept of clients that have not logged in")
         if not self._ready:
             raise BlockingIOError
 
     def _refuse(self, fault: MqttFault) -> None:
-        """End the connection behind everything that was right. raises: BlockingIOError"""
-        link, changes = self._owner.link, self._changes
-        link.version = link.version or changes.version  # CONNECT itself may not have come to it
+        """End the connection, once all frames before the fault are handled. raises: BlockingIOError"""
+        link, rewriter = self._owner.link, self._rewriter
+        link.version = link.version or rewriter.version  # it may not have had CONNECT
         link.refuse(fault)
         raise BlockingIOError
 
-    def put(self, buffers: list[Any], size: int) -> None:
+    def put(self, buffers: Sequence[ReadBuffer], size: int) -> None:
         for data in buffers:
             self._out.receive(data)
         try:
-            changed = [self._changes.outward(each.first_byte, each.body) for each in self._out.frames()]
+            changed = [self._rewriter.outward(each.first_byte, each.body) for each in self._out.frames()]
         except OutsideTheMount as fault:
             raise OSError(errno.EPERM, str(fault)) from None
         if changed:
@@ -141,5 +141,5 @@ class MountStream:
     def certificate(self) -> PeerCertificate | None:
         return self.below.certificate()
 
-    def facts(self, certificate: PeerCertificate | None) -> bytes:
-        return self.below.facts(certificate)
+    def handover_state(self, certificate: PeerCertificate | None) -> bytes:
+        return self.below.handover_state(certificate)

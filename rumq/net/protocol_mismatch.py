@@ -17,7 +17,7 @@ TEXT = "this port speaks TLS"
 WEBSOCKET_TEXT = "this port speaks WebSocket"
 
 
-def said_without_tls(first: bytes) -> str:
+def describe_on_tls(first: bytes) -> str:
     """first: the bytes that came first, at least one"""
     if first[0] == CONNECT:
         return "an MQTT CONNECT without TLS, and this port speaks TLS: set TLS in the client, or use the plain port"
@@ -30,7 +30,7 @@ def said_without_tls(first: bytes) -> str:
     return f"bytes that are no TLS (the first is 0x{first[0]:02X})"
 
 
-def said_to_websocket(first: bytes) -> str:
+def describe_on_websocket(first: bytes) -> str:
     """first: the bytes that came instead of a request, at least one"""
     if first[0] == CONNECT:
         return "an MQTT CONNECT without WebSocket, and this port speaks WebSocket: use the port for MQTT"

@@ -52,7 +52,7 @@ class BadHeader(ValueError):
     """Bytes that are no PROXY header; the text says why."""
 
 
-class Told(NamedTuple):
+class ProxyHeader(NamedTuple):
     """peer: the client's address, empty if the proxy speaks for itself; tls: whether the client came over TLS;
     common_name: of a certificate that the proxy has verified"""
 
@@ -63,7 +63,7 @@ class Told(NamedTuple):
     alpn: str = ""
 
 
-def header_of(data: bytes) -> Told | None:
+def parse_header(data: bytes) -> ProxyHeader | None:
     """The header that `data` begins with; None while it is not whole. raises: BadHeader"""
     if data[:1] == V1[:1]:
         return version_1(data)
@@ -75,7 +75,7 @@ def header_of(data: bytes) -> Told | None:
 # Version 1
 
 
-def version_1(data: bytes) -> Told | None:
+def version_1(data: bytes) -> ProxyHeader | None:
     if not data.startswith(V1[: len(data)]):
         raise BadHeader("no PROXY header before the client's bytes")
     end = data.find(b"\r\n", 0, V1_BYTES_MAX)
@@ -85,13 +85,13 @@ def version_1(data: bytes) -> Told | None:
         return None
     parts = data[:end].split(b" ")
     if parts[1] == b"UNKNOWN":
-        return Told(end + 2)
+        return ProxyHeader(end + 2)
     if len(parts) != 6 or parts[1] not in (b"TCP4", b"TCP6"):
         raise BadHeader("a PROXY header of another form")
     version = 4 if parts[1] == b"TCP4" else 6
     host, _ = address(parts[2], version), address(parts[3], version)
     number, _ = port(parts[4]), port(parts[5])
-    return Told(end + 2, f"{host}:{number}")
+    return ProxyHeader(end + 2, f"{host}:{number}")
 
 
 def address(text: bytes, version: int) -> str:
@@ -113,7 +113,7 @@ def port(text: bytes) -> int:
 # Version 2
 
 
-def version_2(data: bytes) -> Told | None:
+def version_2(data: bytes) -> ProxyHeader | None:
     if len(data) < 16:
         return None
     command, family, length = struct.unpack_from(">BBH", data, 12)
@@ -126,7 +126,7 @@ def version_2(data: bytes) -> Told | None:
         return None
     body = data[16:size]
     if command == LOCAL:
-        return Told(size)
+        return ProxyHeader(size)
     if family != UNSPECIFIED and family not in ADDRESS_BYTES:
         raise BadHeader(f"a PROXY header of no known family (0x{family:02X})")
     at = ADDRESS_BYTES.get(family, 0)
@@ -136,7 +136,7 @@ def version_2(data: bytes) -> Told | None:
     if CHECKSUM in facts:
         check(data[:size], facts[CHECKSUM])
     tls, common_name = over_tls(facts[TLS]) if TLS in facts else (False, None)
-    return Told(
+    return ProxyHeader(
         size, peer_of(family, body), tls, common_name, facts.get(ALPN, b"").decode("ascii", "replace")
     )
 

@@ -1,8 +1,8 @@
-"""The pump: every socket of a shard in one epoll set, served in a plain loop, a batch at a time.
+"""The pump: the event loop of a shard over one epoll set, epoll(7).
 
-A turn is: wait, read what can be read (each connection a bounded piece), let the house route it, send. Sockets are
-edge triggered, so a turn costs no epoll_ctl. Whatever goes wrong with a connection, in its link or in a layer below it,
-ends that connection and no turn. Knows no packet and no log: bytes go to the connection's link."""
+A turn waits, reads from each ready connection a bounded piece, lets the shard route it, and sends. Sockets are edge
+triggered, so a turn costs no epoll_ctl. An exception while serving a connection, in its handler or in a layer below,
+ends that connection and no turn."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rumq.net.connection import Connection
+from rumq.net.lingering_close import LingeringClose
 from rumq.net.pending_logins import PendingLogins
-
-if TYPE_CHECKING:
-    from rumq.net.lingering_close import LingeringClose
 
 READ_BYTES = 1 << 18
 EVENTS_MAX = 512
@@ -31,16 +29,16 @@ CROWD = 96
 
 
 class TurnHandler(Protocol):
-    """What happens round the reading and writing of a turn."""
+    """What a shard does before the reading and before the sending of a turn, and about faults."""
 
     def begin_turn(self) -> None: ...
     def end_turn(self) -> None: ...
     def drained(self, connection: Connection) -> None: ...
     def crashed(self, connection: Connection) -> None:
-        """A fault of ours in what one connection needs: its link ends."""
+        """Report the exception that is being handled, and end the handler of that connection."""
 
     def failed(self, task: str) -> None:
-        """A fault of ours in what is no connection's."""
+        """Report the exception that is being handled, which concerns no connection."""
 
     def seconds_to_next_deadline(self) -> float: ...
 
@@ -56,7 +54,7 @@ class Pump:
         read_bytes: int = READ_BYTES,
         epoll: Callable[[], select.epoll] = select.epoll,
     ) -> None:
-        """coalesce_seconds: how long to gather when many clients send a little each; 0 never
+        """coalesce_seconds: how long to wait for more when many clients send a little each; 0 never
         read_bytes: how much of one connection at most in one turn"""
         self._turns = turns
         self._coalesce_seconds = coalesce_seconds
@@ -65,9 +63,9 @@ class Pump:
         self._last_turn = 0.0
         self._epoll = epoll()
         self.connections: dict[int, Connection] = {}
-        self.newcomers = PendingLogins(turn_away, lambda: self.turns)
+        self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
-        self._again: dict[Connection, None] = {}  # had more to read than their piece
+        self._again: dict[Connection, None] = {}  # may have more to read than one piece
         self.lingering: LingeringClose | None = None  # None: every socket is closed at once
         self.turns = 0
         self.bytes_in = self.bytes_out = 0  # of clients whose connections have ended
@@ -91,25 +89,24 @@ class Pump:
         self._epoll.register(connection.fd, INTERESTS)
 
     def drop(self, connection: Connection, *, lingers: bool = False) -> None:
-        """Close a socket; its link has ended already. lingers: once the client has read what was said last"""
+        """Close a socket; its handler has ended already. lingers: once the client has read what was sent last"""
         if self.connections.get(connection.fd) is not connection:
             return  # dropped before; its descriptor may already be another's
-        rest = [data for data, _ in connection.queue] if lingers else []
-        self._part_with(connection)
-        sock = connection.sock
-        connection.parted()
+        unsent = [data for data, _ in connection.queue] if lingers else []
+        self.forget(connection)
         if lingers and self.lingering is not None:
-            self.lingering.take(sock, rest)
+            stream = connection.lingering_stream()
+            connection.unlink()
+            self.lingering.add(stream, unsent)
         else:
+            sock = connection.sock
+            connection.unlink()
             hang_up(sock)
 
     def forget(self, connection: Connection) -> None:
         """Serve a connection no more, without closing its socket."""
-        self._part_with(connection)
-
-    def _part_with(self, connection: Connection) -> None:
         del self.connections[connection.fd]
-        self.newcomers.leave(connection)
+        self.pending_logins.discard(connection)
         if not connection.link.is_bus:
             self.bytes_in += connection.bytes_in
             self.bytes_out += connection.bytes_out
@@ -118,8 +115,8 @@ class Pump:
         connection.unparsed = None
         self._epoll.unregister(connection.fd)
 
-    def take_up(self, connection: Connection) -> None:
-        """Go on with a connection whose reading was paused."""
+    def resume(self, connection: Connection) -> None:
+        """Handle what was read and not parsed, then read on."""
         unparsed = connection.unparsed
         if unparsed is not None:
             connection.unparsed = None
@@ -128,7 +125,7 @@ class Pump:
             self._again[connection] = None
 
     def feed(self, connection: Connection, data: bytes) -> None:
-        """Have a connection's link take bytes that were read by somebody else."""
+        """Handle bytes that were read elsewhere, then read on."""
         self._feed(connection, bytearray(data))
         if not connection.closing:
             self._again[connection] = None
@@ -142,12 +139,12 @@ class Pump:
         if taken < len(data) and not connection.closing:
             connection.unparsed = data[taken:]
 
-    def again(self, connection: Connection) -> None:
+    def read_next_turn(self, connection: Connection) -> None:
         """Read from a connection in the next turn, whether its socket is ready or not."""
         self._again[connection] = None
 
     def read_out(self, connection: Connection) -> None:
-        """Take everything that its other end, which is gone, had sent."""
+        """Read everything that the other end, which has closed, had sent."""
         while not connection.closing:
             before = connection.bytes_in
             self._read(connection)
@@ -155,7 +152,7 @@ class Pump:
                 break
 
     def lost(self, connection: Connection, why: str) -> None:
-        """The network ended a connection."""
+        """The network has ended a connection."""
         try:
             connection.link.lost(why)
         except Exception:
@@ -163,12 +160,12 @@ class Pump:
         self.drop(connection)
 
     def _crashed(self, connection: Connection) -> None:
-        """A fault of ours while serving a connection: it ends, and nothing else does. Called where it is handled."""
+        """Report the exception that is being handled, and end the connection that it concerns."""
         self._turns.crashed(connection)
         self.drop(connection)
 
     def stop_writing(self, connection: Connection, why: str) -> None:
-        """Nothing can be sent to it any more. What it said before that, a DISCONNECT perhaps, is taken first."""
+        """Sending has failed: drop the outbox. What the client sent before, a DISCONNECT perhaps, is read first."""
         connection.write_failed = why
         connection.queue.clear()
         connection.room = connection.outbox_bytes_max
@@ -198,7 +195,7 @@ class Pump:
         if self._crowd and timeout > self._coalesce_seconds:
             events = self._epoll.poll(0, EVENTS_MAX)
             if not events:
-                # To be woken for each message costs more than the message: gather a few.
+                # A wake-up for each message costs more than the message: wait for a few.
                 time.sleep(self._coalesce_seconds)
                 events = self._epoll.poll(timeout, EVENTS_MAX)
         else:
@@ -223,7 +220,7 @@ class Pump:
                     except Exception:
                         self._turns.failed("watched descriptor")
                 continue
-            # One that had its piece in this turn has the next one in the next, however fast it sends.
+            # One piece of a connection a turn, however fast the client sends.
             if mask & ENDED or (mask & READABLE and connection not in self._again):
                 connection.ended |= bool(mask & ENDED)
                 self._read(connection)
@@ -242,9 +239,9 @@ class Pump:
                     self._crashed(connection)
 
     def _remember(self, events: list[tuple[int, int]]) -> None:
-        """Judge now and then whether turn follows turn, for many different clients.
+        """Detect turns in close succession that each serve a few of many clients.
 
-        One that waits for its answer before it sends again must not be slowed."""
+        A client that waits for each answer must not be slowed."""
         now = time.monotonic()
         if now - self._last_turn > STREAK_SECONDS:
             self._last_fds.clear()
@@ -261,7 +258,7 @@ class Pump:
         if connection.closing or connection.reading_paused:
             return
         if connection.room <= -connection.outbox_bytes_max:
-            connection.reading = False  # it does not take its answers, so it may not ask
+            connection.reading = False  # a client that does not read its answers is not read
             return
         unparsed = connection.unparsed
         kept = len(unparsed) if unparsed is not None else 0
@@ -312,7 +309,7 @@ class Pump:
 
 
 def turn_away(connection: Connection, why: str) -> None:
-    """End a connection that has not logged in, with the turn."""
+    """End a connection that has not logged in, at the end of the turn."""
     connection.link.turned_away(why)
 
 
@@ -325,6 +322,6 @@ def hang_up(sock: socket.socket) -> None:
         for _ in range(16):
             if not sock.recv(1 << 16):
                 break
-    except Exception:  # a layer's last words, too: the socket is closed whatever becomes of them
+    except Exception:  # of a layer, too: the socket is closed in any case
         pass
     sock.close()

@@ -1,15 +1,17 @@
-"""A socket as the lowest stream: what waits for it is kept, and nothing is changed."""
+"""A socket as the lowest stream: it keeps what the socket did not take, and changes nothing."""
 
 from __future__ import annotations
 
 import socket
-from typing import Any
+from collections.abc import Sequence
 
-from rumq.net.connection import IOV_MAX
+from rumq.net.stream import ReadBuffer, WriteBuffer
+
+IOV_MAX = 512
 
 
 class SocketStream:
-    """A `rumq.net.stream_connection.Stream` that changes nothing. It never is the uppermost one."""
+    """A `rumq.net.stream.Stream`, never the uppermost one of an open connection."""
 
     can_move = True
 
@@ -19,13 +21,13 @@ class SocketStream:
         """kept: bytes that were read before"""
         self._sock = sock
         self._kept = kept
-        self._unsent: list[Any] = []
+        self._unsent: list[ReadBuffer] = []
         self.is_open = True
 
     def fileno(self) -> int:
         return self._sock.fileno()
 
-    def recv_into(self, view: Any) -> int:
+    def recv_into(self, view: WriteBuffer) -> int:
         if self._kept:
             n = min(len(self._kept), len(view))
             view[:n] = self._kept[:n]
@@ -33,7 +35,7 @@ class SocketStream:
             return n
         return self._sock.recv_into(view)
 
-    def put(self, buffers: list[Any], size: int) -> None:
+    def put(self, buffers: Sequence[ReadBuffer], size: int) -> None:
         self._unsent += buffers
 
     def push(self) -> bool:
@@ -75,5 +77,5 @@ class SocketStream:
     def certificate(self) -> None:
         return None
 
-    def facts(self, certificate: object) -> bytes:
+    def handover_state(self, certificate: object) -> bytes:
         return b""

@@ -1,72 +1,33 @@
-"""A client whose bytes are not MQTT's as they are on the wire: TLS, WebSocket, or both.
+"""A connection through transport layers: TLS, WebSocket, a mount point.
 
-Its stream stands where a plain connection has its socket: the pump reads from it as from a socket, so that a plain
-connection does not pay for it. What a stream has sealed must go out as it is, so bytes are given to it in pieces: of
-those behind them that the log still has, the outbox keeps none. Knows no packet."""
+The pump reads from the uppermost stream as from a socket, so a plain connection does not pay for the layers. What a
+stream has encoded must be sent as it is; so bytes are put in pieces, and only those put are kept from being cut back
+to the log."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, cast
 
-from rumq.net.connection import Connection
-from rumq.net.tls_relay import ClientEnd, relay
-
-if TYPE_CHECKING:
-    from rumq.net.certificate import PeerCertificate
-    from rumq.net.pump import Pump
+from rumq.net.certificate import PeerCertificate
+from rumq.net.connection import Connection, LogPiece
+from rumq.net.pump import Pump
+from rumq.net.stream import ReadBuffer, Stream
+from rumq.net.transport_handshake import TransportHandshake
 
 PIECE_BYTES = 1 << 16
 
 
-class Stream(Protocol):
-    """Plain bytes on this side, the wire's on the other."""
-
-    is_open: bool
-
-    @property
-    def can_move(self) -> bool:
-        """Whether another process could go on with it."""
-
-    def fileno(self) -> int: ...
-
-    def recv_into(self, view: Any) -> int:
-        """Plain bytes into `view`; 0 at the end. raises: BlockingIOError if there are none for now, OSError"""
-
-    def put(self, buffers: list[Any], size: int) -> None:
-        """Take plain bytes, altogether `size`, to be sent. raises: OSError"""
-
-    def push(self) -> bool:
-        """Send what was taken; False while some of it waits for the socket. raises: OSError"""
-
-    def pending(self) -> bool:
-        """Whether some of it waits."""
-
-    def shutdown(self, how: int) -> None: ...
-
-    def recv(self, size: int) -> bytes:
-        """Bytes of the wire, to be thrown away."""
-
-    def close(self) -> None: ...
-
-    def detach(self) -> int: ...
-
-    def certificate(self) -> PeerCertificate | None: ...
-
-    def facts(self, certificate: PeerCertificate | None) -> bytes:
-        """As of `rumq.net.connection_handover`."""
-
-
-PARTED: Any = (
-    None  # in place of the stream of a connection that is closed: a stream leads back to its connection
-)
+CLOSED = cast(Stream, None)  # of a closed connection: a stream refers back to its connection
 
 
 class StreamConnection(Connection):
-    """The transport of one link, through a stream."""
+    """The transport of one handler, through a stream."""
 
-    __slots__ = ("_welcome", "stream", "told")
+    __slots__ = ("_known_certificate", "_make_relay", "_welcome", "handshake", "on_room", "stream")
+
+    pump: Pump
 
     def __init__(
         self,
@@ -75,46 +36,58 @@ class StreamConnection(Connection):
         peer: str,
         outbox_bytes_max: int,
         welcome: Callable[[Connection], Any],
-        told: PeerCertificate | None = None,
+        make_relay: Callable[[StreamConnection], int],
+        known_certificate: PeerCertificate | None = None,
     ) -> None:
-        """welcome: gives a connection its link, once it is open; told: what a proxy says of the client"""
+        """welcome: makes the handler, once all layers are open
+
+        make_relay: gives the client to another process where only this one can read its bytes; returns a descriptor
+        known_certificate: as told by a proxy or by another shard"""
         super().__init__(pump, sock, peer, outbox_bytes_max)
         self.stream: Stream
-        self._welcome = welcome
-        self.told = told
+        self.handshake: TransportHandshake | None = None  # until all layers are open
+        self.on_room: Callable[[], None] | None = None  # called when the outbox has room
+        self._welcome, self._make_relay = welcome, make_relay
+        self._known_certificate = known_certificate
 
-    def through(self, stream: Stream) -> None:
+    def use(self, stream: Stream) -> None:
         """Read and write through `stream`, which has the socket."""
         self.stream = stream
-        self.sock = stream  # type: ignore[assignment]
+        self.sock = stream  # type: ignore[assignment]  # it has what the pump calls of a socket
 
     @property
     def certificate(self) -> PeerCertificate | None:
-        return (self.stream.certificate() if self.stream.is_open else None) or self.told
+        return (self.stream.certificate() if self.stream.is_open else None) or self._known_certificate
 
     def opened(self, stream: Stream) -> None:
-        """A stream is open. If it is the uppermost one, let the client in."""
+        """A layer is open. After the uppermost one the client gets its handler."""
         if stream is self.stream:
-            self.link.over()  # type: ignore[attr-defined]
+            if self.handshake is not None:
+                self.handshake.finish()
+                self.handshake = None
             self.link = self._welcome(self)
 
-    def facts(self) -> bytes:
-        return self.stream.facts(self.certificate)
+    def handover_state(self) -> bytes:
+        return self.stream.handover_state(self.certificate)
 
-    def give_away(self) -> int:
-        """The socket, or if only this process can read it, the other end of a relay."""
-        return super().give_away() if self.stream.can_move else relay(self)
+    def hand_over(self) -> int:
+        """The socket; or the other end of a relay, if only this process can read the layers."""
+        return super().hand_over() if self.stream.can_move else self._make_relay(self)
 
     def waits(self) -> bool:
         return bool(self.queue) or self.stream.pending()
 
-    def parted(self) -> None:
-        super().parted()
-        self.stream = self.sock = PARTED
+    def lingering_stream(self) -> Stream:
+        return self.stream
+
+    def unlink(self) -> None:
+        super().unlink()
+        self.use(CLOSED)
+        self.handshake = self.on_room = None
 
     def flush(self) -> None:
         self.dirty = False
-        if self.stream is PARTED:
+        if self.stream is CLOSED:
             return
         if self.closing and self.waits():
             self.lingers = True
@@ -125,8 +98,8 @@ class StreamConnection(Connection):
                 self.pump.stop_writing(self, fault.strerror or "connection lost")
         if self.closing:
             self.pump.drop(self, lingers=self.lingers and not self.write_failed)
-        elif self.room > 0 and isinstance(self.link, ClientEnd):
-            self.link.has_room()
+        elif self.on_room is not None and self.room > 0:
+            self.on_room()
 
     def _put_out(self) -> None:
         stream, queue = self.stream, self.queue
@@ -152,9 +125,9 @@ class StreamConnection(Connection):
             self.pump.drained(self)
 
 
-def pieces(queue: list[tuple[Any, Any]]) -> Iterator[tuple[list[Any], int]]:
-    """What waits, in the same order, as (buffers, bytes) of at most PIECE_BYTES."""
-    group: list[Any] = []
+def pieces(queue: list[tuple[ReadBuffer, LogPiece | None]]) -> Iterator[tuple[list[ReadBuffer], int]]:
+    """The outbox in the same order, as (buffers, bytes) of at most PIECE_BYTES."""
+    group: list[ReadBuffer] = []
     size = 0
     for data, _ in queue:
         length = len(data)

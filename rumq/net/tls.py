@@ -1,7 +1,7 @@
-"""TLS between the pump's bytes and the wire's, RFC 8446; done by OpenSSL, in memory.
+"""TLS, RFC 8446, by OpenSSL over memory BIOs.
 
-All connections of a server share two memory BIOs, which are empty between two calls: what one connection costs while
-it is idle is OpenSSL's state, no buffer (docs/decisions/0010-transports.md). Knows no packet."""
+All connections of a listener share two BIOs, which are empty between two calls: an idle connection costs OpenSSL's
+state and no buffer. docs/decisions/0010-transports.md"""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import errno
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rumq.net.certificate import BadDer, PeerCertificate, peer_certificate
-from rumq.net.connection_handover import Facts, packed
-from rumq.net.protocol_mismatch import answer, said_without_tls
+from rumq.net.connection_handover import HandoverState, encode_state
+from rumq.net.protocol_mismatch import answer, describe_on_tls
+from rumq.net.stream import ReadBuffer, WriteBuffer
 from rumq.net.stream_connection import StreamConnection
-from rumq.net.tls_faults import sentence
-from rumq.net.tls_options import TlsOptions, context_of
+from rumq.net.tls_faults import describe_fault
+from rumq.net.tls_options import TlsOptions, make_context
 from rumq.net.transport_handshake import TransportHandshakes
 
 READ_BYTES = 1 << 16
@@ -25,30 +27,40 @@ HANDSHAKE_RECORD = 0x16
 
 
 class TlsServer:
-    """One listener's side of TLS: its certificate, whom it believes, and what its connections share."""
+    """TLS of one listener: its certificate, the authorities it trusts, and the buffers that its connections share."""
 
     def __init__(self, options: TlsOptions) -> None:
         """raises: TlsSettingsError"""
-        self.context = context_of(options)
+        self.context = make_context(options)
         self.incoming = ssl.MemoryBIO()
         self.outgoing = ssl.MemoryBIO()
         self.scratch = bytearray(READ_BYTES)
         self.view = memoryview(self.scratch)
 
     def reload(self, options: TlsOptions) -> None:
-        """New connections use what the files hold now; those that are here keep what they have.
+        """Read the files again, for new connections; the others keep theirs.
 
         raises: TlsSettingsError, and nothing has changed"""
-        self.context = context_of(options)
+        self.context = make_context(options)
 
 
 class TlsStream:
-    """The server's side of one connection. A `rumq.net.stream_connection.Stream`."""
+    """The server's side of one connection. A `rumq.net.stream.Stream`."""
 
     can_move = False
 
     __slots__ = (
-        "_began", "_ended", "_kept", "_more", "_openings", "_owner", "_server", "_sock", "_tls", "_unsent", "is_open",
+        "_began",
+        "_ended",
+        "_handshakes",
+        "_kept",
+        "_more",
+        "_owner",
+        "_server",
+        "_sock",
+        "_tls",
+        "_unsent",
+        "is_open",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +68,7 @@ class TlsStream:
         server: TlsServer,
         sock: socket.socket,
         owner: StreamConnection,
-        openings: TransportHandshakes,
+        handshakes: TransportHandshakes,
         kept: bytes = b"",
     ) -> None:
         """kept: bytes that were read before TLS began"""
@@ -64,9 +76,9 @@ class TlsStream:
         self._server = server
         self._sock = sock
         self._owner = owner
-        self._openings: TransportHandshakes | None = openings
-        self._tls: Any = None  # until something comes: one that is silent costs no state of OpenSSL
-        self._kept = kept or None  # read from the socket, and not taken by OpenSSL yet
+        self._handshakes: TransportHandshakes | None = handshakes
+        self._tls: Any = None  # until bytes come: a silent connection costs no state of OpenSSL
+        self._kept = kept or None  # read from the socket, and not by OpenSSL yet
         self._unsent: bytes | memoryview | None = None
         self._began = False
         self._more = False  # OpenSSL, or `_kept`, may hold plain bytes already
@@ -77,17 +89,17 @@ class TlsStream:
 
     # What comes in
 
-    def recv_into(self, view: Any) -> int:
+    def recv_into(self, view: WriteBuffer) -> int:
         if not self.is_open:
             self._shake_hands()
         try:
             return self._read(view)
         except ssl.SSLError as fault:
-            raise OSError(errno.EPROTO, sentence(fault)) from None
+            raise OSError(errno.EPROTO, describe_fault(fault)) from None
         finally:
-            self._leave_nothing()
+            self._empty_buffers()
 
-    def _read(self, view: Any) -> int:
+    def _read(self, view: WriteBuffer) -> int:
         if self._ended:
             return 0
         server, wanted = self._server, len(view)
@@ -109,21 +121,21 @@ class TlsStream:
             n = self._open_records(view, n, wanted)
             if got < READ_BYTES:
                 if self._owner.ended:
-                    self._owner.pump.again(self._owner)
+                    self._owner.pump.read_next_turn(self._owner)
                 break
-            if n - before < got >> 1:  # small records cost most: others have their turn between them
-                self._owner.pump.again(self._owner)
+            if n - before < got >> 1:  # small records cost most: other connections come between them
+                self._owner.pump.read_next_turn(self._owner)
                 break
         if n == wanted:
             self._more = True
-            self._owner.pump.again(self._owner)
+            self._owner.pump.read_next_turn(self._owner)
         elif n == 0 and not self._ended:
             raise BlockingIOError
         elif self._ended and n:
-            self._owner.pump.again(self._owner)
+            self._owner.pump.read_next_turn(self._owner)
         return n
 
-    def _open_records(self, view: Any, n: int, wanted: int) -> int:
+    def _open_records(self, view: WriteBuffer, n: int, wanted: int) -> int:
         """Decrypt what is there into `view` from `n` on; returns where it ends."""
         read = self._tls.read
         rest = memoryview(view)
@@ -145,8 +157,8 @@ class TlsStream:
             self._server.incoming.write(self._kept)
             self._kept = None
 
-    def _leave_nothing(self) -> None:
-        """What is left in the shared BIOs is this connection's: the next call is another's."""
+    def _empty_buffers(self) -> None:
+        """Move what is left in the shared BIOs to this connection: the next call is another's."""
         server = self._server
         if server.incoming.pending:
             self._kept = server.incoming.read()
@@ -156,19 +168,20 @@ class TlsStream:
                 if not self.push():
                     self._owner.blocked = True
             except OSError:
-                pass  # reading will tell
+                pass  # the next read fails
 
     # The handshake
 
     def _shake_hands(self) -> None:
-        """Take one step. raises: BlockingIOError until it is over, OSError"""
-        openings, owner = self._openings, self._owner
-        assert openings is not None
-        if not openings.may_shake_hands(owner.link):  # type: ignore[arg-type]
+        """Make one step of the handshake. raises: BlockingIOError until it is done, OSError"""
+        handshakes, owner = self._handshakes, self._owner
+        handshake = owner.handshake
+        assert handshakes is not None and handshake is not None
+        if not handshakes.may_run(handshake):
             raise BlockingIOError
-        if not openings.may_work():
-            openings.goes_on(owner.link)  # type: ignore[arg-type]
-            owner.pump.again(owner)
+        if not handshakes.has_time():
+            handshakes.keep_running(handshake)
+            owner.pump.read_next_turn(owner)
             raise BlockingIOError
         server = self._server
         if self._kept is None:
@@ -176,21 +189,21 @@ class TlsStream:
             if got == 0:
                 raise OSError(errno.EPROTO, "the client closed before the TLS handshake was over")
             if got == READ_BYTES or owner.ended:
-                owner.pump.again(owner)
-            data: Any = server.view[:got]
+                owner.pump.read_next_turn(owner)
+            data: ReadBuffer = server.view[:got]
         else:
             data, self._kept = self._kept, None
-            owner.pump.again(owner)  # and the socket may hold more
-        owner.link.heard = True  # type: ignore[attr-defined]
+            owner.pump.read_next_turn(owner)  # and the socket may hold more
+        handshake.progress()
         if not self._began:
             self._began = True
             if data[0] != HANDSHAKE_RECORD:
                 first = bytes(data[:512])
                 self._unsent = answer(first) or None
                 self._try_push()
-                raise OSError(errno.EPROTO, said_without_tls(first))
+                raise OSError(errno.EPROTO, describe_on_tls(first))
             self._tls = server.context.wrap_bio(server.incoming, server.outgoing, server_side=True)
-        began = openings.clock()
+        began = handshakes.clock()
         try:
             server.incoming.write(data)
             self._tls.do_handshake()
@@ -198,17 +211,17 @@ class TlsStream:
         except ssl.SSLWantReadError:
             raise BlockingIOError from None
         except ssl.SSLError as fault:
-            raise OSError(errno.EPROTO, sentence(fault, self._tls)) from None
+            raise OSError(errno.EPROTO, describe_fault(fault, self._tls)) from None
         finally:
-            openings.worked(began)
-            self._leave_nothing()
+            handshakes.count_step(began)
+            self._empty_buffers()
         self.is_open = True
-        self._openings = None
-        self._more = True  # what came with the handshake's last bytes
+        self._handshakes = None
+        self._more = True  # behind the last bytes of the handshake
         owner.opened(self)
 
     def _check_still_valid(self) -> None:
-        """A resumed session was checked when it began: its certificate may have expired since."""
+        """A resumed session was verified when it was first opened: its certificate may have expired since."""
         if self._tls.session_reused:
             certificate = self.certificate()
             if certificate is not None and certificate.not_after < time.time():
@@ -218,7 +231,7 @@ class TlsStream:
                 )
 
     def certificate(self) -> PeerCertificate | None:
-        """Of a client that has shown one."""
+        """Of the client, if it has sent one."""
         der = self._tls.getpeercert(binary_form=True)
         if der is None:
             return None
@@ -227,12 +240,12 @@ class TlsStream:
         except BadDer:
             return None
 
-    def facts(self, certificate: PeerCertificate | None) -> bytes:
-        return packed(Facts(certificate))
+    def handover_state(self, certificate: PeerCertificate | None) -> bytes:
+        return encode_state(HandoverState(certificate))
 
     # What goes out
 
-    def put(self, buffers: list[Any], size: int) -> None:
+    def put(self, buffers: Sequence[ReadBuffer], size: int) -> None:
         view = memoryview(buffers[0] if len(buffers) == 1 else b"".join(buffers))
         write = self._tls.write
         try:
@@ -240,12 +253,12 @@ class TlsStream:
             while at < size:
                 at += write(view[at : at + RECORD_BYTES])
         except ssl.SSLError as fault:
-            raise OSError(errno.EPROTO, sentence(fault)) from None
+            raise OSError(errno.EPROTO, describe_fault(fault)) from None
         finally:
             self._gather()
 
     def _gather(self) -> None:
-        """Take what is to be sent out of the shared BIO."""
+        """Move what is to be sent out of the shared BIO."""
         sealed = self._server.outgoing.read()
         self._unsent = sealed if self._unsent is None else b"".join((self._unsent, sealed))
 
@@ -275,12 +288,12 @@ class TlsStream:
     # The end
 
     def shutdown(self, how: int) -> None:
-        """Say close_notify if that can be said, and nothing more will come. RFC 8446, 6.1"""
+        """Send close_notify if the socket is free, and end the sending side. RFC 8446, 6.1"""
         if self.is_open and self._unsent is None:
             try:
                 self._tls.unwrap()
             except (OSError, ValueError):
-                pass  # it waits for the client's, which we do not
+                pass  # it wants the client's close_notify, which is not waited for
             self._server.incoming.read()
             self._gather()
             self._try_push()

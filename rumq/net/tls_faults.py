@@ -38,10 +38,10 @@ REASONS = {
 }
 
 
-def sentence(fault: ssl.SSLError, tls: Any = None) -> str:
+def describe_fault(fault: ssl.SSLError, tls: Any = None) -> str:
     """tls: the SSLObject, to look for the certificate that was refused"""
     if isinstance(fault, ssl.SSLCertVerificationError):
-        return refused_certificate(fault.verify_code, fault.verify_message, maybe_leaf(tls))
+        return describe_refusal(fault.verify_code, fault.verify_message, maybe_leaf(tls))
     reason = fault.reason or ""
     known = REASONS.get(reason)
     if known is not None:
@@ -51,7 +51,7 @@ def sentence(fault: ssl.SSLError, tls: Any = None) -> str:
     return "TLS failed: the connection ended in the middle of it"
 
 
-def refused_certificate(code: int, message: str, leaf: Names | None) -> str:
+def describe_refusal(code: int, message: str, leaf: Names | None) -> str:
     who = f" ({rfc2253(leaf.subject)})" if leaf is not None else ""
     if code == EXPIRED:
         return f"the client's certificate{who} expired" + (f" on {leaf.not_after}" if leaf else "")

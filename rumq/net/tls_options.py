@@ -47,7 +47,7 @@ class TlsOptions(msgspec.Struct, frozen=True, kw_only=True):
     alpn: tuple[str, ...] = MQTT_ALPN
 
 
-def context_of(options: TlsOptions) -> ssl.SSLContext:
+def make_context(options: TlsOptions) -> ssl.SSLContext:
     """raises: TlsSettingsError"""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = (
@@ -55,7 +55,7 @@ def context_of(options: TlsOptions) -> ssl.SSLContext:
     )
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
     context.num_tickets = TICKETS
-    load_own(context, options)
+    load_certificate(context, options)
     if options.alpn:
         context.set_alpn_protocols(list(options.alpn))
     if options.ciphers:
@@ -71,7 +71,7 @@ def context_of(options: TlsOptions) -> ssl.SSLContext:
     return context
 
 
-def load_own(context: ssl.SSLContext, options: TlsOptions) -> None:
+def load_certificate(context: ssl.SSLContext, options: TlsOptions) -> None:
     if not options.certfile:
         raise TlsSettingsError("certfile", "a TLS listener needs a certificate")
     key = options.keyfile or options.certfile
@@ -81,7 +81,7 @@ def load_own(context: ssl.SSLContext, options: TlsOptions) -> None:
                 pass
         except OSError as fault:
             raise TlsSettingsError(name, f"{path}: {fault.strerror}") from None
-    if is_swapped(options.certfile, key):
+    if are_swapped(options.certfile, key):
         raise TlsSettingsError(
             "certfile",
             f"{options.certfile} holds a private key and {key} a certificate: exchange the two names",
@@ -98,12 +98,12 @@ def load_own(context: ssl.SSLContext, options: TlsOptions) -> None:
     except ssl.SSLError as fault:
         if asked and fault.reason != "KEY_VALUES_MISMATCH":
             raise TlsSettingsError("key_password", f"it does not open {key}") from None
-        raise TlsSettingsError(*why_not(fault, options.certfile, key)) from None
+        raise TlsSettingsError(*key_problem(fault, options.certfile, key)) from None
     except (OSError, ValueError) as fault:
         raise TlsSettingsError("keyfile", f"{key}: {fault}") from None
 
 
-def is_swapped(certfile: str, key: str) -> bool:
+def are_swapped(certfile: str, key: str) -> bool:
     return certfile != key and pem_kinds(certfile) == {"key"} and pem_kinds(key) == {"certificate"}
 
 
@@ -115,7 +115,7 @@ def pem_kinds(path: str) -> set[str]:
     return {kind for kind, mark in marks.items() if mark in content}
 
 
-def why_not(fault: ssl.SSLError, certfile: str, key: str) -> tuple[str, str]:
+def key_problem(fault: ssl.SSLError, certfile: str, key: str) -> tuple[str, str]:
     reason = fault.reason or ""
     if reason == "KEY_VALUES_MISMATCH":
         return "keyfile", f"{key} is not the key of {certfile}"

@@ -1,13 +1,12 @@
-"""A client whose TLS ends here and whose session lives in another shard: its bytes go to and fro by a socket pair.
+"""A relay for a client whose TLS ends here and whose session is in another shard, over a socket pair.
 
-What either side cannot take is not read from the other: at most RELAY_BYTES and a read wait here in each direction.
-Knows no packet; the session's own rules (keep alive, quotas, the outbox) are the other shard's.
-docs/decisions/0010-transports.md"""
+Backpressure goes both ways: at most RELAY_BYTES and one read wait here in each direction. Keep alive, quotas and the
+outbox are applied by the other shard. docs/decisions/0010-transports.md"""
 
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
@@ -24,18 +23,24 @@ CONNACK = PacketType.CONNACK << 4
 
 
 class RelaySocket(Connection):
-    """Our end of the pair."""
+    """This shard's end of the pair."""
 
-    __slots__ = ()
+    __slots__ = ("shard_end",)
+
+    shard_end: ShardEnd | None  # None once it is closed
 
     def flush(self) -> None:
         super().flush()
-        if not self.closing and self.room > 0:
-            self.link.has_room()  # type: ignore[attr-defined]
+        if self.shard_end is not None and not self.closing and self.room > 0:
+            self.shard_end.has_room()
+
+    def unlink(self) -> None:
+        super().unlink()
+        self.shard_end = None
 
 
 class ClientEnd:
-    """The link of the client's connection: what comes goes on to the other shard."""
+    """The handler of the client's connection: what it sends goes to the other shard."""
 
     is_bus = False
     session = None
@@ -43,7 +48,7 @@ class ClientEnd:
     who = None
     claimed = ""
 
-    __slots__ = ("_is_held", "closed", "is_greeted", "near", "transport", "version")
+    __slots__ = ("_is_paused", "closed", "is_greeted", "near", "transport", "version")
 
     def __init__(self, connection: StreamConnection, near: RelaySocket) -> None:
         self.transport = connection
@@ -51,31 +56,32 @@ class ClientEnd:
         self.closed = False
         self.is_greeted = False  # the session has answered CONNECT
         self.version = 0  # as the layer that refuses says
-        self._is_held = False
+        self._is_paused = False
+        near.link = near.shard_end = ShardEnd(self)  # type: ignore[assignment]
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
         self.near.write(bytes(memoryview(data)[pos:end]))
         if self.near.room <= 0:
-            self._is_held = True
+            self._is_paused = True
             self.transport.pause_reading()
         return end
 
-    def near_has_room(self) -> None:
-        if self._is_held:
-            self._is_held = False
+    def shard_has_room(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
             self.transport.resume_reading()
 
     def has_room(self) -> None:
         """The client takes bytes again."""
-        self.near.link.client_has_room()  # type: ignore[attr-defined]
+        if self.near.shard_end is not None:
+            self.near.shard_end.client_has_room()
 
     def lost(self, why: str) -> None:
         """The client is gone; its last bytes still go to its session."""
-        self.closed = True
-        self.near.link.finish()  # type: ignore[attr-defined]
+        self._finish()
 
     def refuse(self, fault: MqttFault) -> None:
-        """End the connection for what a layer below the session has found wrong: the session never hears of it."""
+        """End the connection for a fault that a layer below has found; the session sees a lost connection."""
         if self.closed:
             return
         if self.version == 5 and self.is_greeted:
@@ -83,34 +89,38 @@ class ClientEnd:
         self.end()
 
     def dismiss(self, reason: object, why: str | None = None) -> None:
-        """To be told is for the shard where the session is."""
+        """Nothing: the shard of the session ends it."""
 
     def end(self, *, with_will: bool = False) -> None:
-        self.closed = True
-        self.near.link.finish()  # type: ignore[attr-defined]
+        self._finish()
         self.transport.close()
+
+    def _finish(self) -> None:
+        self.closed = True
+        if self.near.shard_end is not None:
+            self.near.shard_end.finish()
 
 
 class ShardEnd:
-    """The link of our end of the pair: what comes goes out to the client."""
+    """The handler of this shard's end of the pair: what comes goes to the client."""
 
     is_bus = True  # no client of its own
 
-    __slots__ = ("_ends", "_is_held", "_outside", "transport")
+    __slots__ = ("_client_end", "_ends", "_is_paused", "transport")
 
-    def __init__(self, outside: ClientEnd) -> None:
-        self._outside = outside
-        self.transport = outside.near
-        self._is_held = False
+    def __init__(self, client_end: ClientEnd) -> None:
+        self._client_end = client_end
+        self.transport = client_end.near
+        self._is_paused = False
         self._ends = False
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
-        outer = self._outside.transport
-        if not self._outside.closed:
-            self._outside.is_greeted |= data[pos] == CONNACK
-            outer.write(bytes(memoryview(data)[pos:end]))
-            if outer.room <= 0:
-                self._is_held = True
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
+        client = self._client_end.transport
+        if not self._client_end.closed:
+            self._client_end.is_greeted |= data[pos] == CONNACK
+            client.write(bytes(memoryview(data)[pos:end]))
+            if client.room <= 0:
+                self._is_paused = True
                 self.transport.pause_reading()
         return end
 
@@ -120,11 +130,11 @@ class ShardEnd:
             if not self.transport.waits():
                 self.transport.close()
         else:
-            self._outside.near_has_room()
+            self._client_end.shard_has_room()
 
     def client_has_room(self) -> None:
-        if self._is_held:
-            self._is_held = False
+        if self._is_paused:
+            self._is_paused = False
             self.transport.resume_reading()
 
     def drained(self) -> None: ...
@@ -132,7 +142,7 @@ class ShardEnd:
     def finish(self) -> None:
         """Close once everything has gone to the other shard."""
         self._ends = True
-        self.client_has_room()  # whatever comes now is for nobody: read it, so that the end is seen
+        self.client_has_room()  # read and drop what still comes, so that the end is seen
         if not self.transport.waits():
             self.transport.close()
 
@@ -143,19 +153,19 @@ class ShardEnd:
     def end(self, *, with_will: bool = False) -> None:
         self._ends = True
         self.transport.close()
-        if not self._outside.closed:
-            self._outside.closed = True
-            self._outside.transport.lingers = True  # what was said last may have gone out before
-            self._outside.transport.close()
+        if not self._client_end.closed:
+            self._client_end.closed = True
+            self._client_end.transport.lingers = True  # the last packet may have been sent before
+            self._client_end.transport.close()
 
 
 def relay(connection: StreamConnection) -> int:
-    """Have a connection's plain bytes go to another shard; returns the descriptor that is for it."""
+    """Have a connection's plain bytes go to another shard. returns: the descriptor for it"""
     near, far = socket.socketpair()
     near.setblocking(False)
-    inner = RelaySocket(connection.pump, near, connection.peer, RELAY_BYTES)
-    outside = ClientEnd(connection, inner)
-    inner.link = ShardEnd(outside)  # type: ignore[assignment]
-    connection.link = outside  # type: ignore[assignment]
-    connection.pump.add(inner)
+    shard_socket = RelaySocket(connection.pump, near, connection.peer, RELAY_BYTES)
+    client_end = ClientEnd(connection, shard_socket)
+    connection.link = client_end  # type: ignore[assignment]
+    connection.on_room = client_end.has_room
+    connection.pump.add(shard_socket)
     return far.detach()

@@ -1,17 +1,15 @@
-"""Connections whose transport is still opening: a TLS or WebSocket handshake, a PROXY header.
+"""Transport handshakes: connections that wait for a PROXY header, for TLS or for WebSocket.
 
-Each has its time, a short one while it says nothing. TLS handshakes are few at once: each address has its turn, and one
-that has stopped in the middle gives way to those that wait. All of them together have a bounded part of a turn: a
-handshake costs a millisecond of arithmetic. Whoever fails here is told of in one event, and no session, no link,
-nothing of the broker was made for it. How many may be here at all is `rumq.net.pending_logins`'. Knows no TLS and no
-packet."""
+Each has a time limit, a shorter one until its first byte. The number of TLS handshakes at once is limited: addresses
+take turns, and a stalled handshake makes room for one that waits. All handshakes share a bounded part of a turn, as
+each costs a millisecond of CPU. One that fails is reported in one event; no session was made for it. The number of
+such connections is limited by `rumq.net.pending_logins`."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from rumq.auth.fair_queue import UNBOUNDED, FairQueue
 from rumq.auth.quota_holder import holder_of_peer
@@ -20,15 +18,15 @@ from rumq.net.pending_logins import State
 from rumq.net.pump import Pump
 
 WORK_SECONDS_A_TURN = 0.002
-OPENING_SECONDS_MAX = 10.0
+HANDSHAKE_SECONDS_MAX = 10.0
 SILENT_SECONDS_MAX = 2.5
-STALLED_SECONDS = 0.5  # without a byte for so long, a handshake gives way to one that waits
-LOOK_SECONDS = 0.1
+STALLED_SECONDS = 0.5  # after so long without a byte a handshake makes room for one that waits
+CHECK_SECONDS = 0.1
 HANDSHAKES_MAX = 256
 
 
 class TransportHandshake:
-    """Stands where a connection's link will be. transport: what is opening: "tls", "websocket" or "proxy" """
+    """The handler of a connection until its layers are open. transport_name: "tls", "websocket", "mqtt" or "proxy" """
 
     is_bus = False
     session = None
@@ -36,57 +34,52 @@ class TransportHandshake:
     who = None
     claimed = ""
 
-    __slots__ = ("_heard", "_openings", "closed", "transport", "transport_name")
+    __slots__ = ("_handshakes", "_has_sent", "closed", "transport", "transport_name")
 
-    def __init__(self, openings: TransportHandshakes, connection: Connection, name: str) -> None:
-        self._openings = openings
+    def __init__(self, handshakes: TransportHandshakes, connection: Connection, name: str) -> None:
+        self._handshakes = handshakes
         self.transport = connection
         self.transport_name = name
         self.closed = False
-        self._heard = False
+        self._has_sent = False
 
-    @property
-    def heard(self) -> bool:
-        """Whether it has sent something; to be set whenever it has."""
-        return self._heard
-
-    @heard.setter
-    def heard(self, heard: bool) -> None:
+    def progress(self) -> None:
+        """Bytes of the client have come."""
         if not self.closed:
-            self._openings.heard(self, first=not self._heard)
-        self._heard = heard
+            self._handshakes.progress(self, first=not self._has_sent)
+        self._has_sent = True
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
         raise AssertionError("a transport that is not open has delivered bytes")
 
     def lost(self, why: str) -> None:
-        """It failed. One that has said nothing at all, like a probe of the port, is not told of."""
-        if not self.closed and self.heard:
-            self._openings.event(
+        """It failed. One that has sent nothing, like a probe of the port, is not reported."""
+        if not self.closed and self._has_sent:
+            self._handshakes.event(
                 "connection.refused", peer=self.transport.peer, transport=self.transport_name, why=why
             )
-        self.over()
+        self.finish()
 
     def turned_away(self, why: str) -> None:
-        """It is to make room for others."""
+        """Make room for others."""
         self.end(with_will=False)
 
     def dismiss(self, reason: object, why: str | None = None) -> None:
         self.end(with_will=False)
 
     def end(self, *, with_will: bool) -> None:
-        self.over()
+        self.finish()
         self.transport.close()
 
-    def over(self) -> None:
-        """Make room for the next one."""
+    def finish(self) -> None:
+        """It has succeeded or failed."""
         if not self.closed:
             self.closed = True
-            self._openings.over(self)
+            self._handshakes.finish(self)
 
 
 class TransportHandshakes:
-    """All of one pump."""
+    """All handshakes of one pump."""
 
     def __init__(
         self,
@@ -94,149 +87,149 @@ class TransportHandshakes:
         *,
         later: Callable[[float, Callable[[], None]], None],
         event: Callable[..., None],
-        seconds_max: float = OPENING_SECONDS_MAX,
+        seconds_max: float = HANDSHAKE_SECONDS_MAX,
         silent_seconds_max: float = SILENT_SECONDS_MAX,
         count_max: int = HANDSHAKES_MAX,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """later: calls back after so many seconds; seconds_max: from the first byte on; silent_seconds_max: until it
+        """later: calls back after so many seconds; seconds_max: from the first byte on
 
-        count_max: of TLS handshakes at once"""
+        silent_seconds_max: until the first byte; count_max: of TLS handshakes at once"""
         self.event = event
         self.clock = clock
         self.seconds_max, self.silent_seconds_max = seconds_max, silent_seconds_max
         self._pump = pump
         self._later = later
-        # The first to be over, first; until the first byte, and from then on.
+        # Deadlines, the earliest first: until the first byte, and from then on.
         self._silent: dict[TransportHandshake, float] = {}
         self._open: dict[TransportHandshake, float] = {}
-        self._next_look = float("inf")
+        self._next_check = float("inf")
         self._queue: FairQueue[TransportHandshake] = FairQueue(count_max, UNBOUNDED)
-        self._handshakes: dict[
-            TransportHandshake, float
-        ] = {}  # when it last said something; the longest ago first
+        self._running: dict[TransportHandshake, float] = {}  # -> when its last byte came, the earliest first
         self._queued: dict[TransportHandshake, None] = {}
-        self._is_looking = False
+        self._is_checking = False
         self._turn = -1
         self._work_seconds = 0.0
 
     def __len__(self) -> int:
         return len(self._silent) + len(self._open)
 
-    def begin(self, connection: Connection, name: str) -> None:
-        """Have a connection wait for its transport, in the place of a link."""
-        self.wait(TransportHandshake(self, connection, name))
+    def start(self, connection: Connection, name: str) -> TransportHandshake:
+        """Have a connection wait for its layers. name: of the lowest one"""
+        handshake = TransportHandshake(self, connection, name)
+        self.add(handshake)
+        return handshake
 
-    def wait(self, opening: TransportHandshake) -> None:
-        connection = opening.transport
-        connection.link = opening  # type: ignore[assignment]
-        self._silent[opening] = self.clock() + self.silent_seconds_max
-        self._pump.newcomers.enter(connection)
-        self._look_in(self.silent_seconds_max)
+    def add(self, handshake: TransportHandshake) -> None:
+        connection = handshake.transport
+        connection.link = handshake  # type: ignore[assignment]
+        self._silent[handshake] = self.clock() + self.silent_seconds_max
+        self._pump.pending_logins.add(connection)
+        self._check_in(self.silent_seconds_max)
 
-    def heard(self, opening: TransportHandshake, *, first: bool) -> None:
-        """It has sent something. first: for the first time"""
+    def progress(self, handshake: TransportHandshake, *, first: bool) -> None:
+        """Bytes of its client have come. first: for the first time"""
         if first:
-            self._give_time(opening)
-        self.goes_on(opening)
-        self._pump.newcomers.now(opening.transport, State.HEARD)
+            self._give_time(handshake)
+        self.keep_running(handshake)
+        self._pump.pending_logins.set_state(handshake.transport, State.HEARD)
 
-    def _give_time(self, opening: TransportHandshake) -> None:
-        self._silent.pop(opening, None)
-        self._open.pop(opening, None)
-        self._open[opening] = self.clock() + self.seconds_max
-        self._look_in(self.seconds_max)
+    def _give_time(self, handshake: TransportHandshake) -> None:
+        self._silent.pop(handshake, None)
+        self._open.pop(handshake, None)
+        self._open[handshake] = self.clock() + self.seconds_max
+        self._check_in(self.seconds_max)
 
-    def goes_on(self, opening: TransportHandshake) -> None:
-        """Its handshake has not stopped: there may be more of it to read."""
-        if self._handshakes.pop(opening, None) is not None:
-            self._handshakes[opening] = self.clock()
+    def keep_running(self, handshake: TransportHandshake) -> None:
+        """It has not stalled: there may be more of it to read."""
+        if self._running.pop(handshake, None) is not None:
+            self._running[handshake] = self.clock()
 
-    def over(self, opening: TransportHandshake) -> None:
-        self._silent.pop(opening, None)
-        self._open.pop(opening, None)
-        self._pump.newcomers.leave(opening.transport)
-        if self._handshakes.pop(opening, None) is not None:
+    def finish(self, handshake: TransportHandshake) -> None:
+        self._silent.pop(handshake, None)
+        self._open.pop(handshake, None)
+        self._pump.pending_logins.discard(handshake.transport)
+        if self._running.pop(handshake, None) is not None:
             self._queue.finished()
             self._serve_queue()
 
-    def _look_in(self, seconds: float) -> None:
+    def _check_in(self, seconds: float) -> None:
         at = self.clock() + seconds
-        if at < self._next_look:
-            self._next_look = at
-            self._later(seconds, self._look)
+        if at < self._next_check:
+            self._next_check = at
+            self._later(seconds, self._check)
 
-    def _look(self) -> None:
-        """End those whose time is over."""
-        self._next_look = float("inf")
+    def _check(self) -> None:
+        """End those past their deadline."""
+        self._next_check = float("inf")
         now = self.clock()
         for deadlines, why in (
             (self._silent, f"silent for {self.silent_seconds_max:g} s"),
             (self._open, f"not open within {self.seconds_max:g} s"),
         ):
             while deadlines:
-                opening, deadline = next(iter(deadlines.items()))
+                handshake, deadline = next(iter(deadlines.items()))
                 if deadline > now:
-                    self._look_in(deadline - now)
+                    self._check_in(deadline - now)
                     break
-                opening.heard = True
-                del self._open[opening]
-                self._pump.lost(opening.transport, why)
+                handshake.progress()
+                del self._open[handshake]
+                self._pump.lost(handshake.transport, why)
 
-    # Handshakes at once
+    # Limited concurrency
 
-    def may_shake_hands(self, opening: TransportHandshake) -> bool:
-        """Whether it may begin; if not, its connection is read from again once it may."""
-        if opening in self._handshakes:
+    def may_run(self, handshake: TransportHandshake) -> bool:
+        """Whether a TLS handshake may run now; if not, its connection is read from once it may."""
+        if handshake in self._running:
             return True
-        if opening in self._queued:
+        if handshake in self._queued:
             return False
-        self._queued[opening] = None
-        self._give_time(opening)  # it has been read from because something came
-        self._queue.put(holder_of_peer(opening.transport.peer), opening)
-        self._pump.newcomers.now(opening.transport, State.OWED)
+        self._queued[handshake] = None
+        self._give_time(handshake)  # it was read from because bytes came
+        self._queue.put(holder_of_peer(handshake.transport.peer), handshake)
+        self._pump.pending_logins.set_state(handshake.transport, State.OWED)
         self._serve_queue()
-        self._part_with_stalled()
-        return opening in self._handshakes
+        self._end_stalled()
+        return handshake in self._running
 
     def _serve_queue(self) -> None:
-        while (opening := self._queue.maybe_next()) is not None:
-            del self._queued[opening]
-            if opening.closed:
+        while (handshake := self._queue.maybe_next()) is not None:
+            del self._queued[handshake]
+            if handshake.closed:
                 self._queue.finished()
                 continue
-            self._handshakes[opening] = self.clock()
-            self._pump.newcomers.now(opening.transport, State.HEARD)
-            self._pump.again(opening.transport)
+            self._running[handshake] = self.clock()
+            self._pump.pending_logins.set_state(handshake.transport, State.HEARD)
+            self._pump.read_next_turn(handshake.transport)
 
-    def _part_with_stalled(self) -> None:
-        """While some wait: of those that have stopped in the middle, one of the address with the most gives way."""
+    def _end_stalled(self) -> None:
+        """While some wait: end one of the stalled, of the address that has the most of them."""
         before = self.clock() - STALLED_SECONDS
         while self._queue.waiting:
-            stalled = [each for each, heard_at in self._handshakes.items() if heard_at <= before]
+            stalled = [each for each, heard_at in self._running.items() if heard_at <= before]
             if not stalled:
                 break
-            counts = Counter(holder_of_peer(each.transport.peer) for each in self._handshakes)
+            counts = Counter(holder_of_peer(each.transport.peer) for each in self._running)
             victim = max(stalled, key=lambda each: counts[holder_of_peer(each.transport.peer)])
             self._pump.lost(victim.transport, "stopped in the middle while others waited")
-        if self._queue.waiting and not self._is_looking:
-            self._is_looking = True
-            self._later(LOOK_SECONDS, self._look_at_queue)
+        if self._queue.waiting and not self._is_checking:
+            self._is_checking = True
+            self._later(CHECK_SECONDS, self._check_queue)
 
-    def _look_at_queue(self) -> None:
-        self._is_looking = False
-        self._part_with_stalled()
+    def _check_queue(self) -> None:
+        self._is_checking = False
+        self._end_stalled()
 
-    # The part of a turn
+    # CPU time in a turn
 
-    def may_work(self) -> bool:
-        """Whether there is time left in this turn for a step of a handshake."""
+    def has_time(self) -> bool:
+        """Whether there is CPU time left in this turn for a step of a handshake."""
         turn = self._pump.turns
         if turn != self._turn:
             self._turn = turn
             self._work_seconds = 0.0
         return self._work_seconds < WORK_SECONDS_A_TURN
 
-    def worked(self, since: float) -> None:
-        """A step has ended that began at `since`."""
+    def count_step(self, since: float) -> None:
+        """A step that began at `since` has ended."""
         self._work_seconds += self.clock() - since

@@ -1,6 +1,4 @@
-"""What lies between a listener's sockets and MQTT, from the outside in: PROXY header, TLS, WebSocket, mount point.
-
-Knows which comes first, and nothing of what they do."""
+"""The layers between a listener's sockets and MQTT, from the outside in: PROXY header, TLS, WebSocket, mount point."""
 
 from __future__ import annotations
 
@@ -12,127 +10,171 @@ from typing import Any, NamedTuple
 from rumq.mqtt.mount import Mount
 from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection
-from rumq.net.connection_handover import Known
+from rumq.net.connection_handover import CLIENT, HandoverState, IdentifiedConnection, decode_state
 from rumq.net.mount_stream import MountStream
-from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, ProxyOptions, Told, header_of
+from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, ProxyHeader, ProxyOptions, parse_header
 from rumq.net.pump import Pump
 from rumq.net.socket_stream import SocketStream
-from rumq.net.stream_connection import Stream, StreamConnection
+from rumq.net.stream import Stream
+from rumq.net.stream_connection import StreamConnection
 from rumq.net.tls import TlsServer, TlsStream
+from rumq.net.tls_relay import relay
 from rumq.net.transport_handshake import TransportHandshake, TransportHandshakes
 from rumq.net.websocket import WebSocketStream
 from rumq.net.websocket_handshake import WebSocketOptions
 
 
+class MountOptions(NamedTuple):
+    """point: the prefix in the broker of the topics of a listener's clients
+
+    packet_bytes_max, connect_bytes_max: of a packet after the login, and before (0: the same)"""
+
+    point: str
+    packet_bytes_max: int
+    connect_bytes_max: int = 0
+
+
 class Transports(NamedTuple):
-    """One listener's. All sockets of a listener share its TlsServer, which is the one to be reloaded."""
+    """The layers of one listener. All its sockets share the TlsServer, which can be reloaded."""
 
     tls: TlsServer | None = None
     websocket: WebSocketOptions | None = None
     proxy: ProxyOptions | None = None
-    mount: Mounting | None = None
-
-
-class Mounting(NamedTuple):
-    """What the topics of a listener's clients begin with in the broker, and the largest packet they may send, before
-    they have logged in and then."""
-
-    point: str
-    packet_bytes_max: int
-    connect_bytes_max: int = 0  # the same
+    mount: MountOptions | None = None
 
 
 PLAIN = Transports()
 
 
-class Entry(NamedTuple):
-    """What connections of one listener need on their way in."""
+class ConnectionSetup(NamedTuple):
+    """Builds the layers of the connections of one listener."""
 
     transports: Transports
-    openings: TransportHandshakes
+    handshakes: TransportHandshakes
     pump: Pump
     outbox_bytes_max: int
     welcome: Callable[[Connection], Any]
 
-    def begin(self, sock: socket.socket, peer: str, host: str | None) -> None:
-        """Take a connection that was accepted. host: its address, None at a Unix socket"""
+    def accept(self, sock: socket.socket, peer: str, host: str | None) -> None:
+        """Serve a new connection. host: its address, None at a Unix socket"""
         if self.transports.proxy is None:
-            self.go_on(sock, peer)
+            self.build(sock, peer)
         elif self.transports.proxy.believes(host):
             connection = Connection(self.pump, sock, peer, self.outbox_bytes_max)
-            self.openings.wait(Header(self, connection))
+            self.handshakes.add(ProxyHandshake(self, connection))
             self.pump.add(connection)
         else:
             sock.close()
-            self.openings.event(
+            self.handshakes.event(
                 "connection.refused", peer=peer, transport="proxy",
                 why="only proxies may connect here, and this address is not listed as one",
             )  # fmt: skip
 
-    def go_on(self, sock: socket.socket, peer: str, told: Told | None = None, rest: bytes = b"") -> None:
-        """What lies below MQTT, if anything does. told, rest: of a PROXY header, and what was read behind it"""
-        who = None
-        if told is not None:
-            peer = told.peer or peer
-            if told.common_name is not None:
-                who = PeerCertificate(told.common_name, "", (), (), (), math.inf)
+    def build(
+        self, sock: socket.socket, peer: str, header: ProxyHeader | None = None, rest: bytes = b""
+    ) -> None:
+        """Make the layers above a PROXY header. header, rest: it, and what was read behind it"""
+        certificate = None
+        if header is not None:
+            peer = header.peer or peer
+            if header.common_name is not None:
+                certificate = PeerCertificate(header.common_name, "", (), (), (), math.inf)
         tls, websocket, mount = self.transports.tls, self.transports.websocket, self.transports.mount
         if tls is None and websocket is None and mount is None:
-            plain = Connection if who is None else Known
-            connection = plain(self.pump, sock, peer, self.outbox_bytes_max)
-            if who is not None:
-                connection.certificate = who
-            connection.link = self.welcome(connection)
-            self.pump.add(connection)
+            if certificate is None:
+                plain = Connection(self.pump, sock, peer, self.outbox_bytes_max)
+            else:
+                plain = IdentifiedConnection(self.pump, sock, peer, self.outbox_bytes_max, certificate)
+            plain.link = self.welcome(plain)
+            self.pump.add(plain)
             if rest:
-                self.pump.feed(connection, rest)
+                self.pump.feed(plain, rest)
             return
-        layered = StreamConnection(self.pump, sock, peer, self.outbox_bytes_max, self.welcome, who)
+        connection = StreamConnection(
+            self.pump, sock, peer, self.outbox_bytes_max, self.welcome, relay, certificate
+        )
         stream: Stream
         if tls is not None:
-            stream = TlsStream(tls, sock, layered, self.openings, rest)
+            stream = TlsStream(tls, sock, connection, self.handshakes, rest)
         else:
             stream = SocketStream(sock, rest)
         if websocket is not None:
-            stream = WebSocketStream(websocket, stream, layered)
+            stream = WebSocketStream(websocket, stream, connection)
         if mount is not None:
             stream = MountStream(
                 Mount(mount.point, mount.packet_bytes_max),
                 stream,
-                layered,
+                connection,
                 mount.packet_bytes_max,
                 mount.connect_bytes_max,
             )
-        layered.through(stream)
-        self.openings.begin(
-            layered, "tls" if tls is not None else "mqtt" if websocket is None else "websocket"
-        )
-        self.pump.add(layered)
+        connection.use(stream)
+        lowest = "tls" if tls is not None else "mqtt" if websocket is None else "websocket"
+        connection.handshake = self.handshakes.start(connection, lowest)
+        self.pump.add(connection)
         if rest:
-            self.pump.again(layered)
+            self.pump.read_next_turn(connection)
 
 
-class Header(TransportHandshake):
-    """Waits for the whole of a PROXY header; the connection behind it is another one on the same socket."""
+class ProxyHandshake(TransportHandshake):
+    """Waits for a whole PROXY header; the connection behind it is another one on the same socket."""
 
-    __slots__ = ("_entry",)
+    __slots__ = ("_setup",)
 
-    def __init__(self, entry: Entry, connection: Connection) -> None:
-        super().__init__(entry.openings, connection, "proxy")
-        self._entry = entry
+    def __init__(self, setup: ConnectionSetup, connection: Connection) -> None:
+        super().__init__(setup.handshakes, connection, "proxy")
+        self._setup = setup
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
-        self.heard = True
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
+        self.progress()
+        connection = self.transport
         try:
-            told = header_of(bytes(data[pos : min(end, pos + HEADER_BYTES_MAX)]))
+            header = parse_header(bytes(data[pos : min(end, pos + HEADER_BYTES_MAX)]))
         except BadHeader as fault:
             self.lost(str(fault))
-            self.transport.close()
+            connection.close()
             return end
-        if told is None:
+        if header is None:
             return pos
-        connection = self.transport
         connection.pump.forget(connection)
-        self.over()
-        self._entry.go_on(connection.sock, connection.peer, told, bytes(data[pos + told.size : end]))
+        self.finish()
+        self._setup.build(connection.sock, connection.peer, header, bytes(data[pos + header.size : end]))
         return end
+
+
+def continue_handed_over(
+    pump: Pump,
+    kind: str,
+    sock: socket.socket,
+    peer: str,
+    data: bytes,
+    outbox_bytes_max: int,
+    welcome: Callable[[Connection], Any],
+) -> None:
+    """Serve a connection that another shard has handed over. kind: KNOWN or CLIENT, as it was given"""
+    connection: Connection
+    if kind == CLIENT:
+        connection = Connection(pump, sock, peer, outbox_bytes_max)
+    else:
+        state, data = decode_state(data)
+        if state.websocket is None:
+            connection = IdentifiedConnection(pump, sock, peer, outbox_bytes_max, state.certificate)
+        else:
+            connection = StreamConnection(
+                pump, sock, peer, outbox_bytes_max, welcome, relay, state.certificate
+            )
+            restore_websocket(connection, sock, state.websocket, state)
+    connection.link = welcome(connection)
+    pump.add(connection)
+    pump.feed(connection, data)
+
+
+def restore_websocket(
+    connection: StreamConnection, sock: socket.socket, frames: list[Any], state: HandoverState
+) -> None:
+    """Continue a WebSocket over TCP."""
+    below = SocketStream(sock)
+    connection.use(WebSocketStream.restored(below, connection, frames, state.frame_bytes_max))
+    if state.unsent:
+        below.put([state.unsent], len(state.unsent))
+        connection.blocked = not below.push()

@@ -1,24 +1,23 @@
 """MQTT in WebSocket frames, over TCP or TLS. RFC 6455; MQTT 5.0, chapter 6.
 
-What a client sends is cut and unmasked by a kernel where it lies; what it is sent has a header of 2 to 10 bytes before
-as many packets as there are. Knows no packet."""
+A kernel cuts and unmasks frames of the client in place. Each write of ours is one frame: a header of 2 to 10 bytes
+before any number of packets."""
 
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from rumq.net.connection_handover import Facts, packed
+from rumq.net.certificate import PeerCertificate
+from rumq.net.connection_handover import HandoverState, encode_state
 from rumq.net.kernels.frames import Incoming, control, header
-from rumq.net.protocol_mismatch import WEBSOCKET_TEXT, said_to_websocket
+from rumq.net.protocol_mismatch import WEBSOCKET_TEXT, describe_on_websocket
 from rumq.net.protocol_mismatch import answer as answer_other
 from rumq.net.socket_stream import SocketStream
-from rumq.net.stream_connection import Stream, StreamConnection
-from rumq.net.transport_handshake import TransportHandshake
+from rumq.net.stream import ReadBuffer, Stream, WriteBuffer
+from rumq.net.stream_connection import StreamConnection
 from rumq.net.websocket_handshake import WebSocketOptions, answer, refusal
-
-if TYPE_CHECKING:
-    from rumq.net.certificate import PeerCertificate
 
 CLOSE, PONG = 8, 10
 NORMAL, NO_CODE = 1000, 1005
@@ -40,10 +39,10 @@ class WebSocketStream:
         self._ended = False
 
     @classmethod
-    def taken_up(
+    def restored(
         cls, below: Stream, owner: StreamConnection, state: list[Any], frame_bytes_max: int
     ) -> WebSocketStream:
-        """One that is open, from where another process has left it."""
+        """An open one, continued from another process. state: of its frames"""
         stream = cls(WebSocketOptions(frame_bytes_max=frame_bytes_max), below, owner)
         stream.is_open = True
         stream._head = None
@@ -54,18 +53,20 @@ class WebSocketStream:
     def can_move(self) -> bool:
         return self.below.can_move
 
-    def facts(self, certificate: PeerCertificate | None) -> bytes:
+    def handover_state(self, certificate: PeerCertificate | None) -> bytes:
         if not isinstance(self.below, SocketStream):
-            return self.below.facts(certificate)
+            return self.below.handover_state(certificate)
         state = list(self._incoming.state())
-        return packed(Facts(certificate, state, self._options.frame_bytes_max, self.below.unsent()))
+        return encode_state(
+            HandoverState(certificate, state, self._options.frame_bytes_max, self.below.unsent())
+        )
 
     def fileno(self) -> int:
         return self.below.fileno()
 
     # What comes in
 
-    def recv_into(self, view: Any) -> int:
+    def recv_into(self, view: WriteBuffer) -> int:
         if self._ended:
             return 0
         if self._incoming.closed:
@@ -77,18 +78,18 @@ class WebSocketStream:
                 raise OSError(errno.EPROTO, "the client closed before the WebSocket handshake was over")
             return 0
         if n == len(view) or owner.ended:
-            owner.pump.again(owner)
+            owner.pump.read_next_turn(owner)
         if not self.is_open:
             n = self._upgrade(view, n)
         incoming = self._incoming
         out: int = incoming.take(view, n)
         if incoming.ping is not None:
-            self._push_on()
+            self._try_push()
         if incoming.fault:
             self._say_close(incoming.fault)
             raise OSError(errno.EPROTO, incoming.why)
         if incoming.closed and out:
-            owner.pump.again(owner)  # what it asked before CLOSE is answered before ours
+            owner.pump.read_next_turn(owner)  # what came before CLOSE is answered first
         elif incoming.closed:
             return self._close()
         if out == 0:
@@ -101,21 +102,21 @@ class WebSocketStream:
         self._say_close(NORMAL if code == NO_CODE else code)
         return 0
 
-    def _upgrade(self, view: Any, n: int) -> int:
-        """Take bytes of the request; returns how many there are behind it, at the front of `view`.
+    def _upgrade(self, view: WriteBuffer, n: int) -> int:
+        """Handle bytes of the request; returns how many there are behind it, at the front of `view`.
 
         raises: BlockingIOError until it is whole, OSError"""
-        head, opening = self._head, self._owner.link
-        assert head is not None and isinstance(opening, TransportHandshake)
-        opening.heard = True
-        opening.transport_name = "websocket"
+        head, handshake = self._head, self._owner.handshake
+        assert head is not None and handshake is not None
+        handshake.progress()
+        handshake.transport_name = "websocket"
         before = len(head)
         head += memoryview(view)[:n]
-        newcomers = self._owner.pump.newcomers
-        if not newcomers.keeps(self._owner, len(head)):
+        pending_logins = self._owner.pump.pending_logins
+        if not pending_logins.keep_bytes(self._owner, len(head)):
             raise OSError(errno.ENOBUFS, "too much is kept of connections that have not logged in")
         if head[:1] < b"A" or head[:1] > b"Z":
-            self._refuse(answer_other(bytes(head), WEBSOCKET_TEXT), said_to_websocket(bytes(head)))
+            self._refuse(answer_other(bytes(head), WEBSOCKET_TEXT), describe_on_websocket(bytes(head)))
         end = head.find(END, max(0, before - 3))
         if end < 0 and len(head) <= self._options.header_bytes_max:
             raise BlockingIOError
@@ -130,7 +131,7 @@ class WebSocketStream:
             self._refuse(data, why)
         self._head = None
         self.below.put([data], len(data))
-        self._push_on()
+        self._try_push()
         self.is_open = True
         rest = bytes(head[end:])
         view[: len(rest)] = rest
@@ -140,13 +141,13 @@ class WebSocketStream:
     def _refuse(self, data: bytes, why: str) -> None:
         if data:
             self.below.put([data], len(data))
-            self._push_on()
+            self._try_push()
         self._ended = True
         raise OSError(errno.EPROTO, why)
 
     # What goes out
 
-    def put(self, buffers: list[Any], size: int) -> None:
+    def put(self, buffers: Sequence[ReadBuffer], size: int) -> None:
         head = header(size)
         self.below.put([head, *buffers], size + len(head))
 
@@ -156,18 +157,18 @@ class WebSocketStream:
         ping = self._incoming.ping
         if ping is None or self._ended:
             return True
-        # One at a time: who does not read has no right to more answers.
+        # One at a time: a client that does not read gets no more answers.
         self._incoming.ping = None
         pong = control(PONG, ping)
         self.below.put([pong], len(pong))
         return self.below.push()
 
-    def _push_on(self) -> None:
+    def _try_push(self) -> None:
         try:
             if not self.push():
                 self._owner.blocked = True
         except OSError:
-            pass  # reading will tell
+            pass  # the next read fails
 
     def pending(self) -> bool:
         return self.below.pending()
@@ -178,7 +179,7 @@ class WebSocketStream:
             if not self.below.pending():
                 data = control(CLOSE, code.to_bytes(2, "big"))
                 self.below.put([data], len(data))
-                self._push_on()
+                self._try_push()
 
     # The end
 

@@ -51,9 +51,9 @@ def answer(head: bytes, options: WebSocketOptions) -> Answer:
         wire.receive_data(head)
         request = next(wire.events(), None)
     except RemoteProtocolError as fault:
-        return explained(head, str(fault))
+        return explain_refusal(head, str(fault))
     except UnicodeError:  # wsproto takes some headers for ASCII, and the host for a name of the DNS
-        return explained(head, "a header with characters that do not belong there")
+        return explain_refusal(head, "a header with characters that do not belong there")
     if not isinstance(request, Request):
         return refusal(
             400, "this is no HTTP request that could be understood", "an HTTP request with a fault in it"
@@ -61,7 +61,7 @@ def answer(head: bytes, options: WebSocketOptions) -> Answer:
     origin = next(
         (value.decode("latin-1") for name, value in request.extra_headers if name == b"origin"), None
     )
-    if origin is not None and not may_come(origin.lower(), request.host.lower(), options):
+    if origin is not None and not is_origin_allowed(origin.lower(), request.host.lower(), options):
         return refusal(
             403,
             f"pages from {origin[:100]} may not connect here; websocket_origins of the listener lists those that may",
@@ -77,7 +77,7 @@ def answer(head: bytes, options: WebSocketOptions) -> Answer:
     return Answer(wire.send(AcceptConnection(subprotocol=chosen)), "")
 
 
-def may_come(origin: str, host: str, options: WebSocketOptions) -> bool:
+def is_origin_allowed(origin: str, host: str, options: WebSocketOptions) -> bool:
     """Whether a page may connect: one that is listed, or that came from this very address. RFC 6455, 10.2
 
     A host's name proves nothing without TLS: whoever owns a name can have it lead to this address once the page is
@@ -110,7 +110,7 @@ def maybe_path(head: bytes) -> str | None:
     return parts[1].decode("latin-1").partition("?")[0]
 
 
-def explained(head: bytes, fault: str) -> Answer:
+def explain_refusal(head: bytes, fault: str) -> Answer:
     """Answer a request that asks for no WebSocket, or not in the right way."""
     if maybe_path(head) is None:
         return refusal(

@@ -32,18 +32,20 @@ class Crowd:
         self.turn = 0
         self.gone: list[Any] = []
         self.told: list[tuple[str, int]] = []
-        self.newcomers = PendingLogins(self.ends, lambda: self.turn)
-        self.newcomers.tell = lambda holder, shed: self.told.append((holder, shed))
-        self.newcomers.limit(limits.get("count", 0), limits.get("of_holder", 0), limits.get("size", 0))
+        self.pending_logins = PendingLogins(self.ends, lambda: self.turn)
+        self.pending_logins.on_shed = lambda holder, shed: self.told.append((holder, shed))
+        self.pending_logins.set_limits(
+            limits.get("count", 0), limits.get("of_holder", 0), limits.get("size", 0)
+        )
 
     def ends(self, connection: Any, why: str) -> None:
         self.gone.append(connection)
-        self.newcomers.leave(connection)
+        self.pending_logins.discard(connection)
 
     def comes(self, address: str, port: int = 1) -> Somebody:
         somebody = Somebody(f"{address}:{port}")
         self.turn += TURNS
-        self.newcomers.enter(somebody)
+        self.pending_logins.add(somebody)
         return somebody
 
 
@@ -64,14 +66,14 @@ def test_the_oldest_of_the_largest_holder_goes() -> None:
     for n in range(3):
         crowd.comes(f"10.0.0.{n}")
     assert crowd.gone == many[:3] and crowd.told == [("2001:db8::/64", 1), ("2001:db8::/64", 2)]
-    assert alone in crowd.newcomers
+    assert alone in crowd.pending_logins
 
 
 def test_who_says_something_stays_before_who_is_silent_and_who_waits_for_us_before_both() -> None:
     crowd = Crowd(of_holder=3)
     owed, heard, silent = (crowd.comes("10.0.0.1", n) for n in range(3))
-    crowd.newcomers.now(heard, State.HEARD)
-    crowd.newcomers.now(owed, State.OWED)
+    crowd.pending_logins.set_state(heard, State.HEARD)
+    crowd.pending_logins.set_state(owed, State.OWED)
     crowd.comes("10.0.0.1", 4)
     assert not crowd.gone, "who waits for us does not count"
     crowd.comes("10.0.0.1", 5)
@@ -82,27 +84,27 @@ def test_who_says_something_stays_before_who_is_silent_and_who_waits_for_us_befo
 def test_who_came_in_this_turn_has_not_been_read_from_and_stays() -> None:
     crowd = Crowd()
     first = crowd.comes("10.0.0.1")
-    assert not crowd.newcomers.make_room("too many")
+    assert not crowd.pending_logins.make_room("too many")
     crowd.turn += TURNS
-    assert crowd.newcomers.make_room("too many") and crowd.gone == [first]
+    assert crowd.pending_logins.make_room("too many") and crowd.gone == [first]
 
 
 def test_who_has_logged_in_is_never_touched() -> None:
     crowd = Crowd(count=1)
     client = crowd.comes("10.0.0.1")
-    crowd.newcomers.leave(client)
+    crowd.pending_logins.discard(client)
     for n in range(5):
         crowd.comes("10.0.0.1", n)
-    assert client not in crowd.gone and len(crowd.newcomers) == 1
+    assert client not in crowd.gone and len(crowd.pending_logins) == 1
 
 
 def test_what_is_kept_of_newcomers_is_bounded_and_who_has_most_of_it_goes() -> None:
     crowd = Crowd(size=1000)
     greedy, modest = crowd.comes("10.0.0.1"), crowd.comes("10.0.0.2")
-    assert crowd.newcomers.keeps(modest, 100) and crowd.newcomers.keeps(greedy, 900)
-    assert crowd.newcomers.keeps(modest, 150)
-    assert crowd.gone == [greedy] and crowd.newcomers.bytes == 150
-    assert not crowd.newcomers.keeps(modest, 2000), "it has the most itself"
+    assert crowd.pending_logins.keep_bytes(modest, 100) and crowd.pending_logins.keep_bytes(greedy, 900)
+    assert crowd.pending_logins.keep_bytes(modest, 150)
+    assert crowd.gone == [greedy] and crowd.pending_logins.bytes == 150
+    assert not crowd.pending_logins.keep_bytes(modest, 2000), "it has the most itself"
 
 
 STEPS = st.lists(
@@ -118,18 +120,18 @@ def test_counts_agree_with_a_list_whatever_happens(steps: list[tuple[int, int, i
         if kind == 0 or not here:
             here.append(crowd.comes(f"10.0.0.{address}", len(here)))
         elif kind == 1:
-            crowd.newcomers.leave(here.pop(which % len(here)))
+            crowd.pending_logins.discard(here.pop(which % len(here)))
         elif kind == 2:
-            crowd.newcomers.now(here[which % len(here)], State(1 + which % 2))
-        elif not crowd.newcomers.keeps(here[which % len(here)], size):
-            crowd.newcomers.leave(here.pop(which % len(here)))
+            crowd.pending_logins.set_state(here[which % len(here)], State(1 + which % 2))
+        elif not crowd.pending_logins.keep_bytes(here[which % len(here)], size):
+            crowd.pending_logins.discard(here.pop(which % len(here)))
         here = [each for each in here if each not in crowd.gone]
-        assert len(crowd.newcomers) == len(here) and all(each in crowd.newcomers for each in here)
-        assert crowd.newcomers.bytes <= 2000
+        assert len(crowd.pending_logins) == len(here) and all(each in crowd.pending_logins for each in here)
+        assert crowd.pending_logins.bytes <= 2000
     for each in here:
-        crowd.newcomers.leave(each)
-    assert len(crowd.newcomers) == crowd.newcomers.bytes == 0
-    assert not crowd.newcomers.make_room("nobody is left")
+        crowd.pending_logins.discard(each)
+    assert len(crowd.pending_logins) == crowd.pending_logins.bytes == 0
+    assert not crowd.pending_logins.make_room("nobody is left")
 
 
 # A broker

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from rumq.cli.main import main
-from rumq.net.tls_options import TlsOptions, context_of
+from rumq.net.tls_options import TlsOptions, make_context
 
 
 def handshake(folder: Path, client: str, host: str) -> dict[str, object]:
     """Both sides in memory; what the broker sees of the client."""
-    server_context = context_of(
+    server_context = make_context(
         TlsOptions(
             certfile=str(folder / "server.pem"), keyfile=str(folder / "server.key"), cafile=str(folder / "ca.pem"),
             client_certificates="required",

@@ -71,14 +71,14 @@ class Client:
 
 
 class Counted(ShardTotals):
-    """Of the pump, what it has counted, and newcomers of whom nobody has to go."""
+    """Of the pump, what it has counted, and pending_logins of whom nobody has to go."""
 
-    __slots__ = ("connections", "newcomers")
+    __slots__ = ("connections", "pending_logins")
 
     def __init__(self) -> None:
         super().__init__()
         self.connections: dict[int, object] = {}
-        self.newcomers = PendingLogins(lambda connection, why: None, lambda: 0)
+        self.pending_logins = PendingLogins(lambda connection, why: None, lambda: 0)
 
 
 class Shard:

@@ -13,7 +13,7 @@ from rumq.net.lingering_close import LingeringClose
 from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import Entry, Mounting, Transports
+from rumq.net.transports import ConnectionSetup, MountOptions, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.session.connection.listener_policy import ListenerPolicy
 from tests.conformance import wire
@@ -59,7 +59,7 @@ class Layers(Sessions):
             self._tls if random.randrange(4) == 0 else None,
             WebSocketOptions(frame_bytes_max=PACKET_BYTES_MAX) if random.randrange(2) else None,
             ProxyOptions(networks=("unix",)) if random.randrange(3) == 0 else None,
-            Mounting(random.choice(POINTS), PACKET_BYTES_MAX) if random.randrange(2) else None,
+            MountOptions(random.choice(POINTS), PACKET_BYTES_MAX) if random.randrange(2) else None,
         )  # fmt: skip
         if transports.websocket is not None:
             data = self._mixed_up(random, self._requests, request()) + in_frames(random, data)
@@ -121,12 +121,12 @@ class Covered(Stranger):
         machine, pump = self._machine, shard.pump
         if pump.lingering is None:
             pump.lingering = LingeringClose(pump, later=shard.driver.later, clock=lambda: machine.monotonic)
-            shard.openings = TransportHandshakes(
+            shard.handshakes = TransportHandshakes(
                 pump, later=shard.driver.later, event=self._told, clock=lambda: machine.monotonic
             )
         welcome = lambda connection: shard.driver.welcome(connection, entrance)  # noqa: E731
-        entry = Entry(self._transports, shard.openings, pump, OUTBOX_BYTES, welcome)
-        entry.begin(theirs, "192.0.2.1:7", None)  # type: ignore[arg-type]
+        setup = ConnectionSetup(self._transports, shard.handshakes, pump, OUTBOX_BYTES, welcome)
+        setup.accept(theirs, "192.0.2.1:7", None)  # type: ignore[arg-type]
 
     def say(self, random: Random) -> None:
         """As much as the network takes, which is less than the longest packet."""

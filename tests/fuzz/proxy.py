@@ -3,7 +3,7 @@
 from collections import Counter
 from random import Random
 
-from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, header_of
+from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, parse_header
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
 from tests.net.test_proxy import BAD, GOOD
@@ -24,7 +24,7 @@ class Proxy(Target):
             self._mutator.inputs(self.inputs, random.getrandbits(64), random.choice((1, 1, 2)))
         ):
             try:
-                told = header_of(data)
+                told = parse_header(data)
             except BadHeader as fault:
                 if not str(fault) or len(str(fault)) > 200:
                     raise Wrong(f"refused with {str(fault)!r}") from fault
@@ -37,7 +37,7 @@ class Proxy(Target):
                 continue
             if not 0 < told.size <= len(data):
                 raise Wrong(f"a header of {told.size} bytes in {len(data)}")
-            if header_of(data[: told.size]) != told or header_of(data[: told.size - 1]) is not None:
+            if parse_header(data[: told.size]) != told or parse_header(data[: told.size - 1]) is not None:
                 raise Wrong(f"{told} depends on what is behind it")
             counts["taken"] += 1
         return counts

@@ -61,13 +61,13 @@ class Tls(Target):
 
     def _serve(self, client: "Client", all_right: bool) -> None:
         owner = Owner(client)
-        openings = SimpleNamespace(
+        handshakes = SimpleNamespace(
             clock=lambda: 0.0,
-            may_shake_hands=lambda opening: True,
-            may_work=lambda: True,
-            worked=lambda since: None,
+            may_run=lambda handshake: True,
+            has_time=lambda: True,
+            count_step=lambda since: None,
         )
-        stream = TlsStream(self._server, client, owner, openings)  # type: ignore[arg-type]
+        stream = TlsStream(self._server, client, owner, handshakes)  # type: ignore[arg-type]
         view, found, ended = memoryview(bytearray(4096)), bytearray(), ""
         for _ in range(100):
             client.act()
@@ -164,19 +164,21 @@ class Client:
 
 
 class Owner:
-    """In the place of `rumq.net.stream_connection.Layered`."""
+    """In the place of `rumq.net.stream_connection.StreamConnection`."""
 
     ended = blocked = False
 
     def __init__(self, client: Client) -> None:
         self.is_again = False
-        self.pump = SimpleNamespace(again=self._again)
-        self.link = TransportHandshake(
-            SimpleNamespace(over=lambda opening: None, heard=lambda opening, first: None), self, "tls"
+        self.pump = SimpleNamespace(read_next_turn=self._again)
+        self.handshake = TransportHandshake(
+            SimpleNamespace(finish=lambda handshake: None, progress=lambda handshake, first: None),
+            self,
+            "tls",
         )  # type: ignore[arg-type]
 
     def _again(self, owner: Any) -> None:
         self.is_again = True
 
     def opened(self, stream: Any) -> None:
-        self.link.over()
+        self.handshake.finish()

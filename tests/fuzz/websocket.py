@@ -176,17 +176,20 @@ class Below:
 
 
 class Owner:
-    """In the place of `rumq.net.stream_connection.Layered`."""
+    """In the place of `rumq.net.stream_connection.StreamConnection`."""
 
     ended = blocked = False
 
     def __init__(self) -> None:
         self.pump = SimpleNamespace(
-            again=lambda owner: None, newcomers=SimpleNamespace(keeps=lambda owner, size: True)
+            read_next_turn=lambda owner: None,
+            pending_logins=SimpleNamespace(keep_bytes=lambda owner, size: True),
         )
-        self.link = TransportHandshake(
-            SimpleNamespace(over=lambda opening: None, heard=lambda opening, first: None), self, "websocket"
+        self.handshake = TransportHandshake(
+            SimpleNamespace(finish=lambda handshake: None, progress=lambda handshake, first: None),
+            self,
+            "websocket",
         )  # type: ignore[arg-type]
 
     def opened(self, stream: Any) -> None:
-        self.link.over()
+        self.handshake.finish()

@@ -14,7 +14,7 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import PLAIN, Entry, Mounting, Transports
+from rumq.net.transports import PLAIN, ConnectionSetup, MountOptions, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.session.state.deadlines import SWEEP_MIN
 from tests.conformance import wire
@@ -41,7 +41,9 @@ class House:
         self.pump = driver.pump = Pump(driver)
         for worker in (driver.writer, driver.reader):
             self.pump.watch(worker.fd, worker.finish)
-        self.openings = TransportHandshakes(self.pump, later=driver.later, event=lambda name, **fields: None)
+        self.handshakes = TransportHandshakes(
+            self.pump, later=driver.later, event=lambda name, **fields: None
+        )
 
     def turns(self, count: int) -> None:
         for _ in range(count):
@@ -57,7 +59,9 @@ class House:
             self.pump.add(connection)
             del connection
         else:
-            Entry(transports, self.openings, self.pump, 1 << 20, welcome).begin(near, "192.0.2.1:7", None)
+            ConnectionSetup(transports, self.handshakes, self.pump, 1 << 20, welcome).accept(
+                near, "192.0.2.1:7", None
+            )
         is_websocket = transports.websocket is not None
         if is_websocket:
             far.sendall(request())
@@ -93,7 +97,7 @@ def alive() -> Counter[str]:
 @pytest.mark.parametrize("end", ["leaves", "breaks", "is lost"])
 @pytest.mark.parametrize(
     "transports",
-    [PLAIN, Transports(mount=Mounting("s/", 1 << 20)), Transports(websocket=WebSocketOptions())],
+    [PLAIN, Transports(mount=MountOptions("s/", 1 << 20)), Transports(websocket=WebSocketOptions())],
     ids=["plain", "mount point", "websocket"],
 )
 def test_nothing_of_a_client_waits_for_the_collector(house: House, transports: Transports, end: str) -> None:

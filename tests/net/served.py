@@ -35,12 +35,12 @@ class Served:
             self._pump.watch(worker.fd, worker.finish)
         driver.startup.read_journal()
         driver.startup.advance()
-        openings = TransportHandshakes(self._pump, later=driver.later, event=self.event)
+        handshakes = TransportHandshakes(self._pump, later=driver.later, event=self.event)
         self._listeners = {
             name: Listener(
                 self._pump, open_sockets("127.0.0.1", 0, 100)[0], connections_max=1000, outbox_bytes_max=1 << 20,
                 welcome=driver.welcome, event=self.event, later=driver.later, transports=transports,
-                openings=openings,
+                handshakes=handshakes,
             )
             for name, transports in listeners.items()
         }  # fmt: skip

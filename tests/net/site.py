@@ -43,7 +43,7 @@ class Echo:
 
 class Site:
     def __init__(
-        self, *, seconds_max: float = 10.0, openings_max: int = 100, link: Callable[[Connection], Any] = Echo
+        self, *, seconds_max: float = 10.0, handshakes_max: int = 100, link: Callable[[Connection], Any] = Echo
     ) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.links: list[Any] = []
@@ -51,8 +51,8 @@ class Site:
         self._link = link
         self._later: list[tuple[float, Callable[[], None]]] = []
         self.pump = Pump(self)
-        self.openings = TransportHandshakes(
-            self.pump, later=self.later, event=self.event, seconds_max=seconds_max, count_max=openings_max,
+        self.handshakes = TransportHandshakes(
+            self.pump, later=self.later, event=self.event, seconds_max=seconds_max, count_max=handshakes_max,
             clock=lambda: self.now,
         )  # fmt: skip
         self.listeners: list[Listener] = []
@@ -90,7 +90,7 @@ class Site:
         """Returns the address."""
         listener = Listener(
             self.pump, sock or open_sockets("127.0.0.1", 0, 100)[0], connections_max=1000, outbox_bytes_max=1 << 20,
-            welcome=self.welcome, event=self.event, later=self.later, transports=transports, openings=self.openings,
+            welcome=self.welcome, event=self.event, later=self.later, transports=transports, handshakes=self.handshakes,
         )  # fmt: skip
         self.listeners.append(listener)
         return listener.sock.getsockname()

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from rumq.net.connection import Connection
-from rumq.net.connection_handover import take_in
 from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
-from rumq.net.transports import Transports
+from rumq.net.transports import Transports, continue_handed_over
 from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.shards.processes.client_placement import ClientPlacement
 from rumq.shards.processes.fd_passing import FdPassing, make_shard_sockets
@@ -51,7 +50,7 @@ class Shards:
 
     def taker(self, kind: str) -> Any:
         def take(sock: socket.socket, peer: str, data: bytes, _: int) -> None:
-            take_in(self.second.pump, kind, sock, peer, data, 1 << 20, self.second.welcome)
+            continue_handed_over(self.second.pump, kind, sock, peer, data, 1 << 20, self.second.welcome)
 
         return take
 

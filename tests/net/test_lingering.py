@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from rumq.net.connection import Connection
-from rumq.net.lingering_close import BYTES_MAX, REST_BYTES_MAX, LingeringClose
+from rumq.net.lingering_close import BYTES_MAX, UNSENT_BYTES_MAX, LingeringClose
 from rumq.net.pump import Pump
 from rumq.net.tls import TlsServer
-from rumq.net.transports import PLAIN, Mounting, Transports
+from rumq.net.transports import PLAIN, MountOptions, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
 from tests.conformance import wire
 from tests.net.authorities import Authorities
@@ -156,7 +156,7 @@ def test_what_a_full_socket_did_not_take_is_sent_first(world: World) -> None:
     far = world.client()
     (connection,) = world.pump.connections.values()
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    said = bytes(range(256)) * (REST_BYTES_MAX // 256)
+    said = bytes(range(256)) * (UNSENT_BYTES_MAX // 256)
     connection.write(said)
     connection.write(LAST_WORDS)
     connection.close()
@@ -183,7 +183,7 @@ def test_a_layer_that_fails_to_say_its_last_words_is_closed(world: World) -> Non
 
     far = world.client()
     stream = Failing()
-    world.lingering.take(stream, [])
+    world.lingering.add(stream, [])
     assert stream.closed and len(world.lingering) == 0
 
 
@@ -195,7 +195,7 @@ def served(authorities: Authorities) -> Iterator[Served]:
     tls = TlsServer(authorities.mutual(client_certificates="none", cafile=""))
     made = Served(
         tcp=PLAIN, tls=Transports(tls=tls), ws=Transports(websocket=WebSocketOptions()),
-        wss=Transports(tls=tls, websocket=WebSocketOptions()), mount=Transports(mount=Mounting("a/", 1 << 20)),
+        wss=Transports(tls=tls, websocket=WebSocketOptions()), mount=Transports(mount=MountOptions("a/", 1 << 20)),
     )  # fmt: skip
     yield made
     made.end()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rumq.net.proxy_protocol import SIGNATURE, BadHeader, ProxyOptions, Told, crc32c, header_of
+from rumq.net.proxy_protocol import SIGNATURE, BadHeader, ProxyHeader, ProxyOptions, crc32c, parse_header
 from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
 from rumq.net.unix import open_unix_socket
@@ -67,11 +67,11 @@ GOOD = {
 
 @pytest.mark.parametrize("header", GOOD)
 def test_a_header_is_taken_when_it_is_whole_and_not_a_byte_more(header: bytes) -> None:
-    told = Told(len(header), *GOOD[header])
+    told = ProxyHeader(len(header), *GOOD[header])
     for end in range(1, len(header)):
-        assert header_of(header[:end]) is None
-    assert header_of(header) == told
-    assert header_of(header + b"\x10\x0c\r\nPROXY ") == told
+        assert parse_header(header[:end]) is None
+    assert parse_header(header) == told
+    assert parse_header(header + b"\x10\x0c\r\nPROXY ") == told
 
 
 BAD = {
@@ -105,7 +105,7 @@ BAD = {
 @pytest.mark.parametrize("data", BAD)
 def test_what_is_no_header_is_refused_with_a_reason(data: bytes) -> None:
     with pytest.raises(BadHeader) as caught:
-        header_of(data)
+        parse_header(data)
     assert BAD[data] in str(caught.value)
 
 
@@ -118,7 +118,7 @@ damaged = st.tuples(st.sampled_from(list(GOOD)), st.binary(max_size=40), st.inte
 @settings(max_examples=300, deadline=None)
 def test_whatever_comes_is_a_header_or_not_yet_or_none(data: bytes) -> None:
     try:
-        told = header_of(data)
+        told = parse_header(data)
     except BadHeader:
         return
     assert told is None or 0 < told.size <= len(data)
@@ -172,7 +172,7 @@ def test_behind_a_header_is_the_client(site: Site, header: bytes, cut: int) -> N
     )
     client.write(b"again")
     assert client.read(5) == b"again"
-    assert not site.events and not len(site.openings)
+    assert not site.events and not len(site.handshakes)
     client.close()
     site.until(lambda: site.links[0].lost_why)
 
@@ -246,7 +246,7 @@ def test_who_is_no_listed_proxy_is_refused_in_one_event(site: Site) -> None:
 def test_a_header_has_its_time(site: Site) -> None:
     client = Plain(site, site.listen(Transports(proxy=HERE)))
     client.write(HEADERS[0][:20])
-    site.until(lambda: len(site.openings))
+    site.until(lambda: len(site.handshakes))
     site.turn(2)
     site.now += 10.1
     assert site.why() == "not open within 10 s"

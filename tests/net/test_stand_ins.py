@@ -28,10 +28,10 @@ def connected(shard: Shard) -> tuple[StreamConnection, socket.socket]:
     near, far = socket.socketpair()
     near.setblocking(False)
     pump = shard.driver.pump
-    connection = StreamConnection(pump, near, "somebody", 1 << 16, shard.driver.welcome)
-    connection.through(SocketStream(near))
-    openings = TransportHandshakes(pump, later=shard.driver.later, event=shard.driver.tell)
-    openings.begin(connection, "tls")
+    connection = StreamConnection(pump, near, "somebody", 1 << 16, shard.driver.welcome, relay)
+    connection.use(SocketStream(near))
+    handshakes = TransportHandshakes(pump, later=shard.driver.later, event=shard.driver.tell)
+    connection.handshake = handshakes.start(connection, "tls")
     pump.add(connection)
     return connection, far
 

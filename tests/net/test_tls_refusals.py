@@ -162,9 +162,9 @@ def test_who_does_not_speak_tls_is_told_so(
 
 def test_who_comes_and_goes_without_a_byte_is_not_told_of(site: Site, address: tuple[str, int]) -> None:
     sock = socket.create_connection(address)
-    site.until(lambda: len(site.openings))
+    site.until(lambda: len(site.handshakes))
     sock.close()
-    site.until(lambda: not len(site.openings))
+    site.until(lambda: not len(site.handshakes))
     assert not site.events and not site.pump.connections
 
 
@@ -188,7 +188,7 @@ def test_a_handshake_has_its_time(
     with pytest.raises(ssl.SSLWantReadError):
         stopped.tls.do_handshake()
     stopped.sock.sendall(stopped.outgoing.read()[:sent])
-    site.until(lambda: len(site.openings))
+    site.until(lambda: len(site.handshakes))
     site.turn(3)
     site.now += 9.9
     other = TlsClient(site, address, trusting())
@@ -205,14 +205,14 @@ def test_each_handshake_has_its_own_time(site: Site, address: tuple[str, int]) -
     socks = []
     for count in (1, 2):
         socks.append(socket.create_connection(address))
-        site.until(lambda wanted=count: len(site.openings) == wanted)  # type: ignore[misc]
+        site.until(lambda wanted=count: len(site.handshakes) == wanted)  # type: ignore[misc]
         site.now += 0.5
     site.now += 1.6
     assert site.why() == "silent for 2.5 s"
-    assert len(site.openings) == 1
+    assert len(site.handshakes) == 1
     site.now += 0.3
     site.turn(2)
-    assert len(site.openings) == 1
+    assert len(site.handshakes) == 1
     site.now += 0.2
     assert site.why() == "silent for 2.5 s"
     for sock in socks:
@@ -226,12 +226,12 @@ def test_a_stop_ends_handshakes_and_says_nothing(
     with pytest.raises(ssl.SSLWantReadError):
         client.tls.do_handshake()
     client.sock.sendall(client.outgoing.read()[:20])
-    site.until(lambda: len(site.openings))
+    site.until(lambda: len(site.handshakes))
     site.turn(2)
     for connection in list(site.pump.connections.values()):
         connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
     site.turn()
-    assert not site.pump.connections and not len(site.openings) and not site.events
+    assert not site.pump.connections and not len(site.handshakes) and not site.events
     client.close()
 
 
@@ -239,7 +239,7 @@ def test_a_stop_ends_handshakes_and_says_nothing(
 def test_more_handshakes_than_allowed_wait_until_one_leaves_or_has_stopped(
     authorities: Authorities, trusting: Trusting, leaves: bool
 ) -> None:
-    site = Site(openings_max=2)
+    site = Site(handshakes_max=2)
     address = site.listen(Transports(tls=TlsServer(authorities.options())))
     slow = [TlsClient(site, address, trusting()) for _ in range(2)]
     for each in slow:
@@ -275,7 +275,7 @@ def test_a_turn_takes_a_bounded_part_of_the_handshakes(authorities: Authorities,
     """With a clock that moves 1.5 ms at each look, two steps fill a turn's part."""
     site = Site()
     ticks = iter(range(10**9))  # of 1.5 ms
-    site.openings.clock = lambda: next(ticks) * 0.0015
+    site.handshakes.clock = lambda: next(ticks) * 0.0015
     address = site.listen(Transports(tls=TlsServer(authorities.options())))
     clients = [TlsClient(site, address, trusting()) for _ in range(6)]
     for client in clients:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.net.tls_options import TlsOptions, TlsSettingsError, context_of
+from rumq.net.tls_options import TlsOptions, TlsSettingsError, make_context
 from tests.net.authorities import Authorities
 
 
@@ -42,7 +42,7 @@ def test_a_setting_that_does_not_work_is_named(
         return str(authorities.folder / value[1:-1]) if value.startswith("{") else value
 
     with pytest.raises(TlsSettingsError) as caught:
-        context_of(authorities.options(**{name: path(value) for name, value in changed.items()}))
+        make_context(authorities.options(**{name: path(value) for name, value in changed.items()}))
     assert caught.value.key == key and words in str(caught.value)
 
 
@@ -54,10 +54,10 @@ def test_a_locked_key_opens_with_its_password(authorities: Authorities, tmp_path
     locked.write_bytes(
         key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.BestAvailableEncryption(b"open"))
     )
-    context_of(authorities.options(keyfile=str(locked), key_password="open"))
+    make_context(authorities.options(keyfile=str(locked), key_password="open"))
     for wrong in ("", "shut"):
         with pytest.raises(TlsSettingsError) as caught:
-            context_of(authorities.options(keyfile=str(locked), key_password=wrong))
+            make_context(authorities.options(keyfile=str(locked), key_password=wrong))
         assert caught.value.key == "key_password"
 
 
@@ -67,4 +67,4 @@ def test_a_key_may_be_with_its_certificate(authorities: Authorities, tmp_path: P
         for path in (authorities.path("server"), authorities.path("server", "key")):
             with open(path, "rb") as part:
                 shutil.copyfileobj(part, file)
-    context_of(TlsOptions(certfile=str(both)))
+    make_context(TlsOptions(certfile=str(both)))

@@ -337,7 +337,7 @@ def test_without_a_path_any_will_do(site: Site) -> None:
 def test_a_handshake_has_its_time(site: Site, sent: int, seconds: float, why: str) -> None:
     under = Plain(site, site.listen(Transports(websocket=WebSocketOptions())))
     under.write(request()[:sent])
-    site.until(lambda: len(site.openings))
+    site.until(lambda: len(site.handshakes))
     site.turn(2)
     site.now += seconds
     assert site.why() == why

@@ -52,7 +52,7 @@ class Reload:
         later = need_restart(self._settings, wanted, changed)
         setup_events(wanted.events.format, wanted.events.level)
         driver.limits = limits(wanted)
-        limit_pending_logins(wanted, driver.pump.newcomers)
+        limit_pending_logins(wanted, driver.pump.pending_logins)
         for entrance, new in zip(self._entrances, made, strict=False):
             entrance.become(new)
         driver.permit_again()

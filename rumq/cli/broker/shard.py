@@ -36,13 +36,13 @@ from rumq.errors import DataDirectoryError
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
-from rumq.net.connection_handover import CLIENT, KNOWN, take_in
+from rumq.net.connection_handover import CLIENT, KNOWN
 from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import SPARE, Listener
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import Transports
+from rumq.net.transports import Transports, continue_handed_over
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.protocol.connected import Link
 from rumq.shards.bus.remote_partition import RemotePartition
@@ -261,7 +261,7 @@ def take_connections(
             early.append((kind, sock, peer, data, listener))
             return
         entrance = entrances[listener]
-        take_in(
+        continue_handed_over(
             pump, kind, sock, peer, data, outbox_bytes_max,
             lambda connection: welcome(driver, connection, entrance),
         )  # fmt: skip
@@ -368,9 +368,11 @@ def listening(
     """Accept from the broker's sockets, which all shards share."""
     connections = connections_max(settings, len(driver.store.own))
     driver.connections_max = dict(enumerate(connections))
-    pump.newcomers.tell = lambda holder, shed: driver.tell("connection.shed", address=holder, shed=shed)
-    limit_pending_logins(settings, pump.newcomers)
-    openings = TransportHandshakes(
+    pump.pending_logins.on_shed = lambda holder, shed: driver.tell(
+        "connection.shed", address=holder, shed=shed
+    )
+    limit_pending_logins(settings, pump.pending_logins)
+    handshakes = TransportHandshakes(
         pump, later=driver.later, event=driver.tell, count_max=settings.listener.tls_handshakes_max
     )
 
@@ -378,7 +380,7 @@ def listening(
         return Listener(
             pump, sock, connections_max=connections[number], outbox_bytes_max=settings.mqtt.outbox_bytes_max,
             welcome=lambda connection: welcome(driver, connection, entrances[number]), event=driver.tell,
-            later=driver.later, transports=transports[number], openings=openings,
+            later=driver.later, transports=transports[number], handshakes=handshakes,
         )  # fmt: skip
 
     return [listener(*doorway) for doorway in place.doorways]

@@ -36,9 +36,9 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def limit_pending_logins(settings: Settings, newcomers: PendingLogins) -> None:
+def limit_pending_logins(settings: Settings, pending_logins: PendingLogins) -> None:
     auth = settings.auth
-    newcomers.limit(
+    pending_logins.set_limits(
         auth.unauthenticated_connections_max, auth.address_unauthenticated_connections_max,
         auth.unauthenticated_bytes_max,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from rumq.errors import ConfigError, Fault
 from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.tls import TlsServer
 from rumq.net.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError, pem_kinds
-from rumq.net.transports import Mounting, Transports
+from rumq.net.transports import MountOptions, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
 from rumq.settings.keys import as_toml
 
@@ -35,10 +35,10 @@ def transports_of(settings: Settings) -> list[Transports]:
     ]
 
 
-def mounting(settings: Settings, listener: Listener) -> Mounting | None:
+def mounting(settings: Settings, listener: Listener) -> MountOptions | None:
     if not listener.mount_point:
         return None
-    return Mounting(listener.mount_point, settings.mqtt.packet_bytes_max, settings.mqtt.connect_bytes_max)
+    return MountOptions(listener.mount_point, settings.mqtt.packet_bytes_max, settings.mqtt.connect_bytes_max)
 
 
 def transport_of(number: int, listener: Listener, strict: bool) -> Transports:

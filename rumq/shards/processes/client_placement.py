@@ -31,9 +31,9 @@ class ClientPlacement:
         listener: the number of the one that it came in through"""
         if self._doors is None or self.is_here(client_id):
             return False
-        facts = connection.facts()
+        facts = connection.handover_state()
         kind = "known" if facts else "client"
         self._doors.give(
-            self.home(client_id), kind, connection.give_away(), connection.peer, facts + data, listener
+            self.home(client_id), kind, connection.hand_over(), connection.peer, facts + data, listener
         )
         return True

@@ -244,7 +244,7 @@ class Driver:
 
     def has_room(self, link: Link) -> bool:
         limit = self.connections_max.get(link.entrance.index)
-        if limit is None or len(self.pump.connections) - len(self.pump.newcomers) < limit:
+        if limit is None or len(self.pump.connections) - len(self.pump.pending_logins) < limit:
             return True
         self._turned_away += 1
         if self._turned_away & (self._turned_away - 1) == 0:  # the 1st, 2nd, 4th, 8th: told, not flooded
@@ -255,17 +255,17 @@ class Driver:
         if link.who is not None and link.who.method not in UNCHECKED:
             self.checking.was_right(link.address, link.says_to_be)
         if self.pump is not None:
-            self.pump.newcomers.leave(link.transport)
+            self.pump.pending_logins.discard(link.transport)
 
     def keeps(self, link: Link, size: int) -> bool:
         if self.pump is None:
             return True
-        self.pump.newcomers.now(link.transport, State.HEARD)
-        return bool(self.pump.newcomers.keeps(link.transport, size))
+        self.pump.pending_logins.set_state(link.transport, State.HEARD)
+        return bool(self.pump.pending_logins.keep_bytes(link.transport, size))
 
     def owes(self, link: Link, is_owed: bool) -> None:
         if self.pump is not None:
-            self.pump.newcomers.now(link.transport, State.OWED if is_owed else State.HEARD)
+            self.pump.pending_logins.set_state(link.transport, State.OWED if is_owed else State.HEARD)
 
     def assigned_client_id(self, prefix: str) -> str:
         while not self.homes.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):
@@ -329,7 +329,7 @@ class Driver:
         link = Link(self, transport, entrance)
         self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
         if self.pump is not None:
-            self.pump.newcomers.enter(transport)
+            self.pump.pending_logins.add(transport)
         self._welcomed += 1
         self.totals.sockets += 1
         return link
