@@ -43,7 +43,11 @@ class Echo:
 
 class Site:
     def __init__(
-        self, *, seconds_max: float = 10.0, handshakes_max: int = 100, link: Callable[[Connection], Any] = Echo
+        self,
+        *,
+        seconds_max: float = 10.0,
+        handshakes_max: int = 100,
+        link: Callable[[Connection], Any] = Echo,
     ) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.links: list[Any] = []
