@@ -1,8 +1,7 @@
-"""The table of settings: every key with its type, unit, bounds, default and one line of why.
+"""The table of settings: every key with its type, unit, bounds, default and description.
 
-It is the flags, config.toml, the environment and the messages at once: `rumq.settings.load` reads the sources
-against it, `rumq.settings.show` writes config.toml from it. Names carry their unit and bound last.
-Refuses to know where a value came from, and what is done with it.
+Flags, config.toml, environment variables and error messages come from it: `rumq.settings.load` checks the sources
+against it, `rumq.settings.show` writes config.toml from it. Names end in their unit and bound.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -12,56 +11,66 @@ from msgspec import Meta, Struct
 from rumq.config.access import Auth, Flight, Listener
 from rumq.config.setting_types import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
 
+# fmt: off
+# A table: a formatter would give each argument a line.
 Durability: TypeAlias = Literal["process", "disk"]
-SEGMENT_BYTES = number("a segment is sealed, and a new one begun, at this size", "bytes", 64 * KIB, 4 * GIB)
-SEGMENT_SECONDS = number("a segment is also sealed at this age", "seconds", 1, 366 * DAY_SECONDS)
+SEGMENT_BYTES = number("a segment is sealed when it reaches this size", "bytes", 64 * KIB, 4 * GIB)
+SEGMENT_SECONDS = number("a segment is sealed when it reaches this age", "seconds", 1, 366 * DAY_SECONDS)
 RETENTION_BYTES = number(
-    "a partition's oldest sealed segments go while it is larger; 0 keeps all", "bytes", 0, 2**60
+    "the oldest sealed segments of a partition are deleted while it is larger; 0: no limit", "bytes", 0, 2**60
 )
 RETENTION_SECONDS = number(
-    "sealed segments go when their newest record is older; 0 keeps all", "seconds", 0, 36_500 * DAY_SECONDS
+    "a sealed segment is deleted when its newest record is older; 0: no limit",
+    "seconds",
+    0,
+    36_500 * DAY_SECONDS,
 )
 Retention: TypeAlias = Literal["space", "forever"]
 RETENTION = choice(
-    '"space": the oldest sealed segments go when the disk has too little room; "forever": publishers are refused then'
+    'when the disk is nearly full: "space" deletes the oldest sealed segments, "forever" refuses publishers'
 )
 TOPICS = number(
-    "a message for a topic beyond these is refused (0x97); each costs memory", "topics", 1, 100_000_000
+    "topics of a stream; a message to one more is refused (0x97); each topic costs memory",
+    "topics",
+    1,
+    100_000_000,
 )
 TOPICS_BYTES = number(
-    "of the names of a stream's topics; a message for one more topic is refused (0x97); each is in memory and on disk",
+    "total length of a stream's topic names, in memory and on disk; a message to one more topic is refused (0x97)",
     "bytes",
     64 * KIB,
     2**60,
 )
 RETAINED = number(
-    "of each partition's retained messages, which are in memory; more are refused (0x97); 0: any",
+    "retained messages of a partition, which are kept in memory; more are refused (0x97); 0: no limit",
     "bytes",
     0,
     2**60,
 )
 EXPORT_TO = maybe_text(
-    "folder or URI where finished segments become Parquet files; empty: nowhere (docs/lake.md)"
+    "folder or URI to export sealed segments to, as Parquet files; empty: no export (docs/lake.md)"
 )
 DURABILITY = choice(
-    'what an acknowledgement promises: "process" survives the death of rumqd, "disk" a power loss as well'
+    'an acknowledged message survives: "process": the death of rumqd; "disk": also a power loss'
 )
 
 
 class Data(Struct, frozen=True, kw_only=True):
-    """Where the log and the sessions live."""
+    """Storage of the log and the sessions."""
 
-    dir: Annotated[str, text("made if missing; one broker at a time holds it", 4096)] = "rumq-data"
+    dir: Annotated[
+        str, text("data directory; created if missing; locked by the broker that uses it", 4096)
+    ] = "rumq-data"
 
 
 class Shards(Struct, frozen=True, kw_only=True):
-    """How many processes share the work."""
+    """Broker processes."""
 
-    count: Annotated[int, number("processes that share the work, best one a core", "processes", 1, 64)] = 1
+    count: Annotated[int, number("broker processes; best one per core", "processes", 1, 64)] = 1
 
 
 class Log(Struct, frozen=True, kw_only=True):
-    """What every stream inherits, and the memory of the log."""
+    """Defaults of every stream; disk space and memory of the log."""
 
     durability: Annotated[Durability, DURABILITY] = "disk"
     segment_bytes_max: Annotated[int, SEGMENT_BYTES] = 64 * MIB
@@ -74,66 +83,66 @@ class Log(Struct, frozen=True, kw_only=True):
     retained_bytes_max: Annotated[int, RETAINED] = GIB
     export_to: Annotated[str, EXPORT_TO] = ""
     retain_for_export_bytes_max: Annotated[
-        int,
-        number("beyond retention, kept of each partition until it is exported", "bytes", 0, 2**60),
+        int, number("data per partition that retention keeps until it is exported", "bytes", 0, 2**60)
     ] = 0
     retain_for_sessions_bytes_max: Annotated[
         int,
         number(
-            "beyond retention, kept of each partition for lasting sessions that have not had it",
-            "bytes",
-            0,
-            2**60,
+            "data per partition that retention keeps for persistent sessions that have not received it",
+            "bytes", 0, 2**60
         ),
     ] = 0
     linger_ms: Annotated[
-        int, number("how long QoS 0 records may wait to be written with others", "milliseconds", 0, 10_000)
+        int, number("longest time that QoS 0 records wait to be written in one group", "milliseconds", 0, 10_000)
     ] = 5
     pending_bytes_max: Annotated[
-        int, number("unwritten records before publishers are slowed down", "bytes", 64 * KIB, 64 * GIB)
+        int,
+        number(
+            "unwritten records above which publishers are not read (backpressure)",
+            "bytes", 64 * KIB, 64 * GIB
+        ),
     ] = 64 * MIB
     free_percent_min: Annotated[
         float,
         number(
-            "of what is free on the disk and what the log holds, kept free by letting the oldest segments go",
-            "percent",
-            0,
-            95,
+            "share of free space and log together that stays free, by deleting the oldest segments",
+            "percent", 0, 95
         ),
     ] = 15.0
     wanted_free_percent_min: Annotated[
         float,
-        number("below this also what lasting sessions or the export have not had goes", "percent", 0, 95),
+        number(
+            "below this share, segments that persistent sessions or the export still need are deleted as well",
+            "percent", 0, 95
+        ),
     ] = 5.0
     free_bytes_min: Annotated[
         int,
         number(
-            "publishers are refused while less than this is free on the disk; on a small disk, a sixteenth of it",
-            "bytes",
-            0,
-            64 * GIB,
+            "publishers are refused while less disk space is free; at most a sixteenth of the disk",
+            "bytes", 0, 64 * GIB
         ),
     ] = 64 * MIB
     scrub_bytes_per_second: Annotated[
-        int, number("how fast finished segments are read again to find damage", "bytes/s", 0, 64 * GIB)
+        int,
+        number("rate at which sealed segments are read again to detect damage (scrubbing)", "bytes/s", 0, 64 * GIB),
     ] = 4 * MIB
     hot_bytes_max: Annotated[
-        int,
-        number("newest records kept in memory, so that live subscribers need no disk", "bytes", 0, 64 * GIB),
+        int, number("newest records kept in memory, from which live subscribers are served", "bytes", 0, 64 * GIB)
     ] = 64 * MIB
 
 
 class Stream(Struct, frozen=True, kw_only=True):
-    """Some topics, and how they are kept. A topic belongs to the first stream whose filters match it.
+    """Some topics and how their records are stored. A topic belongs to the first stream whose filters match it.
 
-    What a stream leaves out it takes from [log]. Without one for "#", a stream "main" is added at the end.
+    Missing keys are inherited from [log]. If no stream has the filter "#", a stream "main" with it is added at the end.
     """
 
     name: Annotated[
         str,
         Meta(
             pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z",
-            description="names its directory; 1 to 64 of a-z, 0-9, _ and -",
+            description="name of the stream and of its directory",
             extra={"unit": "text of a-z, 0-9, _ and -, at most 64, beginning with a letter or digit"},
         ),
     ] = "main"
@@ -141,17 +150,15 @@ class Stream(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Meta(
             min_length=1,
-            description="MQTT topic filters",
+            description="MQTT topic filters of the topics that belong to the stream",
             extra={"unit": 'a list of MQTT topic filters, such as ["plant/#", "pump/+/state"]'},
         ),
     ] = ("#",)
     partitions: Annotated[
         int,
         number(
-            "logs that share the stream's topics, each written by one shard; 0: as many as shards when it is made",
-            "partitions",
-            0,
-            56,
+            "partitions, each written by one shard, between which topics are divided; 0: one per shard at creation",
+            "partitions", 0, 56
         ),
     ] = 0
     durability: Annotated[Durability, DURABILITY] = "disk"
@@ -167,143 +174,145 @@ class Stream(Struct, frozen=True, kw_only=True):
 
 
 class Mqtt(Struct, frozen=True, kw_only=True):
-    """What one client may do. MQTT 5 clients are told in CONNACK (MQTT 5.0, 3.2.2.3)."""
+    """Limits of the protocol for each client. CONNACK announces them to MQTT 5 clients (MQTT 5.0, 3.2.2.3)."""
 
     packet_bytes_max: Annotated[
-        int, number("largest packet taken from a client", "bytes", 128, 268_435_460)
+        int, number("largest packet accepted from a client", "bytes", 128, 268_435_460)
     ] = 16 * MIB
     connect_bytes_max: Annotated[
-        int,
-        number(
-            "largest packet of a client that has not logged in: CONNECT, with its will",
-            "bytes",
-            128,
-            268_435_460,
-        ),
+        int, number("largest packet accepted before login: CONNECT, including its will", "bytes", 128, 268_435_460)
     ] = 128 * KIB
-    topic_bytes_max: Annotated[int, number("longest topic or filter, as UTF-8", "bytes", 1, 65_535)] = 4096
+    topic_bytes_max: Annotated[int, number("longest topic name or topic filter, in UTF-8", "bytes", 1, 65_535)] = 4096
     topic_levels_max: Annotated[
-        int, number('most levels of a topic or filter, which "/" parts', "levels", 1, 65_535)
+        int, number('most levels of a topic name or topic filter, separated by "/"', "levels", 1, 65_535)
     ] = 32
     receive_maximum: Annotated[
-        int, number("QoS 1 and 2 messages a client may send unacknowledged", "messages", 1, 65_535)
+        int,
+        number(
+            "QoS 1 and 2 messages that a client may send before they are acknowledged (Receive Maximum)",
+            "messages", 1, 65_535
+        ),
     ] = 1024
     inflight_max: Annotated[
         int,
         number(
-            "QoS 1 and 2 messages sent to a client unacknowledged, if it allows it", "messages", 1, 65_535
+            "QoS 1 and 2 messages sent before the client acknowledges; at most its Receive Maximum (in-flight window)",
+            "messages", 1, 65_535
         ),
     ] = 1000
     keep_alive_seconds_max: Annotated[
         int,
         number(
-            "longer keep-alives are shortened to this; below 65535 everyone has one", "seconds", 1, 65_535
+            "longest keep-alive; longer ones are shortened; below 65535, a client without keep-alive gets this one",
+            "seconds", 1, 65_535
         ),
     ] = 65_535
     topic_alias_maximum: Annotated[
-        int, number("topic aliases a client may define; 0 for none", "aliases", 0, 65_535)
+        int, number("topic aliases that a client may define; 0: none", "aliases", 0, 65_535)
     ] = 64
     topic_alias_out_maximum: Annotated[
-        int, number("topic aliases used towards a client, if it allows it", "aliases", 0, 65_535)
+        int,
+        number(
+            "topic aliases that the broker defines for a client, at most its Topic Alias Maximum",
+            "aliases", 0, 65_535
+        ),
     ] = 16
     session_expiry_seconds_max: Annotated[
         int,
-        number("how long a session outlives its connection; 4294967295 is for ever", "seconds", 0, 2**32 - 1),
+        number(
+            "longest Session Expiry Interval; longer ones are shortened; 4294967295: sessions may never expire",
+            "seconds", 0, 2**32 - 1
+        ),
     ] = 14 * DAY_SECONDS
     sessions_max: Annotated[
         int,
         number(
-            "sessions that outlive connections, in each shard; a user, or an address, has half at most; more: 0x97",
-            "sessions",
-            2,
-            100_000_000,
+            "persistent sessions per shard, of which a user, or an address, may have half; more are refused (0x97)",
+            "sessions", 2, 100_000_000
         ),
     ] = 200_000
-    subscriptions_max: Annotated[
-        int, number("subscriptions of one session", "subscriptions", 1, 10_000_000)
-    ] = 10_000
+    subscriptions_max: Annotated[int, number("subscriptions of a session", "subscriptions", 1, 10_000_000)] = 10_000
     subscriptions_bytes_max: Annotated[
         int,
         number(
-            "what the filters of one session may take in memory: 1 KiB each, 256 a level, three times their length",
-            "bytes",
-            64 * KIB,
-            2**60,
+            "memory of a session's filters, estimated as 1 KiB each, 256 bytes per level and three times the length",
+            "bytes", 64 * KIB, 2**60
         ),
     ] = 16 * MIB
     wildcard_levels_max: Annotated[
         int,
         number(
-            'of all filters of one session: their levels from the first "+" or "#" on; a new topic is held against '
-            "each of them",
-            "levels",
-            1,
-            2**60,
+            'levels from the first "+" or "#" on, summed over a session\'s filters; '
+            "a new topic is matched against each of them",
+            "levels", 1, 2**60
         ),
     ] = 10_000
     backlog_records_max: Annotated[
         int,
         number(
-            "a session further behind loses the oldest; 0 for whatever the log holds", "records", 0, 2**60
+            "longest backlog of a session: one further behind skips the oldest records; 0: whatever the log holds",
+            "records", 0, 2**60
         ),
     ] = 0
-    retain_available: Annotated[bool, choice("whether messages may be retained")] = True
-    wildcard_available: Annotated[bool, choice('whether filters may hold "+" and "#"')] = True
-    shared_available: Annotated[bool, choice("whether $share/<group>/<filter> is served")] = True
-    subscription_identifiers_available: Annotated[bool, choice("whether subscriptions may be numbered")] = (
-        True
-    )
+    retain_available: Annotated[bool, choice("retained messages are accepted")] = True
+    wildcard_available: Annotated[bool, choice('filters may contain "+" and "#"')] = True
+    shared_available: Annotated[bool, choice("shared subscriptions ($share/<group>/<filter>) are accepted")] = True
+    subscription_identifiers_available: Annotated[bool, choice("subscription identifiers are accepted")] = True
     publisher_available: Annotated[
-        bool,
-        choice("whether subscribers are told the client id that published, if they ask (rumq-publisher)"),
+        bool, choice("subscribers that ask for it receive the publisher's client id (rumq-publisher)")
     ] = True
-    maximum_qos: Annotated[int, number("highest QoS a client may publish with", "", 0, 2)] = 2
-    client_id_bytes_max: Annotated[
-        int, number("longest client identifier, as UTF-8", "bytes", 23, 65_535)
-    ] = 1024
-    reason_strings: Annotated[bool, choice("whether refusals say why in words (MQTT 5)")] = True
-    tells_durability: Annotated[bool, choice("whether CONNACK says what an acknowledgement promises")] = True
+    maximum_qos: Annotated[int, number("highest QoS of published messages (Maximum QoS)", "", 0, 2)] = 2
+    client_id_bytes_max: Annotated[int, number("longest client identifier, in UTF-8", "bytes", 23, 65_535)] = 1024
+    reason_strings: Annotated[bool, choice("refusals carry a Reason String (MQTT 5)")] = True
+    tells_durability: Annotated[
+        bool, choice("CONNACK announces the durability of acknowledged messages (rumq-durability)")
+    ] = True
     outbox_bytes_max: Annotated[
         int,
-        number("bytes waiting for one client's socket before it reads on from the log", "bytes", 4096, GIB),
+        number(
+            "output buffered for a client's socket; beyond it the client is served from the log once the socket drains",
+            "bytes", 4096, GIB
+        ),
     ] = 256 * KIB
 
 
 class Sys(Struct, frozen=True, kw_only=True):
-    """What the broker tells clients of itself, in topics under $SYS; docs/sys.md lists them."""
+    """Status topics under $SYS; docs/sys.md lists them."""
 
     interval_seconds: Annotated[
-        int, number("what has changed is published so often; 0 never", "seconds", 0, 86_400)
+        int, number("interval at which changed values are published; 0: never", "seconds", 0, 86_400)
     ] = 10
 
 
 class Events(Struct, frozen=True, kw_only=True):
-    """What rumqd tells its operator on standard error; docs/events.md lists it."""
+    """Events on standard error, rumqd's log for the operator; docs/events.md lists them."""
 
     format: Annotated[
-        Literal["auto", "human", "json"], choice('"auto" is human on a terminal and JSON elsewhere')
+        Literal["auto", "human", "json"], choice('output format; "auto": human on a terminal, otherwise JSON')
     ] = "auto"
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"], choice("the least important event that is written")
-    ] = "info"
+    level: Annotated[Literal["debug", "info", "warning", "error"], choice("lowest level that is written")] = "info"
     lag_records_max: Annotated[
-        int, number("a session that is further behind is told of; 0 never", "records", 0, 2**60)
+        int, number("a session with a longer backlog is reported (consumer.lagging); 0: never", "records", 0, 2**60)
     ] = 1_000_000
     lag_seconds_max: Annotated[
-        int, number("likewise, by the age of what it has not had; 0 never", "seconds", 0, 3_650 * DAY_SECONDS)
+        int,
+        number(
+            "a session whose oldest undelivered record is older is reported (consumer.lagging); 0: never",
+            "seconds", 0, 3_650 * DAY_SECONDS
+        ),
     ] = 0
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """All of it. `Settings()` is the broker that a bare `rumqd` runs."""
+    """All settings. `Settings()` has the defaults, with which a bare `rumqd` runs."""
 
-    listener: Listener = Listener()  # the first one
+    listener: Listener = Listener()
     more_listeners: tuple[Listener, ...] = ()
     auth: Auth = Auth()
     data: Data = Data()
     shards: Shards = Shards()
     log: Log = Log()
-    stream: tuple[Stream, ...] = (Stream(),)  # at least one; the last resort takes "#"
+    stream: tuple[Stream, ...] = (Stream(),)  # at least one, and one with the filter "#"
     mqtt: Mqtt = Mqtt()
     sys: Sys = Sys()
     flight: Flight = Flight()

@@ -1,4 +1,4 @@
-"""The words that the table of settings is made of: kinds of keys, each with its line, its unit and its bounds."""
+"""Types of settings for the table: each carries the description, unit and bounds of a key."""
 
 from msgspec import Meta
 
@@ -7,25 +7,25 @@ DAY_SECONDS = 86_400
 
 
 def number(line: str, unit: str, least: float, most: float) -> Meta:
-    """A key's line, its unit, and its bounds, both allowed."""
+    """A number within inclusive bounds. line: the description in config.toml"""
     return Meta(ge=least, le=most, description=line, extra={"unit": unit})
 
 
 def text(line: str, most: int) -> Meta:
-    """The line of a key that takes 1 to `most` characters."""
+    """Text of 1 to `most` characters."""
     return Meta(min_length=1, max_length=most, description=line, extra={"unit": "text"})
 
 
 def maybe_text(line: str) -> Meta:
-    """The line of a key that takes text, mostly the path of a file, or nothing."""
+    """Text that may be empty, mostly the path of a file."""
     return Meta(max_length=4096, description=line, extra={"unit": "maybe text"})
 
 
 def choice(line: str) -> Meta:
-    """The line of a key whose type lists what is allowed."""
+    """A value of the type, which lists what is allowed."""
     return Meta(description=line, extra={"unit": ""})
 
 
 def listed(line: str, of: str) -> Meta:
-    """The line of a key that takes a list; of: what of."""
+    """A list. of: its elements, in words"""
     return Meta(description=line, extra={"unit": f"a list of {of}"})
