@@ -21,8 +21,9 @@ from commitlog.files import (
     replace_file,
 )
 from commitlog.inventory import NAME as INVENTORY
+from commitlog.log_reader import LogReader
 from commitlog.manifest import NAME as MANIFEST
-from commitlog.reader import LogReader, PartitionView
+from commitlog.partition_view import PartitionView
 from commitlog.shard_count import NAME as ROSTER
 
 LABEL = "BACKUP"  # written last: what has none is not finished

@@ -233,7 +233,7 @@ class FindOffset:
     def _in_segment(self, segment: SegmentFile, topic_id: int) -> int | None:
         if segment.end_lsn is not None and segment.indexed:
             row = row_of(
-                self._files, segment.path, segment.end_lsn, segment.stop, topic_id, self._offset,
+                self._files, segment.path, segment.end_lsn, segment.logical_end, topic_id, self._offset,
                 sound=segment.index_sound,
             )  # fmt: skip
             segment.index_sound = True

@@ -33,10 +33,6 @@ class Snapshot(NamedTuple):
     publishers: list[bytes]
 
 
-def encode_snapshot(snapshot: Snapshot) -> bytes:
-    return b"".join(snapshot_pieces(snapshot))
-
-
 def snapshot_pieces(snapshot: Snapshot) -> list[bytes | bytearray | memoryview]:
     """The bytes of a snapshot, in pieces: of a million topics there are many."""
     count = len(snapshot.topics)

@@ -4,10 +4,11 @@ docs/log-format.md, "Reading". Reads only."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from commitlog.errors import Damaged
 from commitlog.files import Files
+from commitlog.manifest import Edit
 from commitlog.segment import SEGMENT_HEADER_BYTES, Opening, opening
 
 
@@ -17,7 +18,7 @@ class Found(NamedTuple):
     path: str
     size: int
     opening: Opening
-    edit: dict[str, Any] | None
+    edit: Edit | None
     limit_lsn: int | None
 
     @property
@@ -31,17 +32,17 @@ class Listing(NamedTuple):
 
     first_lsn: int | None
     segments: list[Found]
-    leftover: list[dict[str, Any]]
+    leftover: list[Edit]
     unreadable: list[tuple[str, str]]
     ended_lsn: int
 
 
-def listing(files: Files, directory: str, edits: list[dict[str, Any]], stream: str, number: int) -> Listing:
+def listing(files: Files, directory: str, edits: list[Edit], stream: str, number: int) -> Listing:
     """What is there, beside what the manifest's edits say. raises: OSError, FormatTooNew"""
     first_lsn = max((e["lsn"] for e in edits if e["edit"] == "first"), default=None)
     known = {e["segment"]: e for e in edits if e["edit"] in ("seal", "end")}
     names = [name for name in files.names(directory) if name.endswith(".seg") and name[:20].isdigit()]
-    leftover: list[dict[str, Any]] = []
+    leftover: list[Edit] = []
     unreadable: list[tuple[str, str]] = []
     openings: list[tuple[Opening, str, int]] = []
     for name in names:

@@ -9,10 +9,10 @@ import struct
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, NUMBER_MAX, decode_aux, named
+from commitlog.chunk import HEADER_BYTES, NUMBER_MAX, Buffer, decode_aux, named
 from commitlog.errors import Damaged
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.kernels import rows as kernel
@@ -71,7 +71,7 @@ class IndexBuilder:
         self._following: array[int] = array("Q", bytes(8 * 1024))
 
     def add(
-        self, place: ChunkPosition, base_lsn: int, rows: Any, topics: list[tuple[int, int, bytes]],
+        self, place: ChunkPosition, base_lsn: int, rows: Buffer | None, topics: list[tuple[int, int, bytes]],
         publishers: list[tuple[int, bytes]],
     ) -> None:  # fmt: skip
         """Take in a chunk. base_lsn: of its segment; rows: None when they cannot be read."""

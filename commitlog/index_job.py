@@ -25,7 +25,7 @@ class IndexJob:
     def _index(self, segment: SegmentFile) -> None:
         assert segment.end_lsn is not None
         draft, segment.draft = segment.draft, None
-        stop = segment.stop
+        stop = segment.logical_end
         index = draft.finished() if draft is not None else read_segment(self._files, segment.path, stop)
         self._dictionary.take(index, segment.base_lsn, segment.end_lsn)
         write_index(self._files, segment.path, index, segment.end_lsn, stop)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TypedDict, TypeGuard
 from zlib import crc32
 
 from commitlog.chunk import NUMBER_MAX
@@ -17,7 +17,21 @@ from commitlog.files import Files, replace_file, whole_file
 NAME = "MANIFEST"
 
 
-def encode_edit(edit: dict[str, Any]) -> bytes:
+class Edit(TypedDict, total=False):
+    """One line; which fields it has depends on `edit`: `FIELDS`, `Manifest`."""
+
+    edit: str
+    segment: str
+    base_lsn: int
+    end_lsn: int
+    next_lsn: int
+    lsn: int
+    stop: int
+    why: str
+    jumps: list[list[int]]
+
+
+def encode_edit(edit: Edit) -> bytes:
     text = json.dumps(edit, separators=(",", ":"), sort_keys=True).encode()
     return b"%08x %s\n" % (crc32(text), text)
 
@@ -34,14 +48,14 @@ FIELDS = {
 SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
 
 
-def is_sound(edit: dict[str, Any]) -> bool:
+def is_sound(edit: dict[str, object]) -> TypeGuard[Edit]:
     """Whether an edit is one of those known here, and says what such an edit says."""
     kind = edit.get("edit")
     fields = FIELDS.get(kind) if isinstance(kind, str) else None
     return fields is not None and all(is_of(field, edit.get(field)) for field in fields)
 
 
-def is_of(field: str, value: Any) -> bool:
+def is_of(field: str, value: object) -> bool:
     if field == "segment":
         return isinstance(value, str) and SEGMENT_NAME.fullmatch(value) is not None
     if field == "why":
@@ -54,7 +68,7 @@ def is_of(field: str, value: Any) -> bool:
     return type(value) is int and 0 <= value < NUMBER_MAX
 
 
-def decode_edits(raw: bytes) -> list[dict[str, Any]]:
+def decode_edits(raw: bytes) -> list[Edit]:
     """Every edit that checks: a torn last line is none, a damaged one hides no other."""
     edits = []
     for line in raw.split(b"\n")[:-1]:
@@ -64,7 +78,7 @@ def decode_edits(raw: bytes) -> list[dict[str, Any]]:
     return edits
 
 
-def maybe_edit(line: bytes) -> dict[str, Any] | None:
+def maybe_edit(line: bytes) -> dict[str, object] | None:
     crc, _, text = line.partition(b" ")
     try:
         if crc == b"%08x" % crc32(text):
@@ -81,7 +95,7 @@ def bad_lines(raw: bytes) -> list[int]:
     return [number for number, line in enumerate(lines, 1) if maybe_edit(line) is None]
 
 
-def clock_edit(jumps: list[Jump]) -> dict[str, Any]:
+def clock_edit(jumps: list[Jump]) -> Edit:
     return {"edit": "clock", "jumps": [list(jump) for jump in jumps]}
 
 
@@ -99,15 +113,15 @@ class Manifest:
         self._path = f"{directory}/{NAME}"
         self._handle: int | None = None
         self._position = 0
-        self.edits: list[dict[str, Any]] = []
+        self.edits: list[Edit] = []
 
-    def load(self) -> list[dict[str, Any]]:
+    def load(self) -> list[Edit]:
         """Read what is there; does not write."""
         if self._files.exists(self._path):
             self.edits = decode_edits(whole_file(self._files, self._path))
         return self.edits
 
-    def rewrite(self, edits: list[dict[str, Any]]) -> None:
+    def rewrite(self, edits: list[Edit]) -> None:
         """Put a whole new list in place. raises: OSError, and then the old one stands"""
         self.close()
         content = b"".join(map(encode_edit, edits))
@@ -116,7 +130,7 @@ class Manifest:
         self._handle = self._files.open(self._path, write=True)
         self._position = len(content)
 
-    def add(self, edit: dict[str, Any]) -> None:
+    def add(self, edit: Edit) -> None:
         """Append one edit and sync it. After `rewrite`. raises: OSError
 
         A file whose sync failed is not synced again: the next edit goes to a new one, with all before it."""

@@ -5,7 +5,6 @@ for another thread: `WriteGroup`, `ColdRead`, `FindTime`, `IndexJob`. Knows no t
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -18,6 +17,8 @@ from commitlog.index_job import IndexJob
 from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
 from commitlog.os_errors import while_running
+from commitlog.partition_types import PartitionId
+from commitlog.recovery import Recovered
 from commitlog.retention import (
     NoteJumps,
     SegmentRemoval,
@@ -26,10 +27,9 @@ from commitlog.retention import (
     without_wanted,
 )
 from commitlog.row_layout import tag_publishers
-from commitlog.segment_writer import Ended, Names, Opened, SegmentWriter
+from commitlog.segment_writer import Ended, Opened, SegmentWriter
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.space import Sealed
-from commitlog.streams import StreamSpec
 from commitlog.write_group import WriteGroup
 
 HOT_TRIM = 64
@@ -44,23 +44,23 @@ class Partition:
     is_volatile = False
 
     def __init__(
-        self, files: Files, directory: str, spec: StreamSpec, index: int, number: int, generation: int,
-        writer: SegmentWriter, names: Names, segments: SegmentList, next_lsn: int, next_offsets: array[int],
-        last_ts: int, hot_bytes_max: int,
+        self, files: Files, directory: str, identity: PartitionId, writer: SegmentWriter, segments: SegmentList,
+        found: Recovered, hot_bytes_max: int,
     ) -> None:  # fmt: skip
-        self.files, self.directory, self.spec = files, directory, spec
-        self.index, self.number, self.generation, self.stream = index, number, generation, spec.name
+        self.files, self.directory = files, directory
+        self.spec, self.stream = identity.spec, identity.spec.name
+        self.index, self.number, self.generation = identity.index, identity.number, identity.generation
         self.writer = writer
-        self.topic_names = names.topics
-        self.topic_ids = NumberOf(names.topics)
-        self.publisher_names = names.publishers
-        self._publisher_numbers = {name: number for number, name in enumerate(names.publishers)}
+        self.topic_names = found.topic_names
+        self.topic_ids = NumberOf(found.topic_names)
+        self.publisher_names = found.publishers
+        self._publisher_numbers = {name: number for number, name in enumerate(found.publishers)}
         self.segments = segments
-        self.next_offsets = next_offsets
-        self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = next_lsn
+        self.next_offsets = found.next_offsets
+        self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = found.next_lsn
         self.offline: LogFailure | None = None
         self.pending_bytes = 0
-        self._last_ts = last_ts
+        self._last_ts = found.last_ts
         self._pending: list[Chunk] = []
         self._in_flight: WriteGroup | None = None
         self._hot: list[Chunk] = []
@@ -128,15 +128,9 @@ class Partition:
     # Writing
 
     def append(
-        self,
-        rows: bytearray,
-        frames: Buffer,
-        count: int,
-        flags: int,
-        now_us: int,
-        tags: bytes = b"",
+        self, rows: bytearray, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",
-    ) -> Chunk:
+    ) -> Chunk:  # fmt: skip
         """Add records, whose rows have topic_id, frame_pos, payload_pos, pub_no and flags; takes the buffers over.
 
         Gives lsn, topic offset and time to each; in memory only, until a group takes it. Cost: one pass over the rows.
@@ -215,7 +209,7 @@ class Partition:
             if isinstance(news, Opened):
                 segments.files.append(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
             elif isinstance(news, Ended):
-                segments.ended(news.end_lsn, news.stop, news.draft)
+                segments.ended(news.end_lsn, news.logical_end, news.draft)
             else:
                 segments.active.take(news)
         if group.chunks:
@@ -332,7 +326,7 @@ class Partition:
             return
         sealed = self.writer.seal(self.next_lsn, self._last_ts, self.next_lsn)
         if sealed is not None:
-            self.segments.ended(sealed.end_lsn, sealed.stop, sealed.draft)
+            self.segments.ended(sealed.end_lsn, sealed.logical_end, sealed.draft)
         while (job := self.take_seal_job()) is not None:
             job.run()
         self.segments.dictionary.save(self.segments.dictionary.lsn)
@@ -348,14 +342,9 @@ class Partition:
         return segments_to_drop(segments.files, self.spec, now_us, segments.jumps, self._last_ts) > 0
 
     def take_retention(
-        self,
-        now_us: int | None,
-        keep_lsn: int | None = None,
-        wanted_lsn: int | None = None,
-        wanted_bytes_max: int = 0,
-        unexported_lsn: int | None = None,
-        unexported_bytes_max: int = 0,
-    ) -> SegmentRemoval | None:
+        self, now_us: int | None, keep_lsn: int | None = None, wanted_lsn: int | None = None,
+        wanted_bytes_max: int = 0, unexported_lsn: int | None = None, unexported_bytes_max: int = 0,
+    ) -> SegmentRemoval | None:  # fmt: skip
         """The removal of segments that may go, for the I/O thread; then `removed`.
 
         now_us: None while the clock cannot be believed (`commitlog.clock_guard`)

@@ -6,11 +6,22 @@ and `PublishSender` (records on their way to that shard)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.errors import LogFailure
 from commitlog.streams import StreamSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionId:
+    """index: among all partitions of the store; number: among those of its stream's generation"""
+
+    spec: StreamSpec
+    index: int
+    number: int
+    generation: int = 1
 
 
 class Runnable(Protocol):

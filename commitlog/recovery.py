@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Any
 
 from commitlog.chunk import Gap
 from commitlog.clock_guard import Jump, caught_up
@@ -15,7 +14,7 @@ from commitlog.dictionary import maybe_snapshot, take_offsets
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
 from commitlog.index import Index, load_places, maybe_index, read_segment
-from commitlog.manifest import Manifest, clock_edit
+from commitlog.manifest import Edit, Manifest, clock_edit
 from commitlog.segments import SegmentFile
 from commitlog.tail_scan import examine
 
@@ -48,7 +47,7 @@ class Recovered:
     epoch: int = 1
     snapshot_lsn: int = -1
     jumps: list[Jump] = field(default_factory=list)
-    edits: list[dict[str, Any]] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
 
 
 def recover(
@@ -71,7 +70,7 @@ def recover(
         take_segment(files, one, found)
     end(listed, found, now_us)
     for segment in reversed(found.segments):
-        places = load_places(files, segment.path, segment.end_lsn or 0, segment.stop)
+        places = load_places(files, segment.path, segment.end_lsn or 0, segment.logical_end)
         if places:
             found.last_ts = places[-1].last_ts
             break
@@ -98,7 +97,7 @@ def take_segment(files: Files, listed: Found, found: Recovered) -> None:
         edit = look(files, listed, found)
     found.edits.append(edit)
     end_lsn = edit["end_lsn"] if listed.limit_lsn is None else min(edit["end_lsn"], listed.limit_lsn)
-    segment.end_lsn, segment.stop, segment.sealed = (
+    segment.end_lsn, segment.logical_end, segment.sealed = (
         max(end_lsn, segment.base_lsn),
         edit["stop"],
         edit["edit"] == "seal",
@@ -107,9 +106,9 @@ def take_segment(files: Files, listed: Found, found: Recovered) -> None:
         found.short.append(cut_short(files, listed, segment.end_lsn, edit["stop"]))
     segment.indexed = True
     if segment.end_lsn > found.snapshot_lsn:
-        index = maybe_index(files, segment.path, segment.end_lsn, segment.stop)
+        index = maybe_index(files, segment.path, segment.end_lsn, segment.logical_end)
         if index is None:
-            index = read_segment(files, segment.path, segment.stop)
+            index = read_segment(files, segment.path, segment.logical_end)
             segment.indexed = False
         take_index(index, found)
     found.segments.append(segment)
@@ -126,7 +125,7 @@ def cut_short(files: Files, listed: Found, end_lsn: int, stop: int) -> Gap:
     )
 
 
-def look(files: Files, listed: Found, found: Recovered) -> dict[str, Any]:
+def look(files: Files, listed: Found, found: Recovered) -> Edit:
     """Find the end of a segment that no edit knows; the answer is an edit."""
     handle = files.open(listed.path)
     try:
@@ -147,9 +146,9 @@ def look(files: Files, listed: Found, found: Recovered) -> dict[str, Any]:
         lose(found, gap)
     if not tail.sealed:
         found.clean = False
-        found.torn_bytes += max(0, listed.size - tail.stop)
+        found.torn_bytes += max(0, listed.size - tail.logical_end)
     return {
-        "edit": "seal" if tail.sealed else "end", "segment": name, "end_lsn": tail.end_lsn, "stop": tail.stop,
+        "edit": "seal" if tail.sealed else "end", "segment": name, "end_lsn": tail.end_lsn, "stop": tail.logical_end,
     }  # fmt: skip
 
 
@@ -160,8 +159,10 @@ def end(listed: Listing, found: Recovered, now_us: int) -> None:
             lose(found, Gap(found.next_lsn, known, "no segment has them"))
             found.next_lsn = known
     kept = [gap for gap in (*found.known_gaps, *found.gaps) if gap.next_lsn > found.first_lsn]
-    first: list[dict[str, Any]] = [{"edit": "first", "lsn": found.first_lsn}]
-    gaps = [{"edit": "gap", **gap._asdict()} for gap in kept]
+    first: list[Edit] = [{"edit": "first", "lsn": found.first_lsn}]
+    gaps: list[Edit] = [
+        {"edit": "gap", "base_lsn": gap.base_lsn, "next_lsn": gap.next_lsn, "why": gap.why} for gap in kept
+    ]
     # A jump matters to the records of before.
     oldest = next((segment.first_ts for segment in found.segments if segment.first_ts), 0)
     found.jumps = [jump for jump in caught_up(found.jumps, now_us) if jump.before_us >= oldest]

@@ -6,8 +6,9 @@ records; touches no state that the loop thread uses."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from commitlog.chunk import (
     ALIGN,
@@ -18,6 +19,7 @@ from commitlog.chunk import (
     MARK,
     SEAL,
     SYNC_ALIGN,
+    Buffer,
     Chunk,
     encode_header,
     encode_packed,
@@ -29,7 +31,7 @@ from commitlog.files import Files
 from commitlog.index import IndexBuilder
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
-from commitlog.manifest import Manifest, clock_edit
+from commitlog.manifest import Edit, Manifest, clock_edit
 from commitlog.row_layout import PUBLISHER_WORD, ROW_BYTES
 from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
 
@@ -52,30 +54,45 @@ class Opened(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A segment that is finished: sealed and synced, or given up at `stop`. draft: of its index, None when given up."""
+    """A segment that is finished: sealed and synced, or given up. logical_end: the byte behind its last chunk that
+    counts; draft: of its index, None when given up."""
 
     end_lsn: int
-    stop: int
+    logical_end: int
     draft: IndexBuilder | None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentOptions:
+    """Of every segment of a partition. epoch: one higher at every start; sync_groups: a group is synced before it is
+    committed; direct_bytes_min: chunks of at least this size bypass the page cache, where the file system allows it"""
+
+    stream: str
+    generation: int
+    number: int
+    epoch: int
+    boot_id: bytes
+    sync_groups: bool
+    bytes_max: int
+    us_max: int
+    direct_bytes_min: int
 
 
 class SegmentWriter:
     """The active segment of one partition."""
 
     def __init__(
-        self, files: Files, directory: str, *, stream: str, generation: int, number: int, epoch: int, boot_id: bytes,
-        sync_groups: bool, segment_bytes_max: int, segment_us_max: int, names: Names, manifest: Manifest,
-        random: Callable[[int], bytes], direct_bytes_min: int,
+        self, files: Files, directory: str, options: SegmentOptions, *, names: Names, manifest: Manifest,
+        random: Callable[[int], bytes],
     ) -> None:  # fmt: skip
-        """direct_bytes_min: chunks of at least this size bypass the page cache, where the file system allows it."""
-        self._direct_bytes_min = direct_bytes_min
+        self._options = options
+        self._direct_bytes_min = options.direct_bytes_min
         self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
         self._files = files
         self._directory = directory
-        self._stream, self._generation, self._number = stream, generation, number
-        self._epoch, self._boot_id = epoch, boot_id
-        self.sync_groups = sync_groups
-        self._bytes_max, self._us_max = segment_bytes_max, segment_us_max
+        self._generation, self._epoch = options.generation, options.epoch
+        self.sync_groups = options.sync_groups
+        self._bytes_max, self._us_max = options.bytes_max, options.us_max
         self._names = names
         self._manifest = manifest
         self._random = random
@@ -91,13 +108,13 @@ class SegmentWriter:
         self._seen_publishers = bytearray()
         self._told_topics: list[tuple[int, bytes]] = []  # as entries of aux
         self._told_publishers: list[tuple[int, bytes]] = []
-        self._owed: list[dict[str, Any]] = []
+        self._owed: list[Edit] = []
         self.must_end = False  # the active segment, with the next group
         self._is_known = False  # the manifest may have an `open` of the active segment
 
     # One function writes, one syncs
 
-    def _write(self, data: Any, *, direct: bool = False) -> None:
+    def _write(self, data: Buffer, *, direct: bool = False) -> None:
         assert self._handle is not None
         if direct:
             self._files.write_direct(self._handle, self.path, self.position, memoryview(data))
@@ -118,8 +135,8 @@ class SegmentWriter:
         # Of two segments with the same base lsn, the time tells which was the later one.
         self._opened_us = max(now_us, self._opened_us + 1)
         header = SegmentHeader(
-            self._generation, self._number, self._stream, uuid, salt, base_lsn, self._opened_us, self._epoch,
-            self._boot_id,
+            self._generation, self._options.number, self._options.stream, uuid, salt, base_lsn, self._opened_us,
+            self._epoch, self._options.boot_id,
         )  # fmt: skip
         name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
         self.path = f"{self._directory}/{name}"
@@ -165,13 +182,13 @@ class SegmentWriter:
         self._note({"edit": "seal", "segment": self._name, "end_lsn": next_lsn, "stop": self.position})
         return Ended(next_lsn, self.position, self._draft)
 
-    def fence(self, end_lsn: int, stop: int) -> Ended | None:
-        """Give up the active segment: after a failed write or sync, what is behind `stop` does not count."""
+    def fence(self, end_lsn: int, logical_end: int) -> Ended | None:
+        """Give up the active segment: after a failed write or sync, what is behind `logical_end` does not count."""
         if self._handle is None:
             return None
         self._close()
-        self._note({"edit": "end", "segment": self._name, "end_lsn": end_lsn, "stop": stop})
-        return Ended(end_lsn, stop, None)
+        self._note({"edit": "end", "segment": self._name, "end_lsn": end_lsn, "stop": logical_end})
+        return Ended(end_lsn, logical_end, None)
 
     def discard(self) -> None:
         """Remove the active segment, in which nothing counts yet.
@@ -191,7 +208,7 @@ class SegmentWriter:
     def _name(self) -> str:
         return self.path.rpartition("/")[2]
 
-    def _note(self, edit: dict[str, Any]) -> None:
+    def _note(self, edit: Edit) -> None:
         """Add to the manifest what the segments themselves say as well: if that fails, it is found out from them."""
         self._owed.append(edit)
         try:
@@ -296,13 +313,13 @@ class SegmentWriter:
             self._buffer = larger
         return self._buffer
 
-    def _new_topics(self, rows: Any) -> list[tuple[int, bytes]]:
+    def _new_topics(self, rows: Buffer) -> list[tuple[int, bytes]]:
         names = self._names.topics
         grow(self._seen_topics, len(names))
         found: list[tuple[int, bytes]] = topics_kernel.told(rows, self._seen_topics, names, ITEMS_MAX)
         return found
 
-    def _new_publishers(self, rows: Any) -> list[tuple[int, bytes]]:
+    def _new_publishers(self, rows: Buffer) -> list[tuple[int, bytes]]:
         names = self._names.publishers
         grow(self._seen_publishers, len(names))
         found = kernel.first_seen(rows, PUBLISHER_WORD, self._seen_publishers)

@@ -18,7 +18,7 @@ PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
 
 
 class SegmentFile:
-    """One segment. end_lsn: None while it is written to; stop: the byte where what counts of it ends."""
+    """One segment. end_lsn: None while it is written to; logical_end: the byte behind its last chunk that counts."""
 
     __slots__ = (
         "base_lsn",
@@ -27,11 +27,11 @@ class SegmentFile:
         "first_ts",
         "index_sound",
         "indexed",
+        "logical_end",
         "path",
         "places",
         "salt",
         "sealed",
-        "stop",
         "tried_at",
     )
 
@@ -41,7 +41,7 @@ class SegmentFile:
         self.salt = salt
         self.first_ts = first_ts  # µs since 1970 of its first chunk, 0 when it has none
         self.end_lsn: int | None = None
-        self.stop = 0
+        self.logical_end = 0
         self.sealed = False
         self.places: list[ChunkPosition] = []  # until it is indexed
         self.draft: IndexBuilder | None = None  # of a segment sealed in this run, until it is indexed
@@ -54,7 +54,7 @@ class SegmentFile:
         """Of what counts."""
         if self.end_lsn is None and self.places:
             return self.places[-1].position + self.places[-1].total_len
-        return self.stop
+        return self.logical_end
 
     def take(self, place: ChunkPosition) -> None:
         self.first_ts = self.first_ts or place.base_ts
@@ -80,7 +80,7 @@ class PlaceCache:
             if kept is not None:
                 self._kept.move_to_end(segment.path)
                 return kept
-        places = load_places(files, segment.path, segment.end_lsn, segment.stop)
+        places = load_places(files, segment.path, segment.end_lsn, segment.logical_end)
         with self._lock:
             self._kept[segment.path] = places
             while len(self._kept) > PLACES_KEPT:
@@ -109,9 +109,9 @@ class SegmentList:
     def snapshot(self) -> list[SegmentFile]:
         return list(self.files)
 
-    def ended(self, end_lsn: int, stop: int, draft: IndexBuilder | None) -> None:
+    def ended(self, end_lsn: int, logical_end: int, draft: IndexBuilder | None) -> None:
         """The active segment is finished: sealed with a draft of its index, or given up without one."""
-        self.active.end_lsn, self.active.stop = end_lsn, stop
+        self.active.end_lsn, self.active.logical_end = end_lsn, logical_end
         self.active.draft, self.active.sealed = draft, draft is not None
 
     def next_unindexed(self) -> SegmentFile | None:

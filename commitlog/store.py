@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.cold_reads import ColdRead
@@ -16,10 +17,10 @@ from commitlog.files import Files, make_durable_directory, replace_file, whole_f
 from commitlog.manifest import Manifest
 from commitlog.os_errors import at_start
 from commitlog.partition import Partition
-from commitlog.partition_types import PartitionReader
+from commitlog.partition_types import PartitionId, PartitionReader
 from commitlog.recovery import Recovered, recover
 from commitlog.retention import remove_segments
-from commitlog.segment_writer import Names, SegmentWriter
+from commitlog.segment_writer import Names, SegmentOptions, SegmentWriter
 from commitlog.segments import SegmentList
 from commitlog.space import Space
 from commitlog.streams import Matches, StreamSpec, partition_of, stream_of
@@ -115,6 +116,9 @@ def open_store(
     raises: DirectoryInUse, FormatTooNew, NotWritable, each saying what to do
     """
     taken = None
+    opened = partial(
+        open_partition, files, root, now_us=now_us, boot_id=boot_id, random=random, direct_bytes_min=direct_bytes_min
+    )  # fmt: skip
     try:
         if lock is None:
             lock = taken = hold(files, root, holder)
@@ -131,20 +135,16 @@ def open_store(
                 if away is not None:
                     store.partitions.append(away)
                     continue
-                partition, found = open_partition(
-                    files, root, spec, len(store.partitions), number, boot_id, random, hot_bytes_max,
-                    direct_bytes_min, now_us,
-                )  # fmt: skip
+                identity = PartitionId(spec, len(store.partitions), number)
+                partition, found = opened(identity, hot_bytes_max=hot_bytes_max)
                 store.partitions.append(partition)
                 store.own.append(partition)
                 store.recovered.append(found)
         if volatile is not None:
             store.partitions.append(volatile(len(store.partitions)))
         if internal is not None:
-            store.internal, store.internal_recovered = open_partition(
-                files, root, internal, len(store.partitions), internal_number, boot_id, random, 0, direct_bytes_min,
-                now_us, internal_generation,
-            )  # fmt: skip
+            identity = PartitionId(internal, len(store.partitions), internal_number, internal_generation)
+            store.internal, store.internal_recovered = opened(identity)
     except (OSError, StoreError) as fault:
         if taken is not None:
             files.close(taken)
@@ -177,11 +177,11 @@ def check_format(files: Files, root: str) -> None:
 
 
 def open_partition(
-    files: Files, root: str, spec: StreamSpec, index: int, number: int, boot_id: bytes,
-    random: Callable[[int], bytes], hot_bytes_max: int, direct_bytes_min: int, now_us: int,
-    generation: int = GENERATION,
+    files: Files, root: str, identity: PartitionId, *, now_us: int, boot_id: bytes = bytes(16),
+    random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 0, direct_bytes_min: int = 1 << 17,
 ) -> tuple[Partition, Recovered]:  # fmt: skip
     """One partition, recovered. raises: OSError, StoreError"""
+    spec, number, generation = identity.spec, identity.number, identity.generation
     directory = f"{root}/{spec.name}/g{generation}/p{number}"
     make_durable_directory(files, directory, known=root)
     manifest = Manifest(files, directory)
@@ -191,27 +191,16 @@ def open_partition(
         remove_segments(files, found.leftover)
     except OSError:
         pass  # they count for nothing, and the next start tries again
-    names = Names(found.topic_names, found.publishers)
     # After the recovery everything in the segments is on disk.
     dictionary = Dictionary(
-        files,
-        directory,
-        names.topics,
-        names.publishers,
-        found.next_offsets,
-        found.next_lsn,
-        found.snapshot_lsn,
-    )
+        files, directory, found.topic_names, found.publishers, found.next_offsets, found.next_lsn, found.snapshot_lsn
+    )  # fmt: skip
     segments = SegmentList(found.first_lsn, found.segments, dictionary)
     segments.jumps = found.jumps
-    writer = SegmentWriter(
-        files, directory, stream=spec.name, generation=generation, number=number, epoch=found.epoch, boot_id=boot_id,
-        sync_groups=spec.durability == "disk", segment_bytes_max=spec.segment_bytes_max,
-        segment_us_max=spec.segment_seconds_max * 1_000_000, names=names, manifest=manifest, random=random,
-        direct_bytes_min=direct_bytes_min,
+    options = SegmentOptions(
+        spec.name, generation, number, found.epoch, boot_id, spec.durability == "disk", spec.segment_bytes_max,
+        spec.segment_seconds_max * 1_000_000, direct_bytes_min,
     )  # fmt: skip
-    partition = Partition(
-        files, directory, spec, index, number, generation, writer, names, segments,
-        found.next_lsn, found.next_offsets, found.last_ts, hot_bytes_max,
-    )  # fmt: skip
-    return partition, found
+    names = Names(found.topic_names, found.publishers)
+    writer = SegmentWriter(files, directory, options, names=names, manifest=manifest, random=random)
+    return Partition(files, directory, identity, writer, segments, found, hot_bytes_max), found

@@ -11,10 +11,10 @@ from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault, p
 
 
 class Tail(NamedTuple):
-    """stop, end_lsn: the byte and the lsn where what counts ends; gaps: what must have been before, and cannot be
-    read; sealed: its SEAL chunk ends it; proved_lsn: the highest committed mark in it"""
+    """logical_end, end_lsn: the byte and the lsn where what counts ends; gaps: records that cannot be read;
+    sealed: its SEAL chunk ends it; proved_lsn: the highest committed mark in it"""
 
-    stop: int
+    logical_end: int
     end_lsn: int
     gaps: list[Gap]
     sealed: bool

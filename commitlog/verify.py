@@ -14,10 +14,12 @@ from commitlog.dictionary import SNAPSHOT, decode_snapshot
 from commitlog.errors import Damaged
 from commitlog.files import Files, whole_file
 from commitlog.index import encode_index, index_path, read_segment
+from commitlog.log_reader import LogReader
 from commitlog.manifest import NAME as MANIFEST
 from commitlog.manifest import bad_lines, decode_edits
-from commitlog.reader import LogReader, PartitionView, SegmentView
+from commitlog.partition_view import PartitionView
 from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault, probe, read_header
+from commitlog.segment_view import SegmentView
 
 Severity = Literal["error", "warning", "note"]
 
@@ -157,10 +159,10 @@ class SegmentCheck:
     def _chunks(self, handle: int) -> Iterator[Finding]:
         files, segment, state = self.partition.files, self.segment, self.partition
         position = SEGMENT_HEADER_BYTES
-        while position < segment.stop:
+        while position < segment.logical_end:
             header = maybe_header(files.read(handle, position, HEADER_BYTES), segment.salt)
-            if header is None or position + header.total_len > segment.stop:
-                following = next(probe(files, handle, segment.salt, position, segment.stop), None)
+            if header is None or position + header.total_len > segment.logical_end:
+                following = next(probe(files, handle, segment.salt, position, segment.logical_end), None)
                 yield from self._hole(position, following)
                 if following is None:
                     return
@@ -253,8 +255,8 @@ class SegmentCheck:
         if self.damaged or not files.exists(path):
             return  # made at the next seal or start
         try:
-            index, said = read_segment(files, segment.path, segment.stop), whole_file(files, path)
+            index, said = read_segment(files, segment.path, segment.logical_end), whole_file(files, path)
         except FileNotFoundError:
             return  # retention took it while we looked
-        if said != encode_index(index, segment.end_lsn, segment.stop):
+        if said != encode_index(index, segment.end_lsn, segment.logical_end):
             yield self.partition.found("warning", path, "it does not say what its segment says")

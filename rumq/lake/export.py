@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 from commitlog import Chunk, Gap
 from commitlog.export_marker import write_exported
 from commitlog.files import Files
-from commitlog.reader import LogReader, PartitionView, SegmentView
+from commitlog.log_reader import LogReader
+from commitlog.partition_view import PartitionView
+from commitlog.segment_view import SegmentView
 from rumq.lake.columns import batches
 from rumq.lake.errors import LakeError
 from rumq.lake.file_check import Content, bounds_of

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from commitlog import Gap
-from commitlog.reader import LogReader, PartitionView
+from commitlog.log_reader import LogReader
+from commitlog.partition_view import PartitionView
 from rumq.lake.export import pieces
 from rumq.lake.file_check import Content, examined
 from rumq.lake.file_names import GAPS, gap_path, maybe_named

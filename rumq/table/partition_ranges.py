@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 from commitlog import RealFiles, StoreError
 from commitlog.export_marker import exported_to
-from commitlog.reader import LogReader, PartitionView
+from commitlog.log_reader import LogReader
+from commitlog.partition_view import PartitionView
 from rumq.errors import RumqError
 from rumq.lake.lake_reader import Lake, files_within, find_time, lake_at
 from rumq.lake.manifest import Partition

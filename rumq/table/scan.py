@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from commitlog import Chunk, Gap
-from commitlog.reader import PartitionView
+from commitlog.partition_view import PartitionView
 from rumq.lake.lake_reader import cut as bounds
 from rumq.mqtt.topics import matches
 from rumq.table.arrow.columns import Block, Columns, TopicNames

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from commitlog import Chunk, Gap, NotInMemory, Partition, Store, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
 from commitlog.files import Files
-from commitlog.reader import LogReader, PartitionView
+from commitlog.log_reader import LogReader
+from commitlog.partition_view import PartitionView
 from commitlog.testing.simulated_files import SimulatedFiles
 
 NOW = 1_700_000_000_000_000

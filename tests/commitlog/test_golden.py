@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commitlog import RealFiles
 from commitlog.files import Files
-from commitlog.reader import LogReader
+from commitlog.log_reader import LogReader
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (

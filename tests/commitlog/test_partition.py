@@ -165,7 +165,7 @@ def test_an_index_from_the_writer_is_what_its_segment_gives() -> None:
     indexed = [path for path in segments(files) if files.exists(index_path(path))]
     assert len(indexed) == 2
     for segment in partition.segments.files[:2]:
-        again = encode_index(read_segment(files, segment.path), segment.end_lsn or 0, segment.stop)
+        again = encode_index(read_segment(files, segment.path), segment.end_lsn or 0, segment.logical_end)
         assert files.content(index_path(segment.path)) == again
         assert segment.places == [], "its places are found in the index now"
     assert records_of(everything(partition)[0]) == some_records(120)

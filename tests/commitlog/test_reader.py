@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from commitlog import Chunk, Gap, RealFiles
-from commitlog.reader import LogReader
+from commitlog.log_reader import LogReader
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (

@@ -31,7 +31,7 @@ HOUR = 3_600_000_000
 
 def segment(first_ts: int, size: int, *, finished: bool = True) -> SegmentFile:
     made = SegmentFile("s", 0, 1, first_ts)
-    made.stop = size
+    made.logical_end = size
     made.end_lsn = 10 if finished else None
     return made
 

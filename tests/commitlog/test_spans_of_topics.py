@@ -3,7 +3,7 @@ be told."""
 
 from collections.abc import Callable
 
-from commitlog.reader import PartitionView
+from commitlog.partition_view import PartitionView
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import append, index, mark, opened, segments, view, viewed, write
 

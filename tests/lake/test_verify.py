@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from commitlog.reader import LogReader
+from commitlog.log_reader import LogReader
 from rumq.lake.folder import LocalFolder
 from rumq.lake.manifest import NAME
 from rumq.lake.schema import writer

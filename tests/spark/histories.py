@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from commitlog import RealFiles, Store
-from commitlog.reader import LogReader
+from commitlog.log_reader import LogReader
 from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
 from tests.commitlog.records import NOW, index, mark

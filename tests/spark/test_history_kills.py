@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commitlog import RealFiles
-from commitlog.reader import LogReader
+from commitlog.log_reader import LogReader
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
 

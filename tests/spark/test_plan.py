@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commitlog import RealFiles
-from commitlog.reader import LogReader, PartitionView
+from commitlog.log_reader import LogReader
+from commitlog.partition_view import PartitionView
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import parse
 from rumq.table.partition_ranges import extents

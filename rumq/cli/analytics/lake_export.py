@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from commitlog import RealFiles
-from commitlog.reader import numbered
+from commitlog.log_reader import numbered
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
 from rumq.shards.stats.event_log import tell

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
+from commitlog.partition_types import PartitionId
 from commitlog.shard_count import ShardCount, read_shard_count, write_shard_count
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
@@ -68,10 +69,8 @@ class Resharding:
         self._retained_from = [0] * len(self._own)
 
     def _open(self, number: int, generation: int) -> Partition:
-        partition, _ = open_partition(
-            RealFiles(), self._store.root, self._internal, len(self._own), number, bytes(16), os.urandom, 0, 1 << 17,
-            self._now_us, generation,
-        )  # fmt: skip
+        identity = PartitionId(self._internal, len(self._own), number, generation)
+        partition, _ = open_partition(RealFiles(), self._store.root, identity, now_us=self._now_us)
         return partition
 
     def read(self, index: int, roster: ShardCount) -> None:

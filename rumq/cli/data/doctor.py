@@ -90,7 +90,7 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
         return
     from commitlog import RealFiles
     from commitlog.inventory import missing_partitions
-    from commitlog.reader import LogReader
+    from commitlog.log_reader import LogReader
 
     try:
         views = LogReader(RealFiles(), data).partitions(internal=True)
@@ -114,10 +114,10 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
                 "bring the file back from a backup (rumqd restore), or leave it: the range is told as a gap",
             )
         for segment in view.segments():
-            if segment.bytes < segment.stop:
+            if segment.bytes < segment.logical_end:
                 yield Complaint(
-                    f"{view.name}: {segment.path} has {segment.bytes} bytes, and was sealed with {segment.stop}: what "
-                    f"was behind is lost, of records up to {segment.end_lsn - 1}",
+                    f"{view.name}: {segment.path} has {segment.bytes} bytes, and was sealed with "
+                    f"{segment.logical_end}: what was behind is lost, of records up to {segment.end_lsn - 1}",
                     "bring the file back from a backup (rumqd restore); all other records are read",
                 )
             newest = max(newest, segment.last_ts if segment.places else 0)

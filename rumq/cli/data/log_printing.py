@@ -1,4 +1,4 @@
-"""What `rumqd log` prints: segments, records, verdicts. Reads through `commitlog.reader`, decodes through the codec.
+"""What `rumqd log` prints: segments, records, verdicts. Reads with `commitlog.log_reader`, decodes with the codec.
 
 Refuses to know how the files are laid out."""
 
@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from commitlog import Chunk, Gap, RealFiles
-from commitlog.reader import LogReader, PartitionView
+from commitlog.log_reader import LogReader
+from commitlog.partition_view import PartitionView
 from commitlog.row_layout import ROW_RETAIN, ROW_V5
 from commitlog.verify import verify
 from rumq.cli.message_format import Shown, formatter

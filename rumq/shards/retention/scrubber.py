@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog import Files
-from commitlog.reader import PartitionView
+from commitlog.partition_view import PartitionView
 from commitlog.verify import Finding, verify_segment
 from rumq.shards.write_path.worker_threads import Worker
 

@@ -1,78 +1,29 @@
-"""Read a data directory from another process: no lock is taken, nothing is written, a broker may run meanwhile.
+"""One partition, read from its files by a process that may not be its broker: no lock is taken, nothing is written.
 
-What may be read of a partition (`end_lsn`) is what the files prove. Where no live process holds the directory (the
-pid in LOCK is not alive): every whole chunk, for that is what the next start will keep. Where one does: everything in
-a segment that was sealed or given up, and of the last one as much as the highest committed mark in its chunks says;
-a broker that is idle writes that mark by itself. docs/log-format.md, "Reading"."""
+What may be read (`end_lsn`) is what the files prove. Where no live process holds the directory: every whole chunk, for
+that is what the next start will keep. Where one does: everything in a segment that was sealed or given up, and of the
+last one as much as the highest committed mark in its chunks says; an idle broker writes that mark by itself.
+docs/log-format.md, "Reading"."""
 
 from __future__ import annotations
 
-import os
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.cold_reads import ColdRead, FindOffset, FindTime, clipped
 from commitlog.committed_scan import CommittedScan
 from commitlog.dictionary import maybe_snapshot
 from commitlog.directory import Found, Listing, listing
-from commitlog.files import Files, whole_file
+from commitlog.files import Files
 from commitlog.index import Index, load_publishers, maybe_index, place_at, read_segment
 from commitlog.manifest import Manifest
-from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition
+from commitlog.segment import SEGMENT_HEADER_BYTES
+from commitlog.segment_view import Seen, SegmentView, hits
 from commitlog.segments import PlaceCache, SegmentFile
-from commitlog.tail_scan import Tail, examine
+from commitlog.tail_scan import examine
 
 READ_BYTES = 1 << 22
 INDEX_PART = 8  # of a segment's records, one in so many: for fewer its index is not worth reading
-
-
-@dataclass
-class SegmentView:
-    """One segment file. end_lsn: one behind its last record that may be read; stop: the byte behind that.
-
-    finished: nothing comes to it any more, whoever starts or dies
-
-    first_ts, last_ts: µs since 1970, 0 when it has no records
-    """
-
-    path: str
-    base_lsn: int
-    end_lsn: int
-    sealed: bool
-    bytes: int
-    salt: int
-    stop: int
-    finished: bool = False
-    places: list[ChunkPosition] = field(default_factory=list, repr=False)
-
-    @property
-    def first_ts(self) -> int:
-        return self.places[0].base_ts if self.places else 0
-
-    @property
-    def last_ts(self) -> int:
-        return self.places[-1].last_ts if self.places else 0
-
-
-class Seen:
-    """What views of one partition know of its files, handed from one to the next.
-
-    looks: path -> how far it was looked through; tails: (path, size, where the next begins) -> where it ends;
-    publishers: path -> up to which byte, and number -> client id
-    """
-
-    def __init__(self) -> None:
-        self.looks: dict[str, CommittedScan] = {}
-        self.tails: dict[tuple[str, int, int | None], Tail] = {}
-        self.publishers: dict[str, tuple[int, dict[int, bytes]]] = {}
-
-    def keep(self, paths: set[str]) -> None:
-        """Forget the others. Another thread may be reading with an earlier view, and learn publishers meanwhile."""
-        self.looks = {path: look for path, look in self.looks.items() if path in paths}
-        self.tails = {key: tail for key, tail in self.tails.items() if key[0] in paths}
-        self.publishers = {path: known for path, known in list(self.publishers.items()) if path in paths}
 
 
 class PartitionView:
@@ -153,7 +104,7 @@ class PartitionView:
         except FileNotFoundError:  # retention took it since
             places = []
         return SegmentView(
-            s.path, s.base_lsn, s.end_lsn or s.base_lsn, s.sealed, size, s.salt, s.stop,
+            s.path, s.base_lsn, s.end_lsn or s.base_lsn, s.sealed, size, s.salt, s.logical_end,
             s.path in self._finished, places,
         )  # fmt: skip
 
@@ -193,15 +144,17 @@ class PartitionView:
 
     def _publishers(self, segment: SegmentFile, end_lsn: int) -> dict[int, bytes]:
         stop, known = self._seen.publishers.get(segment.path, (SEGMENT_HEADER_BYTES, {}))
-        if stop < segment.stop:
-            known |= load_publishers(self._files, segment.path, segment.salt, end_lsn, segment.stop, stop)
-            self._seen.publishers[segment.path] = segment.stop, known
+        if stop < segment.logical_end:
+            known |= load_publishers(
+                self._files, segment.path, segment.salt, end_lsn, segment.logical_end, stop
+            )
+            self._seen.publishers[segment.path] = segment.logical_end, known
         return known
 
     def _index(self, segment: SegmentFile) -> Index:
         try:
-            index = maybe_index(self._files, segment.path, segment.end_lsn or 0, segment.stop)
-            return index or read_segment(self._files, segment.path, segment.stop)
+            index = maybe_index(self._files, segment.path, segment.end_lsn or 0, segment.logical_end)
+            return index or read_segment(self._files, segment.path, segment.logical_end)
         except FileNotFoundError:
             return Index()
 
@@ -210,7 +163,7 @@ class PartitionView:
         segment = SegmentFile(found.path, header.base_lsn, header.salt, found.opening.first_ts)
         segment.indexed = True
         if found.edit is not None:
-            segment.end_lsn, segment.stop = found.edit["end_lsn"], found.edit["stop"]
+            segment.end_lsn, segment.logical_end = found.edit["end_lsn"], found.edit["stop"]
             segment.sealed = found.edit["edit"] == "seal"
         else:
             handle = self._files.open(found.path)
@@ -235,9 +188,9 @@ class PartitionView:
             look = self._seen.looks[found.path] = CommittedScan(segment.salt, segment.base_lsn)
         look.on(self._files, handle, found.size)
         segment.places, segment.end_lsn, segment.sealed = look.places(), look.proved, look.sealed
-        segment.stop = SEGMENT_HEADER_BYTES
+        segment.logical_end = SEGMENT_HEADER_BYTES
         if segment.places:
-            segment.stop = segment.places[-1].position + segment.places[-1].total_len
+            segment.logical_end = segment.places[-1].position + segment.places[-1].total_len
 
     def _take_ended(self, handle: int, found: Found, segment: SegmentFile) -> None:
         """A segment that nobody writes to, and of which nothing says where it ends."""
@@ -249,7 +202,7 @@ class PartitionView:
                 self._files, handle, found.path, salt, found.size, base_lsn, found.limit_lsn
             )
         tail = self._seen.tails[key]
-        segment.end_lsn, segment.stop, segment.sealed = tail.end_lsn, tail.stop, tail.sealed
+        segment.end_lsn, segment.logical_end, segment.sealed = tail.end_lsn, tail.logical_end, tail.sealed
 
     # Records
 
@@ -304,7 +257,7 @@ class PartitionView:
         index = None
         if segment.path in self._finished and (end - start) * INDEX_PART >= end_lsn - segment.base_lsn:
             try:
-                index = maybe_index(self._files, segment.path, end_lsn, segment.stop)
+                index = maybe_index(self._files, segment.path, end_lsn, segment.logical_end)
             except FileNotFoundError:  # retention took it since
                 pass
         # Where rows were lost when it was made, it does not know what was in them.
@@ -353,86 +306,3 @@ class PartitionView:
         number = next((number for number, name in self.names()[0].items() if name == topic), None)
         found = FindOffset(self._files, self._segments, self._cache, [], number, offset, self.end_lsn).run()
         return min(max(found, self.first_lsn), self.end_lsn)
-
-
-def hits(index: Index, base_lsn: int, wants: Callable[[bytes], bool]) -> bytearray:
-    """Of each chunk of an index, whether it has a record of a topic that is wanted, or of one without a name."""
-    rows, found = index.rows, bytearray(len(index.places))
-    ends = [place.next_lsn - base_lsn for place in index.places]
-    names = index.names
-    for number in [n for n in index.topics if (name := names.get(n)) is None or wants(name)]:
-        topic = index.topics[number]
-        row, stop = topic.start, topic.start + topic.records
-        while row < stop:
-            at = bisect_left(ends, rows[row] + 1)
-            if at == len(ends):
-                break
-            found[at] = 1
-            row = bisect_left(rows, ends[at], row + 1, stop)
-    return found
-
-
-class LogReader:
-    """Every partition of a data directory."""
-
-    def __init__(self, files: Files, root: str) -> None:
-        """raises: FileNotFoundError when it is no data directory"""
-        self._files, self.root = files, root
-        if not files.exists(f"{root}/FORMAT"):
-            raise FileNotFoundError(f"{root}: no data directory of rumq (it has no FORMAT)")
-
-    def names(self, *, internal: bool = False) -> list[str]:
-        """Of each partition, main/g1/p0. internal: of the broker's own records as well (`_state`)."""
-        found = []
-        for stream in self._files.names(self.root):
-            if not self._is_stream(stream) or (stream.startswith("_") and not internal):
-                continue
-            for generation in numbered(self._files.names(f"{self.root}/{stream}"), "g"):
-                above = f"{stream}/g{generation}"
-                found += [f"{above}/p{n}" for n in numbered(self._files.names(f"{self.root}/{above}"), "p")]
-        return found
-
-    def partitions(self, *, internal: bool = False) -> list[PartitionView]:
-        """A view of each partition, made now."""
-        views = [self.maybe_partition(name) for name in self.names(internal=internal)]
-        return [view for view in views if view is not None]
-
-    def maybe_partition(self, name: str, earlier: PartitionView | None = None) -> PartitionView | None:
-        """A view, made now, of a partition by its name; None when there is none. earlier: see `PartitionView`"""
-        stream, generation, number = name.split("/")
-        directory = f"{self.root}/{name}"
-        if not self._files.exists(directory):
-            return None
-        held = held_by_a_live_process(self._files, self.root)
-        while True:
-            view = PartitionView(
-                self._files, directory, stream, int(generation[1:]), int(number[1:]), held, earlier
-            )
-            if held or not (held := held_by_a_live_process(self._files, self.root)):
-                return view
-            # A broker has started while we looked: the last segment may be one that it is writing to.
-
-    def _is_stream(self, name: str) -> bool:
-        return name not in ("LOCK", "FORMAT") and self._files.exists(f"{self.root}/{name}/g1")
-
-
-def numbered(names: list[str], letter: str) -> list[int]:
-    """The numbers of the names that are a letter and a number, in order."""
-    return sorted(int(name[1:]) for name in names if name[:1] == letter and name[1:].isdigit())
-
-
-def held_by_a_live_process(files: Files, root: str) -> bool:
-    """Whether the process that wrote LOCK still runs on this machine. Unreadable: assume that it does."""
-    path = f"{root}/LOCK"
-    if not files.exists(path):
-        return False
-    words = whole_file(files, path).split()
-    if len(words) < 2 or words[0] != b"pid" or not words[1].isdigit():
-        return True
-    try:
-        os.kill(int(words[1]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
