@@ -113,7 +113,7 @@ def test_filters_that_are_given_back_are_free_again() -> None:
     shapes = ["a", "a/b/c", "a/+/c", "+/b/#", "#", "$share/g/+/x", "$log/-1h/a/+"]
     for _ in range(5000):
         one = chance.choice(shapes) + f"/{chance.randrange(3)}" * chance.randrange(3)
-        if chance.random() < 0.5 and not filters.why_not(one, limits):
+        if chance.random() < 0.5 and not filters.refusal(one, limits):
             filters.add(one)
             there.add(one)
         else:

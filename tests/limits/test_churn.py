@@ -121,7 +121,7 @@ def test_a_deadline_goes_with_its_client(house: House) -> None:
         house.client("c", PLAIN, "leaves") if number < 100 else house.shard.driver.welcome(Silent()).end(
             with_will=False
         )
-    assert len(house.shard.driver.watch) <= SWEEP_MIN
+    assert len(house.shard.driver.keep_alive_monitor) <= SWEEP_MIN
 
 
 def test_a_session_that_has_ended_does_not_wait_for_the_time_it_would_have_expired_at(house: House) -> None:

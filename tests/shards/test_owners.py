@@ -7,8 +7,8 @@ from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.auth.identity import Identity
 from rumq.mqtt.errors import MqttFault
-from rumq.session.journal import entries as f
-from rumq.session.journal.recorder import JournalRecorder, opened
+from rumq.session.journal import entries as e
+from rumq.session.journal.recorder import JournalRecorder, opened_entry
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
@@ -32,20 +32,22 @@ def registry() -> Registry:
 
 def test_an_older_journal_is_read() -> None:
     old = msgspec.msgpack.encode([["opened", 7, "pump", 5, 100, False], ["will", 7, 3, b""]])
-    first, will = f.decode_entries(old)
-    assert first == f.Opened(7, "pump", 5, 100, False)
-    assert isinstance(will, f.Will) and will.author is None
-    images = ReplayedState()
-    images.take([first])
-    assert images.sessions[7].owner is None
+    first, will = e.decode_entries(old)
+    assert first == e.Opened(7, "pump", 5, 100, False)
+    assert isinstance(will, e.Will) and will.author is None
+    replayed = ReplayedState()
+    replayed.apply([first])
+    assert replayed.sessions[7].owner is None
 
 
 @pytest.mark.parametrize("owner", [None, ANYBODY, ALICE, TENANT, Owner("", ""), Owner("?", "a/")])
 def test_a_journal_says_whose_a_session_is(owner: Owner | None) -> None:
-    images = ReplayedState()
-    facts: list[f.AnyFact] = [opened(Session("pump", None, personal=False, owner=owner), fresh=True)]
-    images.take(f.decode_entries(f.encode_entries(facts)))
-    assert [image.owner for image in images.sessions.values()] == [owner]
+    replayed = ReplayedState()
+    entries: list[e.JournalEntry] = [
+        opened_entry(Session("pump", None, personal=False, owner=owner), fresh=True)
+    ]
+    replayed.apply(e.decode_entries(e.encode_entries(entries)))
+    assert [saved.owner for saved in replayed.sessions.values()] == [owner]
 
 
 def test_the_first_who_comes_with_its_client_id_has_a_session_that_nobody_owns(registry: Registry) -> None:

@@ -17,7 +17,7 @@ from tests.simulation.shard import Killed, Shard, Worker, close_all
 
 STEP_SECONDS = 0.0005
 ROUNDS_MAX = 400  # of a machine that comes to rest
-# So much passes without anything being sent: it is at rest. Marks (50 ms) are in both, tides and wills in the second.
+# Nothing is sent for so long: at rest. Marks (50 ms) are in both, the second has checkpoints and wills too.
 REST_SECONDS = (0.006, 0.06)
 LONG_REST_SECONDS = (0.006, 0.06, 0.3, 1.1)
 

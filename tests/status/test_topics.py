@@ -283,7 +283,7 @@ def test_a_session_that_was_away_gets_the_last_minutes_and_no_event_tells_of_the
     texts = [message.payload for message in published(again)]
     assert 10 < len(texts) < 1000 and texts[-1] == b"10000 seconds"
     assert not shard.told("log.gap")
-    assert shard.driver.ledger.total() == 0
+    assert shard.driver.drop_counters.total() == 0
 
 
 def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:

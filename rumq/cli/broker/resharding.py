@@ -76,41 +76,41 @@ class Resharding:
     def read(self, index: int, roster: ShardCount) -> None:
         """What one shard knew: its sessions, its shares, and what is retained in its partitions."""
         partition = self._open(index, roster.generation)
-        images = replay(self._store, partition, tell)
+        replayed = replay(self._store, partition, tell)
         partition.writer.close()
-        fit_to_log(images, self._layout, self._next_lsns)
-        if images.sessions:
+        fit_to_log(replayed, self._layout, self._next_lsns)
+        if replayed.sessions:
             for each in self._own:
-                add_tags(images, log_tags(self._store, each, images.tags_from[each.index]))
-        for image in images.sessions.values():
-            self.sessions[image.key] = image
-        for key, share in images.shares.items():
+                add_tags(replayed, log_tags(self._store, each, replayed.tags_from[each.index]))
+        for session in replayed.sessions.values():
+            self.sessions[session.key] = session
+        for key, share in replayed.shares.items():
             if home_of(key, roster.shards) == index:
                 self._shares[key] = share
-        for topic, message in images.retained.items():
+        for topic, message in replayed.retained.items():
             if message.partition % roster.shards == index:
                 self._retained[topic] = message
         for each in self._own:
             if each.index % roster.shards == index:
-                self._retained_from[each.index] = images.retained_from[each.index]
+                self._retained_from[each.index] = replayed.retained_from[each.index]
 
     def write(self, index: int, roster: ShardCount) -> None:
         """Everything whose home is one shard now, into its new journal."""
         store, count = self._store, roster.shards
-        images = ReplayedState()
-        images.layout, images.changed = self._layout, True
-        for image in self.sessions.values():
-            if home_of(image.client_id, count) == index:
-                images.last_number += 1
-                image.number = images.last_number
-                images.sessions[image.number] = image
-        images.shares = {k: s for k, s in self._shares.items() if home_of(k, count) == index}
-        images.retained = {t: r for t, r in self._retained.items() if r.partition % count == index}
-        images.retained_from, images.tags_from = list(self._retained_from), list(self._next_lsns)
+        replayed = ReplayedState()
+        replayed.layout, replayed.changed = self._layout, True
+        for session in self.sessions.values():
+            if home_of(session.client_id, count) == index:
+                replayed.last_number += 1
+                session.number = replayed.last_number
+                replayed.sessions[session.number] = session
+        replayed.shares = {k: s for k, s in self._shares.items() if home_of(k, count) == index}
+        replayed.retained = {t: r for t, r in self._retained.items() if r.partition % count == index}
+        replayed.retained_from, replayed.tags_from = list(self._retained_from), list(self._next_lsns)
         store.internal = self._open(index, roster.generation)
         store.own = [p for p in self._own if p.index % count == index]
         driver = Driver(store, Limits(), event=tell)
-        driver.restorer.restore(images, driver.carrying.carry_out)
+        driver.restorer.restore(replayed, driver.carrying.carry_out)
         driver.writer.stop()
         driver.reader.stop()
         store.internal.finish()

@@ -26,11 +26,11 @@ class BrokerPort(Protocol):
 
     limits: Limits
     registry: Registry
-    ledger: DropCounters
-    totals: ShardTotals
+    drop_counters: DropCounters
+    shard_totals: ShardTotals
     batches: list[Batch]
     topics: TopicTable
-    watch: Any
+    keep_alive_monitor: Any
     journal: JournalRecorder
     journal_bit: int
     now_us: int

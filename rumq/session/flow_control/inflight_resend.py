@@ -1,30 +1,25 @@
-"""Send again what was in flight when the connection broke, with DUP and the original packet ids. MQTT 5.0, 4.4.
+"""Redelivery of the in-flight window on reconnect, with DUP and the original packet ids. MQTT 5.0, 4.4.
 
-Messages come from the log once more, so they are asked for by lsn; PUBREL needs no log."""
+PUBREL is sent at once. Messages are read from the log again, so they are returned by lsn."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from rumq.mqtt import packets as p
-
-if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
+from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.packets import Pubrel
 
 WAITS_PUBCOMP = 3
 
 
-def resend(link: Link) -> deque[tuple[int, int, int]]:
-    """Send PUBREL where the client waits for it; returns (packet id, code, lsn) of each PUBLISH to repeat, in order."""
-    assert link.session is not None
-    window = link.session.window
-    if window is None or not window.in_flight:
-        return deque()
-    wanted: deque[tuple[int, int, int]] = deque()
-    for packet_id, state, code, lsn in window.waiting():
-        if state == WAITS_PUBCOMP:
-            link.send(p.Pubrel(packet_id))
-        else:
-            wanted.append((packet_id, code, lsn))
-    return wanted
+def resend(window: Window | None, send: Callable[[Pubrel], None]) -> deque[tuple[int, int, int]]:
+    """Send PUBREL where PUBCOMP is missing; returns (packet id, code, lsn) of each PUBLISH to send again, in order."""
+    unsent: deque[tuple[int, int, int]] = deque()
+    if window is not None and window.in_flight:
+        for packet_id, state, code, lsn in window.waiting():
+            if state == WAITS_PUBCOMP:
+                send(Pubrel(packet_id))
+            else:
+                unsent.append((packet_id, code, lsn))
+    return unsent

@@ -60,7 +60,7 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     holder = holder_of(who.user, link.address)
     if expiry and (old is None or old.holder is None):
         own_max = link.entrance.quotas.sessions_max if who.user is not None else 0
-        if why := house.registry.lasting.why_not(holder, limits.sessions_max, own_max):
+        if why := house.registry.persistent.refusal(holder, limits.sessions_max, own_max):
             raise MqttFault(why, Reason.QUOTA_EXCEEDED)
     if old is not None and old.link is not None:
         house.event("client.taken_over", old.link, by=link.transport.peer)
@@ -77,7 +77,7 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     session.version = connect.version
     session.expiry_seconds = expiry
     if expiry and session.holder != holder:
-        house.registry.lasts(session, holder)
+        house.registry.persist(session, holder)
     session.will_at = None
     link.keep_alive = float(connect.keep_alive)
     properties = told
@@ -106,7 +106,7 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     if link.closed:
         return
     if link.keep_alive:
-        house.watch.add(link, house.monotonic + 1.5 * link.keep_alive)
+        house.keep_alive_monitor.add(link, house.monotonic + 1.5 * link.keep_alive)
     house.event(
         "client.connected",
         link,

@@ -1,30 +1,32 @@
-"""What is written down of sessions and retained messages, a fact at a time. docs/session-journal.md.
+"""The entries of the session journal, which are its on-disk format. docs/session-journal.md.
 
-A record of the journal is a list of facts in MessagePack. Each is an array that begins with its name; fields are only
-ever added at the end, with a default. Knows no live object and no file.
+A record of the journal is a MessagePack list of entries. Each is an array that begins with its tag; fields are only
+ever added at the end, with a default.
 
-`number` is a session's, given by the journal. Vectors have an entry a partition, in the order of the last `Layout`.
-A code is what the in-flight window keeps of a message: reader number << 6 | partition, bit 31 for a retained one."""
+number: of the session, assigned by the journal. Vectors have one element per partition, in the order of the last
+`Layout`. Codes are those of `router.slots`."""
 
 from __future__ import annotations
 
 import msgspec
 
+from rumq.session.state.wills import Author
+
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One line of the journal."""
+    """One element of a record."""
 
 
 class Layout(Entry, frozen=True, tag="layout"):
-    """Which partitions the vectors from here on speak of: "<stream>/g<generation>/p<partition>" each."""
+    """The partitions of the vectors that follow: "<stream>/g<generation>/p<partition>" each."""
 
     partitions: tuple[str, ...]
 
 
 class Opened(Entry, frozen=True, tag="opened"):
-    """A client is connected with this session. fresh: forget what was known of the number.
+    """A client is connected with this session. fresh: discard earlier entries with this number.
 
-    mount, user: whose it is (`rumq.session.state.session_owner`); mount None: written before sessions had owners"""
+    mount, user: the owner (`rumq.session.state.session_owner`); mount None: written before sessions had owners"""
 
     number: int
     client_id: str
@@ -35,19 +37,8 @@ class Opened(Entry, frozen=True, tag="opened"):
     user: str | None = None
 
 
-class Author(msgspec.Struct, frozen=True, array_like=True):
-    """Who a client came as, so that rules can be asked about it after a restart. listener: name of its entrance
-
-    certificate: common name, subject and further names; empty for none"""
-
-    user: str | None
-    groups: list[str]
-    certificate: list[str]
-    listener: str
-
-
 class Will(Entry, frozen=True, tag="will"):
-    """The will of a connected client, as an MQTT 5 PUBLISH packet; empty: there is none any more."""
+    """The will of a connected client, as an MQTT 5 PUBLISH packet; empty: the will is deleted."""
 
     number: int
     delay_seconds: int
@@ -56,14 +47,14 @@ class Will(Entry, frozen=True, tag="will"):
 
 
 class Left(Entry, frozen=True, tag="left"):
-    """The client is gone. places: reader number -> the next lsn of each partition.
+    """The client has disconnected. cursors: reader number -> the next lsn of each partition
 
-    redelivered_below: below these lsns messages may have been sent before a crash; empty when none may."""
+    redelivered_below: messages below these lsns may have been sent before a crash; empty for none"""
 
     number: int
     at_us: int
     expiry_seconds: int
-    places: dict[int, list[int]]
+    cursors: dict[int, list[int]]
     redelivered_below: list[int] = []
 
 
@@ -72,9 +63,10 @@ class Ended(Entry, frozen=True, tag="ended"):
 
 
 class Subscribed(Entry, frozen=True, tag="subscribed"):
-    """kind: "main", "late", "replay" or "share" (router.subscriber). start: of a replay that is not found yet.
+    """kind: "main", "late", "replay" or "share" (router.subscriber); asked: the filter as the client wrote it
 
-    cursors: the next lsn of each partition for the reader; of a share, for the share itself."""
+    cursors: the next lsn of each partition, of the reader or of the whole share; start: of a replay that has no
+    cursors yet"""
 
     number: int
     asked: str
@@ -95,8 +87,8 @@ class Unsubscribed(Entry, frozen=True, tag="unsubscribed"):
     asked: str
 
 
-class Placed(Entry, frozen=True, tag="placed"):
-    """The start of a replay has been found."""
+class ReplayStarted(Entry, frozen=True, tag="placed"):
+    """The cursors at the start of a replay have been found."""
 
     number: int
     reader: int
@@ -104,7 +96,7 @@ class Placed(Entry, frozen=True, tag="placed"):
 
 
 class Merged(Entry, frozen=True, tag="merged"):
-    """A late reader has caught up: the main one has its subscription from here on."""
+    """A late reader has caught up: its subscription moves to the main reader."""
 
     number: int
     asked: str
@@ -112,7 +104,7 @@ class Merged(Entry, frozen=True, tag="merged"):
 
 
 class Sent(Entry, frozen=True, tag="sent"):
-    """Messages of QoS 1 and 2 that were given packet ids: message number s has packet id s mod 65,535 + 1.
+    """Messages of QoS 1 and 2 that were assigned packet ids: message number s has packet id s mod 65,535 + 1.
 
     states: u8 each, the QoS; lsns: u64 each"""
 
@@ -124,22 +116,22 @@ class Sent(Entry, frozen=True, tag="sent"):
 
 
 class Acknowledged(Entry, frozen=True, tag="acked"):
-    """u32 each, in order: first byte of the packet << 16 | packet id. PUBREL ends an inbound QoS 2 message; 0 instead
-    of a first byte: the client refused the message."""
+    """Acknowledgements in order, u32 each: first byte of the packet << 16 | packet id. PUBREL ends an inbound QoS 2
+    message; 0 instead of a first byte: the client refused the message."""
 
     number: int
     acks: bytes
 
 
 class Open(Entry, frozen=True, tag="open"):
-    """Every inbound QoS 2 packet id that waits for PUBREL, u16 each."""
+    """All inbound QoS 2 packet ids that wait for PUBREL, u16 each."""
 
     number: int
     packet_ids: bytes
 
 
 class Window(Entry, frozen=True, tag="window"):
-    """What is in flight to a client, from message number `first` on: states u8, lsns u64, codes u32."""
+    """The in-flight window of a client, from message number `first` on: states u8, lsns u64, codes u32."""
 
     number: int
     first: int
@@ -149,8 +141,7 @@ class Window(Entry, frozen=True, tag="window"):
 
 
 class Shared(Entry, frozen=True, tag="shared"):
-    """A shared subscription has a member in another shard now. cursors: the next lsn of each partition;
-    returned: (partition, first lsn, next lsn) to be handed out again"""
+    """A shared subscription has got a member in another shard. cursors, returned: as of `SharedCheckpoint`"""
 
     asked: str
     cursors: list[int]
@@ -158,18 +149,18 @@ class Shared(Entry, frozen=True, tag="shared"):
 
 
 class SharedCheckpoint(msgspec.Struct, frozen=True, array_like=True):
-    """Where a shared subscription stands. returned: (partition, first lsn, next lsn) to be handed out again."""
+    """cursors: the next lsn of each partition; returned: (partition, first lsn, next lsn) to assign again."""
 
     cursors: list[int]
     returned: list[tuple[int, int, int]]
 
 
 class Checkpoint(Entry, frozen=True, tag="tide"):
-    """Where everybody stood: connected sessions' readers at `live` (`committed` if they learn offsets), but for those
-    in `behind` (session -> reader -> cursors).
+    """The cursors of all readers of connected sessions: `live` (`committed` for replays), except those in `behind`
+    (session -> reader -> cursors).
 
-    next_lsns: inbound QoS 2 messages below are in `Open`, `Acknowledged`; retained: retained messages below are in the
-    last snapshot"""
+    next_lsns: inbound QoS 2 messages below are in `Open` and `Acknowledged`; retained: retained messages below are in
+    the last snapshot"""
 
     at_us: int
     next_lsns: list[int]
@@ -181,7 +172,7 @@ class Checkpoint(Entry, frozen=True, tag="tide"):
 
 
 class Retained(Entry, frozen=True, tag="retained"):
-    """One retained message, for a snapshot."""
+    """One retained message of a snapshot."""
 
     partition: int
     lsn: int
@@ -192,29 +183,29 @@ class Retained(Entry, frozen=True, tag="retained"):
 
 
 class SnapshotBegun(Entry, frozen=True, tag="begun"):
-    """From here on everything is written down once more, in pieces."""
+    """A snapshot begins; its parts are the records that follow."""
 
 
 class SnapshotEnded(Entry, frozen=True, tag="snapshot"):
-    """What is before the record `begun_lsn` is not needed any more. retained: as in `Checkpoint`."""
+    """Records before `begun_lsn` are no longer needed. retained: as of `Checkpoint`"""
 
     begun_lsn: int
     retained: list[int]
 
 
-AnyFact = (
-    Layout | Opened | Will | Left | Ended | Subscribed | Unsubscribed | Placed | Merged | Sent | Acknowledged | Open
-    | Window | Shared | Checkpoint | Retained | SnapshotBegun | SnapshotEnded
+JournalEntry = (
+    Layout | Opened | Will | Left | Ended | Subscribed | Unsubscribed | ReplayStarted | Merged | Sent
+    | Acknowledged | Open | Window | Shared | Checkpoint | Retained | SnapshotBegun | SnapshotEnded
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[AnyFact])
+_decoder = msgspec.msgpack.Decoder(list[JournalEntry])
 
 
-def encode_entries(facts: list[AnyFact]) -> bytes:
-    return _encoder.encode(facts)
+def encode_entries(entries: list[JournalEntry]) -> bytes:
+    return _encoder.encode(entries)
 
 
-def decode_entries(record: bytes | memoryview) -> list[AnyFact]:
-    """raises: ValueError for what is no list of facts."""
+def decode_entries(record: bytes | memoryview) -> list[JournalEntry]:
+    """raises: ValueError for anything but a list of entries"""
     return _decoder.decode(record)

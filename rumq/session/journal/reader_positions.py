@@ -1,46 +1,43 @@
-"""Where a session's readers stand, as facts say it. Reads the router's objects, changes nothing."""
+"""The positions of a session's readers, as journal entries have them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from router.reader import Reader
+from rumq.session.journal import entries as e
+from rumq.session.state.session import Session
 
-from rumq.session.journal import entries as f
-
-if TYPE_CHECKING:
-    from router.reader import Reader
-    from rumq.session.state.session import Session
-
-Marks = list[tuple[int, int]]  # (live, committed) of each partition
+Watermarks = list[tuple[int, int]]  # (visible, committed) of each partition
 
 
-def cursors_of(reader: Reader, marks: Marks) -> list[int]:
-    """The next lsn of each partition that the reader is to get."""
+def cursors_of(reader: Reader, watermarks: Watermarks) -> list[int]:
+    """The next lsn of each partition for the reader."""
     committed_only = reader.group.wants.committed_only
     return [
-        mark[committed_only] if reader.is_live(index) else reader.cursors[index]
-        for index, mark in enumerate(marks)
+        at[committed_only] if reader.is_live(index) else reader.cursors[index]
+        for index, at in enumerate(watermarks)
     ]
 
 
-def redelivered_below_of(session: Session, marks: Marks) -> list[int]:
-    """Below which lsns a reader of the session may get something that it had before a crash; [] for none."""
+def redelivered_below_of(session: Session, watermarks: Watermarks) -> list[int]:
+    """As of `entries.Left`: the bound of the first reader that has not passed its own; [] for none."""
     for reader in session.subscriber.readers():
-        if reader.redelivered_below is not None and any(
-            at < below for at, below in zip(cursors_of(reader, marks), reader.redelivered_below, strict=True)
+        below = reader.redelivered_below
+        if below is not None and any(
+            at < bound for at, bound in zip(cursors_of(reader, watermarks), below, strict=True)
         ):
-            return list(reader.redelivered_below)
+            return list(below)
     return []
 
 
-def subscribed(session: Session, asked: str, marks: Marks) -> f.Subscribed | None:
-    """A subscription and where its reader stands; None when it is gone again."""
+def subscribed_entry(session: Session, asked: str, watermarks: Watermarks) -> e.Subscribed | None:
+    """A subscription with the position of its reader; None when the subscription is gone again."""
     subscriber = session.subscriber
     start = None
     if asked in subscriber.shares:
         share = subscriber.shares[asked]
         reader = share.members[subscriber].reader
         (wanted,) = reader.group.subscriptions
-        kind, cursors = "share", cursors_of(share.reader, marks)
+        kind, cursors = "share", cursors_of(share.reader, watermarks)
     else:
         if asked in subscriber.replays:
             kind, found = "replay", subscriber.replays[asked]
@@ -54,8 +51,8 @@ def subscribed(session: Session, asked: str, marks: Marks) -> f.Subscribed | Non
             wanted = subscriber.main_subscriptions[asked]
         else:
             return None
-        reader, cursors = found, cursors_of(found, marks)
-    return f.Subscribed(
+        reader, cursors = found, cursors_of(found, watermarks)
+    return e.Subscribed(
         session.number, asked, wanted.topic_filter, wanted.qos, wanted.no_local, wanted.retain_as_published,
         wanted.identifier, kind, reader.number, cursors, start, wanted.tells_publisher,
     )  # fmt: skip

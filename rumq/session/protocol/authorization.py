@@ -22,7 +22,7 @@ from rumq.mqtt.topics import parse_share
 from rumq.session.protocol import topic_refusals
 from rumq.session.protocol.replay_syntax import split_replay
 from rumq.session.protocol.topic_creation import new_topic
-from rumq.session.state.wills import may_leave
+from rumq.session.state.wills import permits_will
 
 if TYPE_CHECKING:
     from rumq.session.protocol.connected import Link
@@ -58,7 +58,7 @@ def look_again(link: Link) -> None:
     session = link.session
     assert session is not None
     sights: dict[str, Sight | None] = {}
-    for asked, is_replay in session.asked.replays():
+    for asked, is_replay in session.asked.items():
         try:
             shared = parse_share(asked)
         except TopicFilterInvalid:
@@ -160,7 +160,7 @@ def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
     will, permit = connect.will, link.permit
     if will is None:
         return None
-    if topic_refusals.of_name(will.topic, link.limits, link.entrance.mount_point) is None and may_leave(
+    if topic_refusals.of_name(will.topic, link.limits, link.entrance.mount_point) is None and permits_will(
         permit, will
     ):
         return will

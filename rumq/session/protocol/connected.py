@@ -285,7 +285,7 @@ class Link:
     def _tagged(self) -> None:
         session = self.session
         assert session is not None
-        self.house.journal.tagged[session.number] = session
+        self.house.journal.qos2_changed[session.number] = session
 
     def note(self, head: int, packet_id: int) -> None:
         """Have the journal know of an acknowledgement that the kernel did not see."""
@@ -367,7 +367,7 @@ class Link:
         if self.closed:
             return
         self.closed = True
-        self.house.watch.cancel(self)
+        self.house.keep_alive_monitor.cancel(self)
         if self.entering is not None:
             self.entering.close()
             self.entering = None
@@ -393,7 +393,7 @@ class Link:
 
     def count(self) -> None:
         """Hand what was counted since the last time to the session and to the house."""
-        session, wire, flow, totals = self.session, self.wire, self.flow, self.house.totals
+        session, wire, flow, totals = self.session, self.wire, self.flow, self.house.shard_totals
         if session is None or wire is None or flow is None:
             return
         published, delivered = wire.published, flow.delivered
@@ -412,7 +412,7 @@ class Link:
         self.expires_at = None
         if who.expires_us is not None:
             self.expires_at = house.monotonic + (who.expires_us - house.now_us) / 1_000_000
-            house.watch.add(self, min(self.expires_at, house.monotonic + EXPIRY_LOOK_SECONDS))
+            house.keep_alive_monitor.add(self, min(self.expires_at, house.monotonic + EXPIRY_LOOK_SECONDS))
 
     @property
     def says_to_be(self) -> str:
@@ -433,7 +433,7 @@ class Link:
         session.link = self
         wire = Wire(self.version == 5, limits.packet_bytes_max, receive_maximum, alias_max)
         wire.others = 1  # CONNECT
-        self.house.totals.connections += 1
+        self.house.shard_totals.connections += 1
         wire.qos_max = limits.maximum_qos
         wire.retain_available = limits.retain_available
         if session.publishers is None:
@@ -466,7 +466,7 @@ class Link:
         if self.raised or self.barriers:
             self.attaching = True
             return
-        self.unsent = resend(self)
+        self.unsent = resend(self.session.window, self.send)
         if self.unsent:
             self.house.send_again(self)  # attaches when that is done
         else:

@@ -194,7 +194,7 @@ def one(
         check_publisher(publisher, limits)
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
-    if why := known.why_not(written, limits):
+    if why := known.refusal(written, limits):
         raise Denied(Reason.QUOTA_EXCEEDED, why)
     allowed = authorization.sight(link.permit, plain, is_replay=start is not None, is_shared=is_shared)
     subscription = Subscription(

@@ -1,7 +1,7 @@
-"""Deadlines of links and of sessions, at most one each, that go when what they are of goes.
+"""Deadlines of connections or sessions, at most one each. Time is an argument, monotonic seconds.
 
-A heap. An entry that was cancelled holds nothing, and there are never many more of these than of others. Time is an
-argument, monotonic seconds. Knows nothing of what has a deadline but its slot `timer`."""
+A heap. A cancelled entry keeps no reference to its item, and is swept away with the others before they are more than
+the live ones."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ T = TypeVar("T", bound=Timed)
 
 
 class Deadlines(Generic[T]):
+    """An item's entry in the heap is its slot `timer`."""
+
     def __init__(self) -> None:
-        self._heap: list[list[Any]] = []  # [deadline, number, whose or None]
+        self._heap: list[list[Any]] = []  # [deadline, number, item or None]
         self._count = 0
         self._cancelled = 0
 
     def __len__(self) -> int:
-        """How many entries there are, cancelled ones too."""
+        """The size of the heap, with cancelled entries."""
         return len(self._heap)
 
-    def put(self, what: T, deadline: float) -> None:
-        """Give it this deadline in place of any other."""
-        self.cancel(what)
+    def put(self, item: T, deadline: float) -> None:
+        """Set the item's deadline in place of any other."""
+        self.cancel(item)
         self._count += 1
-        what.timer = [deadline, self._count, what]
-        heapq.heappush(self._heap, what.timer)
+        item.timer = [deadline, self._count, item]
+        heapq.heappush(self._heap, item.timer)
 
-    def cancel(self, what: T) -> None:
-        entry, what.timer = what.timer, None
+    def cancel(self, item: T) -> None:
+        entry, item.timer = item.timer, None
         if entry is None:
             return
         entry[2] = None
@@ -55,10 +57,10 @@ class Deadlines(Generic[T]):
         return heap[0][0] if heap else None
 
     def maybe_due(self, now: float) -> T | None:
-        """Whose deadline has come, the earliest first; it has none from now on."""
+        """Take out the item with the earliest deadline, if that is not after `now`."""
         first = self.first()
         if first is None or first > now:
             return None
-        what: T = heapq.heappop(self._heap)[2]
-        what.timer = None
-        return what
+        item: T = heapq.heappop(self._heap)[2]
+        item.timer = None
+        return item

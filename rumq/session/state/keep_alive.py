@@ -1,69 +1,96 @@
-"""Clients that have gone silent: no CONNECT in time, no packet within one and a half keep alives. MQTT 5.0, 3.1.2.10.
+"""Close silent connections: no CONNECT in time, or no packet within 1.5 keep alive intervals. MQTT 5.0, 3.1.2.10.
 
-They are looked at now and then; a client that spoke in between gets its next deadline. Time is an argument."""
+A deadline is checked when it is reached: a connection that received a packet meanwhile gets its next one. `Deadlines`
+drops its reference when a connection ends, so closed connections are not retained. Time is an argument."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from rumq.mqtt.reasons import Reason
-from rumq.session.protocol.connected import Link
-from rumq.session.state.deadlines import Deadlines
+from rumq.session.state.deadlines import Deadlines, Timed
 
-LOOK_SECONDS = 0.25
-HOLD_SECONDS_MAX = 60.0
+CHECK_SECONDS = 0.25
+
+
+class MonitoredConnection(Timed, Protocol):
+    """heard_at, expires_at: monotonic seconds of the last packet and of the end of its authentication."""
+
+    closed: bool
+    expires_at: float | None
+    heard_at: float
+    keep_alive: float
+
+    @property
+    def session(self) -> object | None: ...
+
+    @property
+    def entering(self) -> object | None:
+        """The authentication that CONNECT has begun."""
+
+    @property
+    def transport(self) -> object: ...
+
+    def dismiss(self, reason: Reason, why: str | None = None) -> None: ...
+
+
+class Broker(Protocol):
+    monotonic: float
+
+    def event(self, name: str, link: Any, **fields: object) -> None: ...
+
+    def crashed(self, connection: Any) -> None: ...
 
 
 class KeepAliveMonitor:
     def __init__(self) -> None:
-        self._deadlines: Deadlines[Link] = Deadlines()
-        self.next_look = 0.0
+        self._deadlines: Deadlines[MonitoredConnection] = Deadlines()
+        self.next_check = 0.0
 
     def __len__(self) -> int:
         return len(self._deadlines)
 
-    def add(self, link: Link, deadline: float) -> None:
-        """Look at a link at its deadline, or at one that it has already if that is sooner: then it gets the next."""
+    def add(self, link: MonitoredConnection, deadline: float) -> None:
+        """Check a connection at `deadline`, or at its earlier one: then it gets the next."""
         if link.timer is None or link.timer[0] > deadline:
             self._deadlines.put(link, deadline)
 
-    def cancel(self, link: Link) -> None:
-        """The link has ended."""
+    def cancel(self, link: MonitoredConnection) -> None:
+        """The connection has ended."""
         self._deadlines.cancel(link)
 
-    def look(self, house: Any) -> None:
-        """End the connections whose time is up."""
-        now: float = house.monotonic
-        self.next_look = now + LOOK_SECONDS
+    def check(self, broker: Broker) -> None:
+        """Close the connections whose time is up."""
+        now = broker.monotonic
+        self.next_check = now + CHECK_SECONDS
         while (link := self._deadlines.maybe_due(now)) is not None:
             try:
-                self._look_at(link, house, now)
+                self._check_one(link, broker, now)
             except Exception:
-                house.crashed(link.transport)
+                broker.crashed(link.transport)
 
-    def _look_at(self, link: Link, house: Any, now: float) -> None:
+    def _check_one(self, link: MonitoredConnection, broker: Broker, now: float) -> None:
         if link.closed:
             return
         if link.session is None:
             why = "no CONNECT in time" if link.entering is None else "not authenticated in time"
-            house.event("client.refused", link, reason=0x8D, why=why)
+            broker.event("client.refused", link, reason=0x8D, why=why)
             link.dismiss(Reason.KEEP_ALIVE_TIMEOUT)
             return
+        deadlines = []
         if link.expires_at is not None:
             if link.expires_at <= now:
-                house.event("client.refused", link, reason=0x87, why="what it came in by has expired")
+                broker.event("client.refused", link, reason=0x87, why="what it came in by has expired")
                 link.dismiss(Reason.NOT_AUTHORIZED, "what you came in by has expired")
                 return
-            if not link.keep_alive:
-                self.add(link, min(link.expires_at, now + HOLD_SECONDS_MAX))
+            deadlines.append(link.expires_at)
+        if link.keep_alive:
+            deadlines.append(link.heard_at + 1.5 * link.keep_alive)
+            if deadlines[-1] <= now:
+                broker.event("client.lost", link, why="keep alive ran out")
+                link.dismiss(
+                    Reason.KEEP_ALIVE_TIMEOUT, "no packet within one and a half keep alive intervals"
+                )
                 return
-        if not link.keep_alive:
-            return
-        deadline = link.heard_at + 1.5 * link.keep_alive
-        if link.expires_at is not None:
-            deadline = min(deadline, link.expires_at)
-        if link.heard_at + 1.5 * link.keep_alive <= now:
-            house.event("client.lost", link, why="keep alive ran out")
-            link.dismiss(Reason.KEEP_ALIVE_TIMEOUT, "no packet within one and a half keep alive intervals")
-        else:
-            self.add(link, deadline)
+        if deadlines:
+            self.add(link, min(deadlines))

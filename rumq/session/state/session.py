@@ -1,26 +1,49 @@
-"""What of a client outlives its connection. MQTT 5.0, 4.1.
+"""Session state, kept across connections. MQTT 5.0, 4.1.
 
-A session is its subscriptions and cursors (kept by the router as a `Subscriber`), what is in flight to the client
-(`Window`), and the inbound QoS 2 packet ids that wait for PUBREL. Knows no socket, no packet."""
+Subscriptions and cursors are the router's `Subscriber`; in-flight messages to the client are a `Window`; inbound QoS 2
+packet ids that wait for PUBREL are a bitmap."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from router.subscriber import Subscriber
+from rumq.auth.identity import Identity
+from rumq.mqtt.kernels.ingest import Wire
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.packets import Will
+from rumq.mqtt.reasons import Reason
+from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session_owner import ANYBODY, Owner, key_of
 from rumq.session.state.subscribed_filters import SubscribedFilters
+from rumq.session.state.wills import Author
 
-if TYPE_CHECKING:
-    from rumq.session.journal.entries import Author
-    from rumq.session.protocol.connected import Link
+
+class SessionConnection(Protocol):
+    """The connection of a session, as those who come to it through the session see it.
+
+    flow, wire: of its outgoing and incoming messages; connected_at: monotonic seconds"""
+
+    connected_at: float
+    flow: DeliveryWindow | None
+    keep_alive: float
+    who: Identity | None
+    wire: Wire | None
+
+    @property
+    def transport(self) -> Any:
+        """`rumq.net.connection.Connection`, or what a test has instead."""
+
+    def count(self) -> None:
+        """Add what was counted since the last call to the session's counts and the shard's totals."""
+
+    def dismiss(self, reason: Reason, why: str | None = None) -> None:
+        """End the connection with DISCONNECT."""
 
 
 class Shape(NamedTuple):
-    """What of a client shapes the bytes it gets. packet_max, alias_max: 0 for none."""
+    """The encoding of a client's packets. packet_max, alias_max: 0 for none."""
 
     version: int
     packet_max: int
@@ -28,6 +51,13 @@ class Shape(NamedTuple):
 
 
 class Session:
+    """asked: filters as the client wrote them; holder: of `PersistentSessions`, once it outlives its connection
+
+    publishers: number of this client in each partition, 0: none yet; expires_at: monotonic seconds, None: connected
+    author: of the will; missed: ranges that it lost while it was away (`rumq.shards.delivery.lost_ranges`)
+    guarded: its subscriptions may bring less than they match; number: in the journal, 0: not durable there
+    durable: it outlives its connection, so it must outlive the broker; timer: of the registry"""
+
     __slots__ = (
         "asked", "author", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
         "holder", "key", "link", "missed", "number", "owner", "publishers", "qos2_open", "subscriber", "timer",
@@ -37,35 +67,33 @@ class Session:
     def __init__(
         self, client_id: str, shape: Hashable, *, personal: bool, owner: Owner | None = ANYBODY
     ) -> None:
-        """owner: None where nobody knows any more; it is the first one's who comes with the client id"""
+        """owner: None where it is unknown; the first owner who connects with the client id gets the session"""
         self.client_id = client_id
         self.owner = owner
         self.key = key_of(client_id, owner)
         self.subscriber = Subscriber(self.key, shape, personal=personal)
-        self.asked = SubscribedFilters()  # as the client wrote them
-        self.holder: str | None = None  # who it counts for, once it outlives its connection
+        self.asked = SubscribedFilters()
+        self.holder: str | None = None
         self.window: Window | None = None
         self.qos2_open: bytearray | None = None
-        self.publishers: list[int] | None = None  # number of this client in each partition, 0: none yet
+        self.publishers: list[int] | None = None
         self.version = 5
         self.expiry_seconds = 0
-        self.timer: list[Any] | None = None  # of the registry
-        self.expires_at: float | None = None  # monotonic seconds; None while connected
+        self.timer: list[Any] | None = None
+        self.expires_at: float | None = None
         self.will: Will | None = None
-        self.author: Author | None = None  # of the will
+        self.author: Author | None = None
         self.will_at: float | None = None
-        self.link: Link | None = None
+        self.link: SessionConnection | None = None
         self.counts = Counts()
-        self.missed: list[
-            dict[str, Any]
-        ] = []  # what it lost while it was away: `rumq.shards.delivery.lost_ranges`
+        self.missed: list[dict[str, Any]] = []
         self.ended = False
-        self.guarded = False  # its subscriptions may bring less than they match
-        self.number = 0  # by which the journal knows it; 0: it does not
-        self.durable = False  # it outlives its connection, so it must outlive the broker
+        self.guarded = False
+        self.number = 0
+        self.durable = False
 
-    def belong_to(self, owner: Owner) -> None:
-        """Have an owner, of a session that had none. Nobody is connected with it."""
+    def assign_owner(self, owner: Owner) -> None:
+        """Give an owner to a session that had none. No client is connected with it."""
         subscriber = self.subscriber
         self.owner, self.key = owner, key_of(self.client_id, owner)
         subscriber.key = self.key
@@ -75,7 +103,7 @@ class Session:
 
 
 class Counts:
-    """What a session has had, for the ledger: published = delivered + pending + counted by reason."""
+    """Messages of a session: published = delivered + pending + those of `DropCounters`."""
 
     __slots__ = ("delivered", "published")
 

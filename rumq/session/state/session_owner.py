@@ -1,7 +1,7 @@
-"""Whose a session is. A client id is a name within its owner: a user, and the mount point of a listener.
+"""The owner of a session: a user, and the mount point of a listener. A client id is a name within its owner.
 
-So nobody gets, ends or finds out about a session of somebody else by saying its client id, and two tenants may use the
-same ones. docs/decisions/0018-a-session-has-an-owner.md. Knows no session and no packet."""
+So no client resumes, ends or detects another owner's session by using its client id, and two tenants may use the same
+client ids. docs/decisions/0018-a-session-has-an-owner.md"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rumq.auth.identity import Identity
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 
-UNVERIFIED = "unverified"  # the method of who is believed whatever it says
+UNVERIFIED = "unverified"  # the method of a client whose user name is not checked
 
 
 class Owner(NamedTuple):
-    """user: None for clients without a name, and for those whose name nobody has checked; mount: "" for none"""
+    """user: None for clients without a name, and for those with an unverified name; mount: "" for none"""
 
     user: str | None
     mount: str
@@ -25,7 +25,7 @@ ANYBODY = Owner(None, "")
 
 
 def owner_of(who: Identity, mount: str) -> Owner:
-    """raises: MqttFault for a name that cannot be written down, as a token may have"""
+    """raises: MqttFault for a name with lone surrogates, which a token may have"""
     try:
         "".join((who.user or "", *who.groups)).encode()
     except UnicodeEncodeError:
@@ -34,9 +34,9 @@ def owner_of(who: Identity, mount: str) -> Owner:
 
 
 def key_of(client_id: str, owner: Owner | None) -> str:
-    """What a session is found by; of `ANYBODY` it is the client id. owner: None where the journal does not say
+    """The registry's key of a session; of `ANYBODY` it is the client id. owner: None where the journal does not say
 
-    No client id and no mount point has a NUL in it (MQTT 5.0, 1.5.4), so that no two owners have the same."""
+    Neither client ids nor mount points contain NUL (MQTT 5.0, 1.5.4), so keys of different owners differ."""
     if owner is None:
         return f"{client_id}\0\0?"
     if owner == ANYBODY:

@@ -1,14 +1,12 @@
-"""What one shard has counted since it began. Links add what they counted themselves now and then, and at their end.
-
-Knows nobody who reads it."""
+"""Totals of one shard since its start. Connections add their own counts now and then, and when they end."""
 
 from __future__ import annotations
 
 
 class ShardTotals:
     """published, delivered: PUBLISH packets in and out; packets_in, packets_out: of every kind; connections: CONNECTs
-    that were accepted; sockets: connections that came, whoever they were; published_bytes: as the log has them;
-    handed_over, taken_over: messages for partitions of other shards, and from other shards for ours"""
+    that were accepted; sockets: accepted sockets; published_bytes: as stored in the log;
+    handed_over, taken_over: messages for partitions of other shards, and from other shards for this one's"""
 
     __slots__ = (
         "bytes_in", "bytes_out", "connections", "delivered", "handed_over", "packets_in", "packets_out", "published",

@@ -1,8 +1,7 @@
-"""The filters that one session is subscribed to, as its client wrote them, and what they cost the broker.
+"""The filters of one session, as its client wrote them, and their cost in bytes and wildcard levels. MQTT 5.0, 3.8.
 
-A filter costs memory by its levels and its length, and a new topic is held against each level that stands at or behind
-a wildcard: both are counted, so that a session has a bound in bytes and in work, not in filters alone. MQTT 5.0, 3.8.
-Knows no router: the sums are estimates, the same for a filter whenever it comes and goes."""
+Memory grows with the levels and the length of a filter; the cost of matching a new topic grows with the levels from
+the first wildcard on. The sums are estimates, the same for a filter each time it is added or removed."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ FILTER_BYTES, LEVEL_BYTES, COPIES = 1024, 256, 3
 
 
 def filter_bytes(topic_filter: str) -> int:
-    """What a filter takes in memory, about."""
+    """The memory that a filter takes, estimated."""
     return FILTER_BYTES + LEVEL_BYTES * (topic_filter.count("/") + 1) + COPIES * len(topic_filter.encode())
 
 
@@ -25,14 +24,12 @@ def wildcard_levels(topic_filter: str) -> int:
 
 
 class SubscribedFilters:
-    """A set of filters, of which some are replays. bytes, wildcard_levels: the sums over all of them.
-
-    Cost of a change: the length of a filter"""
+    """A set of filters. bytes, wildcard_levels: sums over all. Cost of a change: the length of the filter"""
 
     __slots__ = ("_filters", "bytes", "wildcard_levels")
 
     def __init__(self, filters: Iterable[str] = ()) -> None:
-        self._filters: dict[str, bool] = {}  # whether it is a replay, which its text need not say
+        self._filters: dict[str, bool] = {}  # whether it is a replay, which is not always visible in the text
         self.bytes = self.wildcard_levels = 0
         for each in filters:
             self.add(each)
@@ -46,12 +43,11 @@ class SubscribedFilters:
     def __iter__(self) -> Iterator[str]:
         return iter(self._filters)
 
-    def replays(self) -> list[tuple[str, bool]]:
-        """Every filter, and whether it is a replay."""
+    def items(self) -> list[tuple[str, bool]]:
+        """Each filter, and whether it is a replay."""
         return list(self._filters.items())
 
     def add(self, topic_filter: str, *, is_replay: bool = False) -> None:
-        """Have it, or know anew whether it is a replay."""
         known = topic_filter in self._filters
         self._filters[topic_filter] = is_replay
         if not known:
@@ -64,7 +60,7 @@ class SubscribedFilters:
             self.bytes -= filter_bytes(topic_filter)
             self.wildcard_levels -= wildcard_levels(topic_filter)
 
-    def why_not(self, topic_filter: str, limits: Limits) -> str:
+    def refusal(self, topic_filter: str, limits: Limits) -> str:
         """Why the session may not have this filter as well; empty: it may."""
         if topic_filter in self._filters:
             return ""

@@ -1,49 +1,73 @@
-"""Whose a will is, and whether it may still be published when it is due. MQTT 5.0, 3.1.2.5; docs/security.md.
+"""Wills: their author, and whether the rules still permit them when they are due. MQTT 5.0, 3.1.2.5; docs/security.md.
 
-CONNECT was allowed to leave it; since then rules may have changed, days may have gone by, the broker may have been
-started again. So the rules of the listener that its client came through are asked once more, with what is known of the
-client. Knows no clock and no log."""
+Rules may have changed since CONNECT, and the broker may have been restarted: the rules of the client's listener are
+checked again, with what the journal has of the client."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
 
 from rumq.auth.identity import Certificate, Identity
 from rumq.auth.permit import Permit
-from rumq.mqtt.packets import Will
-from rumq.session.connection.listener_policy import ListenerPolicy
-from rumq.session.journal.entries import Author
+from rumq.auth.rules import Rules
+from rumq.mqtt.packets import Publish, Will
+from rumq.mqtt.properties import Properties
 
 
-def may_leave(permit: Permit | None, will: Will) -> bool:
+class Author(msgspec.Struct, frozen=True, array_like=True):
+    """The identity that left a will, as the journal has it. listener: its name
+
+    certificate: common name, subject and further names; empty for none"""
+
+    user: str | None
+    groups: list[str]
+    certificate: list[str]
+    listener: str
+
+
+class ListenerRules(Protocol):
+    """rules: None for a listener that permits everything."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def rules(self) -> Rules | None: ...
+
+
+def permits_will(permit: Permit | None, will: Will) -> bool:
     """permit: None for everything"""
     if permit is None:
         return True
     return permit.may("will", will.topic) and (not will.retain or permit.may("retain", will.topic))
 
 
-def author_of(who: Identity, listener: str) -> Author:
-    """listener: the name of its entrance"""
-    shown = who.certificate
-    certificate = [] if shown is None else [shown.common_name, shown.subject, *shown.names]
-    return Author(who.user, sorted(who.groups), certificate, listener)
-
-
-def may_still_leave(
-    author: Author | None, client_id: str, will: Will, entrances: Sequence[ListenerPolicy]
+def rules_permit_will(
+    author: Author | None, client_id: str, will: Will, listeners: Sequence[ListenerRules]
 ) -> bool:
-    """Whether the rules as they are now allow a will. author: None where the journal does not say
+    """Whether the present rules permit a will. author: None where the journal does not say
 
-    The rules of the listener that it came through are asked; if that is gone, every listener's must allow it.
-    Cost: a look at every rule"""
+    If the client's listener is gone, the rules of every listener must permit it. Cost: a check of every rule"""
     listener = author.listener if author is not None else None
-    asked = [each for each in entrances if each.name == listener] or entrances
-    who = identity_of(author)
-    return all(each.rules is None or may_leave(each.rules.permit(who, client_id), will) for each in asked)
+    checked = [each for each in listeners if each.name == listener] or listeners
+    identity = identity_of(author)
+    return all(
+        each.rules is None or permits_will(each.rules.permit(identity, client_id), will) for each in checked
+    )
+
+
+def author_of(identity: Identity, listener: str) -> Author:
+    """listener: its name"""
+    shown = identity.certificate
+    certificate = [] if shown is None else [shown.common_name, shown.subject, *shown.names]
+    return Author(identity.user, sorted(identity.groups), certificate, listener)
 
 
 def identity_of(author: Author | None) -> Identity:
-    """As rules see it; a client without a name where nothing is known."""
+    """The identity for rules; an anonymous client where nothing is known."""
     if author is None:
         return Identity()
     certificate = None
@@ -51,3 +75,12 @@ def identity_of(author: Author | None) -> Identity:
         common_name, subject, *names = author.certificate
         certificate = Certificate(common_name, subject, tuple(names))
     return Identity(author.user, frozenset(author.groups), certificate=certificate)
+
+
+def message_of(will: Will) -> Publish:
+    """The message to publish when a will is due. MQTT 5.0, 3.1.3.2."""
+    properties: Properties = {**will.properties}
+    properties.pop("will_delay_interval", None)
+    return Publish(
+        will.topic, will.payload, will.qos, will.retain, False, 1 if will.qos else None, properties
+    )

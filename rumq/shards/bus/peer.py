@@ -197,7 +197,7 @@ class Peer:
     def _published(self, message: m.Published, raw: memoryview) -> None:
         assert self.link is not None
         command = self._incoming[message.partition].take(message, raw, self.link.say)
-        self._driver.totals.taken_over += message.count
+        self._driver.shard_totals.taken_over += message.count
         self._driver.commands.put(command)
         if command.flags & FLAG_QOS:
             self._driver.writing.urgent(message.partition)

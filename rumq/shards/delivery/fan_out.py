@@ -28,7 +28,7 @@ class FanOut:
         self._sessions = driver.registry.sessions
         self._feeds = driver.shard.feeds
         self._commands = driver.commands
-        self._left_out = UndeliveredRows(driver.ledger, driver.shard.feeds)
+        self._left_out = UndeliveredRows(driver.drop_counters, driver.shard.feeds)
         self._blobs = FanOutCache(driver.shard.feeds)
 
     def more(self, effect: CatchUpPaused) -> None:

@@ -129,8 +129,8 @@ class Count:
 
 
 class LostRanges:
-    def __init__(self, driver: Driver, ledger: DropCounters) -> None:
-        self._driver, self._ledger = driver, ledger
+    def __init__(self, driver: Driver, drop_counters: DropCounters) -> None:
+        self._driver, self._drop_counters = driver, drop_counters
         self._waiting: deque[Count] = deque()
         self._is_busy = False
         self._asked: dict[Group, Asked] = {}  # of losers that wait, as long as their group cannot change
@@ -151,9 +151,9 @@ class LostRanges:
             self.uncounted -= 1
             for reason, counts in ((why, wanted), ("no_permission", denied)):
                 for topic, records in counts.items():
-                    self._ledger.count(reason, key, topic, records)  # type: ignore[arg-type]
+                    self._drop_counters.count(reason, key, topic, records)  # type: ignore[arg-type]
             if unknown:
-                self._ledger.count(why, key, OTHER_TOPICS, unknown)  # type: ignore[arg-type]
+                self._drop_counters.count(why, key, OTHER_TOPICS, unknown)  # type: ignore[arg-type]
             if wanted or unknown:
                 self._tell(effect, sum(wanted.values()) + unknown)
 
@@ -221,7 +221,7 @@ class LostRanges:
         for reader in readers:
             session = sessions.get(reader.key)
             if session is not None and reader.share is None:
-                driver.journal.placed(session, reader.number, cursors_of(reader, marks))
+                driver.journal.replay_started(session, reader.number, cursors_of(reader, marks))
         for effect in lost:
             driver.carrying.carry_out(effect)
         if not readers:

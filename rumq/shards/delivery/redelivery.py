@@ -137,4 +137,4 @@ class Redelivery:
         link.flow.window.refuse(packet_id)
         if link.session.counts.delivered:  # of this run of the broker
             link.session.counts.delivered -= 1
-        self._driver.ledger.count(why, link.session.key, topic)
+        self._driver.drop_counters.count(why, link.session.key, topic)

@@ -31,9 +31,11 @@ LSNS_A_BLOB = 1 << 32
 class RetainedDelivery:
     """What all the searches of a shard may do in one turn."""
 
-    def __init__(self, view: RetainedView, ledger: DropCounters, partitions: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, view: RetainedView, drop_counters: DropCounters, partitions: Sequence[Any] = ()
+    ) -> None:
         """partitions: by index, for the names of their publishers"""
-        self._view, self._ledger, self._partitions = view, ledger, partitions
+        self._view, self._drop_counters, self._partitions = view, drop_counters, partitions
         self.now_us = 0
         self.looks_left = self.builds_left = 0
 
@@ -60,7 +62,7 @@ class RetainedDelivery:
         for row in built.expired:
             self._view.drop(messages[row])
         for row in built.too_large:
-            self._ledger.count("over_limit", key, messages[row].topic)
+            self._drop_counters.count("over_limit", key, messages[row].topic)
         # The kernel takes rows of one chunk; these stand all over the log.
         base_lsn = min(message.lsn for message in messages)
         places = array("I", [messages[built.rows[at]].lsn - base_lsn for at in range(built.count)])

@@ -17,8 +17,8 @@ NAMES_A_CHUNK = 256  # topics of denied records that are named, for all readers 
 
 
 class UndeliveredRows:
-    def __init__(self, ledger: DropCounters, feeds: list[Feed]) -> None:
-        self._ledger, self._feeds = ledger, feeds
+    def __init__(self, drop_counters: DropCounters, feeds: list[Feed]) -> None:
+        self._drop_counters, self._feeds = drop_counters, feeds
 
     def count(self, effect: Deliver, reader: Reader, blob: Any, first: int, stop: int) -> None:
         """Count what the reader did not get of the rows first..stop, which do not come again."""
@@ -31,7 +31,7 @@ class UndeliveredRows:
                 if reader.counted and (index, base + row) in reader.counted:
                     reader.counted.discard((index, base + row))
                     continue
-                self._ledger.count(why, reader.key, self._topic(effect, row))
+                self._drop_counters.count(why, reader.key, self._topic(effect, row))
         if effect.denied is not None:
             self.count_denied(effect, reader, first, stop)
 
@@ -50,9 +50,9 @@ class UndeliveredRows:
         )
         names = self._feeds[index].partition.topic_names
         for topic_id, records in found.items():
-            self._ledger.count("no_permission", reader.key, names[topic_id].decode(), records)
+            self._drop_counters.count("no_permission", reader.key, names[topic_id].decode(), records)
         if rest:
-            self._ledger.count("no_permission", reader.key, OTHER_TOPICS, rest)
+            self._drop_counters.count("no_permission", reader.key, OTHER_TOPICS, rest)
 
     def _topic(self, effect: Deliver, row: int) -> str:
         words = memoryview(effect.chunk.rows).cast("B").cast("I")

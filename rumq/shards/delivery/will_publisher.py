@@ -10,9 +10,8 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import Wire
 from rumq.mqtt.packets import Publish, Will
-from rumq.session.journal.recorder import as_publish
 from rumq.session.state.session import Session
-from rumq.session.state.wills import may_still_leave
+from rumq.session.state.wills import message_of, rules_permit_will
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
@@ -26,13 +25,13 @@ class WillPublisher:
 
     def publish_will(self, session: Session, will: Will) -> None:
         driver, author = self._driver, session.author
-        if not may_still_leave(author, session.client_id, will, driver.entrances):
+        if not rules_permit_will(author, session.client_id, will, driver.entrances):
             driver.tell(
                 "permission.refused", client_id=session.client_id, peer=None,
                 user=author.user if author is not None else None, action="will", topic=will.topic, refused=1,
             )  # fmt: skip
             return
-        self._publish(as_publish(will), session, 5 if session.version == 5 else 4)
+        self._publish(message_of(will), session, 5 if session.version == 5 else 4)
 
     def _publish(self, packet: Publish, session: Session, version: int) -> None:
         """Publish as a client would; refused only if there is no room for its topic."""

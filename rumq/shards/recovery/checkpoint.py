@@ -9,8 +9,8 @@ from collections.abc import Callable, Container, Sequence
 from commitlog.partition_types import PartitionReader
 from router.shard import Shard
 from router.slots import partition_of, reader_of
-from rumq.session.journal import entries as f
-from rumq.session.journal.reader_positions import Marks, cursors_of
+from rumq.session.journal import entries as e
+from rumq.session.journal.reader_positions import Watermarks, cursors_of
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 
@@ -30,31 +30,31 @@ class CheckpointBuilder:
         self.retained_from = [0] * len(partitions)
         self._retained_changes = 0  # of the view, when `retained_from` was true
 
-    def marks(self) -> Marks:
+    def watermarks(self) -> Watermarks:
         return [(feed.mark(False), feed.mark(True)) for feed in self._router.feeds]
 
-    def entries(self, now_us: int) -> list[f.AnyFact]:
+    def entries(self, now_us: int) -> list[e.JournalEntry]:
         """The checkpoint, behind the inbound QoS 2 packet ids that have changed."""
-        marks = self.marks()
+        watermarks = self.watermarks()
         if not self.retained_changed():
-            self.retained_from = [live for live, _ in marks]
-        facts = self._changed_packet_ids()
-        facts.append(
-            f.Checkpoint(
+            self.retained_from = [live for live, _ in watermarks]
+        entries = self._changed_packet_ids()
+        entries.append(
+            e.Checkpoint(
                 now_us,
                 [p.committed_lsn for p in self._partitions],
-                [live for live, _ in marks],
-                [committed for _, committed in marks],
+                [live for live, _ in watermarks],
+                [committed for _, committed in watermarks],
                 list(self.retained_from),
-                self._readers_behind(marks),
-                self._shared_groups(marks),
+                self._readers_behind(watermarks),
+                self._shared_groups(watermarks),
             )
         )
-        return facts
+        return entries
 
-    def shared_group(self, key: str) -> f.SharedCheckpoint | None:
+    def shared_group(self, key: str) -> e.SharedCheckpoint | None:
         """Where one shared subscription with its home here stands; None if no durable member takes part."""
-        return self._shared_groups(self.marks(), key).get(key)
+        return self._shared_groups(self.watermarks(), key).get(key)
 
     def retained_changed(self) -> bool:
         """Whether retained messages have changed since the last snapshot of them."""
@@ -72,22 +72,22 @@ class CheckpointBuilder:
                 unsafe.setdefault((partition.index, publisher), set()).add(packet_id)
         return unsafe
 
-    def _changed_packet_ids(self) -> list[f.AnyFact]:
+    def _changed_packet_ids(self) -> list[e.JournalEntry]:
         """Open inbound QoS 2 packet ids of sessions in which they changed, without those that a crash could take back:
         of such a message its client would be told that the broker has it, and the log would not have it."""
-        tagged = self._recorder.tagged
-        if not tagged:
+        qos2_changed = self._recorder.qos2_changed
+        if not qos2_changed:
             return []
         unsafe = self.unsafe_tags()
-        facts: list[f.AnyFact] = []
-        for number, session in list(tagged.items()):
+        entries: list[e.JournalEntry] = []
+        for number, session in list(qos2_changed.items()):
             without = unsafe_packet_ids(session, unsafe)
-            facts.append(f.Open(number, open_packet_ids(session, without)))
+            entries.append(e.Open(number, open_packet_ids(session, without)))
             if not without:
-                del tagged[number]
-        return facts
+                del qos2_changed[number]
+        return entries
 
-    def _readers_behind(self, marks: Marks) -> dict[int, dict[int, list[int]]]:
+    def _readers_behind(self, watermarks: Watermarks) -> dict[int, dict[int, list[int]]]:
         """Session -> reader -> cursors, of connected sessions' readers that are not at the marks."""
         behind: dict[int, dict[int, list[int]]] = {}
         for session in self._recorder.sessions.values():
@@ -95,10 +95,12 @@ class CheckpointBuilder:
                 continue
             for reader in session.subscriber.readers():
                 if not reader.caught_up():
-                    behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, marks)
+                    behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, watermarks)
         return behind
 
-    def _shared_groups(self, marks: Marks, only: str | None = None) -> dict[str, f.SharedCheckpoint]:
+    def _shared_groups(
+        self, watermarks: Watermarks, only: str | None = None
+    ) -> dict[str, e.SharedCheckpoint]:
         groups = {}
         for key, share in self._router.sharing.shares.items():
             if not share.is_here or (only is not None and key != only):
@@ -121,7 +123,7 @@ class CheckpointBuilder:
                         if state == 1 and reader_of(code) == member.reader.number
                     ]
             if durable:
-                groups[key] = f.SharedCheckpoint(cursors_of(share.reader, marks), returned)
+                groups[key] = e.SharedCheckpoint(cursors_of(share.reader, watermarks), returned)
         return groups
 
 

@@ -33,7 +33,7 @@ def fit_to_log(state: ReplayedState, layout: tuple[str, ...], next_lsns: list[in
     changed = False
     if state.layout != layout:
         changed = bool(state.layout)
-        state.move(layout, next_lsns)
+        state.remap(layout, next_lsns)
     for session in state.sessions.values():
         for cursors in [*session.cursors.values(), session.redelivered_below]:
             changed |= lower(cursors, next_lsns)
@@ -43,7 +43,7 @@ def fit_to_log(state: ReplayedState, layout: tuple[str, ...], next_lsns: list[in
     for share in state.shares.values():
         changed |= lower(share.cursors, next_lsns)
         share.returned = [(p, a, min(b, next_lsns[p])) for p, a, b in share.returned if a < next_lsns[p]]
-        share.handed = {(p, lsn) for p, lsn in share.handed if lsn < next_lsns[p]}
+        share.assigned = {(p, lsn) for p, lsn in share.assigned if lsn < next_lsns[p]}
     for vector in (state.retained_from, state.tags_from):
         lower(vector, next_lsns)
         vector.extend([0] * (len(next_lsns) - len(vector)))
@@ -65,7 +65,7 @@ def move_to_end(state: ReplayedState, index: int, next_lsn: int) -> None:
     for share in state.shares.values():
         share.cursors[index] = next_lsn
         share.returned = [each for each in share.returned if each[0] != index]
-        share.handed = {each for each in share.handed if each[0] != index}
+        share.assigned = {each for each in share.assigned if each[0] != index}
 
 
 def lower(cursors: list[int], next_lsns: list[int]) -> bool:

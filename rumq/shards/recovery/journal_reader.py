@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 
 from commitlog import Gap, Partition, Store
 from commitlog.row_layout import FRAME_WORD, PAYLOAD_WORD, ROW_WORDS
-from rumq.session.journal import entries as f
-from rumq.session.journal.replayed_state import ReplayedSession, ReplayedState
+from rumq.session.journal import entries as e
+from rumq.session.journal.replayed_session import ReplayedSession
+from rumq.session.journal.replayed_state import ReplayedState
 
 
 def replay(store: Store, journal: Partition, tell: Callable[..., None]) -> ReplayedState:
@@ -26,7 +27,7 @@ def replay(store: Store, journal: Partition, tell: Callable[..., None]) -> Repla
         payloads = words[PAYLOAD_WORD::ROW_WORDS]
         for row in range(chunk.count):
             with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
-                state.take(f.decode_entries(record))
+                state.apply(e.decode_entries(record))
     return state
 
 
@@ -38,4 +39,4 @@ def add_tags(state: ReplayedState, tags: Iterable[tuple[str, int]]) -> None:
     for session in state.sessions.values():
         by_client.setdefault(session.client_id, []).append(session)
     for client_id, packet_id in tags:
-        state.tag(by_client, client_id, packet_id)
+        state.apply_tag(by_client, client_id, packet_id)

@@ -12,9 +12,9 @@ from commitlog.partition_types import PartitionReader
 from commitlog.retention import SegmentRemoval
 from router.retained import Retained
 from router.shard import Shard
-from rumq.session.journal import entries as f
-from rumq.session.journal.reader_positions import Marks, subscribed
-from rumq.session.journal.recorder import JournalRecorder, left, opened, will_fact
+from rumq.session.journal import entries as e
+from rumq.session.journal.reader_positions import Watermarks, subscribed_entry
+from rumq.session.journal.recorder import JournalRecorder, left_entry, opened_entry, will_entry
 from rumq.session.state.session import Session
 from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_packet_ids, unsafe_packet_ids
 
@@ -39,7 +39,7 @@ class SnapshotWriter:
 
     def __init__(
         self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
-        checkpoints: CheckpointBuilder, append: Callable[[list[f.AnyFact], int], None],
+        checkpoints: CheckpointBuilder, append: Callable[[list[e.JournalEntry], int], None],
     ) -> None:  # fmt: skip
         """append: writes entries as one record of the journal, at a time in µs"""
         self._journal, self._partitions, self._recorder = journal, partitions, recorder
@@ -72,7 +72,7 @@ class SnapshotWriter:
             deque(self._recorder.sessions),
         )
         self._since = self._end()
-        self._append([f.Layout(layout), f.SnapshotBegun()], now_us)
+        self._append([e.Layout(layout), e.SnapshotBegun()], now_us)
 
     def write_part(self, now_us: int) -> None:
         """Write one part: some sessions, preceded by the checkpoint that their cursors refer to, or some retained
@@ -87,22 +87,22 @@ class SnapshotWriter:
             self._append([retained_entry(message) for message in some], now_us)
         else:
             self._snapshot = None
-            self._append([f.SnapshotEnded(snapshot.begun_lsn, snapshot.retained_from)], now_us)
+            self._append([e.SnapshotEnded(snapshot.begun_lsn, snapshot.retained_from)], now_us)
             self._ended_lsn = (snapshot.begun_lsn, self._journal.next_lsn)
             self._bytes = self._bytes_on_disk()
             self._checkpoints.retained_written(snapshot.retained_from, snapshot.retained_changes)
 
     def _append_sessions(self, snapshot: Snapshot, now_us: int) -> None:
         checkpoints = self._checkpoints
-        if self._recorder.waits:
-            self._append(self._recorder.take(checkpoints.marks(), now_us), now_us)
-        facts = checkpoints.entries(now_us)
-        marks, unsafe = checkpoints.marks(), checkpoints.unsafe_tags()
+        if self._recorder.pending:
+            self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)
+        entries = checkpoints.entries(now_us)
+        watermarks, unsafe = checkpoints.watermarks(), checkpoints.unsafe_tags()
         for _ in range(min(PART_SESSIONS, len(snapshot.sessions))):
             session = self._recorder.sessions.get(snapshot.sessions.popleft())
             if session is not None:
-                facts += session_entries(session, marks, now_us, unsafe_packet_ids(session, unsafe))
-        self._append(facts, now_us)
+                entries += session_entries(session, watermarks, now_us, unsafe_packet_ids(session, unsafe))
+        self._append(entries, now_us)
 
     def take_removal(self) -> SegmentRemoval | None:
         """The removal of segments before the last committed snapshot, for the I/O thread."""
@@ -123,26 +123,28 @@ class SnapshotWriter:
         return after + waiting - before
 
 
-def session_entries(session: Session, marks: Marks, now_us: int, unsafe: set[int]) -> list[f.AnyFact]:
+def session_entries(
+    session: Session, watermarks: Watermarks, now_us: int, unsafe: set[int]
+) -> list[e.JournalEntry]:
     """One session, whole. unsafe: inbound packet ids to leave out"""
     number = session.number
-    facts: list[f.AnyFact] = [opened(session, fresh=True)]
+    entries: list[e.JournalEntry] = [opened_entry(session, fresh=True)]
     if session.will is not None:
-        facts.append(will_fact(session))
+        entries.append(will_entry(session))
     for asked in session.subscriber.filters():
-        fact = subscribed(session, asked, marks)
-        if fact is not None:
-            facts.append(fact)
+        entry = subscribed_entry(session, asked, watermarks)
+        if entry is not None:
+            entries.append(entry)
     window = session.window
     if window is not None and window.next:
-        facts.append(f.Window(number, window.head, *window.slots(window.head, window.next)))
-    facts.append(f.Open(number, open_packet_ids(session, unsafe)))
+        entries.append(e.Window(number, window.head, *window.slots(window.head, window.next)))
+    entries.append(e.Open(number, open_packet_ids(session, unsafe)))
     if session.link is None:
-        facts.append(left(session, marks, now_us))
-    return facts
+        entries.append(left_entry(session, watermarks, now_us))
+    return entries
 
 
-def retained_entry(message: Retained) -> f.Retained:
-    return f.Retained(
+def retained_entry(message: Retained) -> e.Retained:
+    return e.Retained(
         message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame
     )

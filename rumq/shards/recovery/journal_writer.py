@@ -1,4 +1,4 @@
-"""The session journal: facts of a turn become a record of the internal stream. docs/session-journal.md.
+"""The session journal: the entries of a turn become a record of the internal stream. docs/session-journal.md.
 
 The journal is a partition like any other: group commit, faults and recovery are the log's. Checkpoints bound how much a
 restart replays, snapshots how much is kept."""
@@ -12,7 +12,7 @@ from commitlog.partition_types import PartitionReader
 from commitlog.retention import SegmentRemoval
 from commitlog.row_layout import ROW
 from router.shard import Shard
-from rumq.session.journal import entries as f
+from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
@@ -24,7 +24,7 @@ CHECKPOINT_SECONDS = 1.0
 
 
 class JournalWriter:
-    """Writes the facts of one shard's journal, with checkpoints and snapshots."""
+    """Writes the entries of one shard's journal, with checkpoints and snapshots."""
 
     def __init__(
         self, partition: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
@@ -47,14 +47,14 @@ class JournalWriter:
 
     def begin(self, now_us: int) -> None:
         """Write the first record of a run."""
-        self._append([f.Layout(self.layout())], now_us)
+        self._append([e.Layout(self.layout())], now_us)
 
     # A turn
 
     def flush(self, now_us: int) -> None:
-        """Append the facts gathered since as one record; the partition's next group writes it."""
-        if self.recorder.waits:
-            self._append(self.recorder.take(self._checkpoints.marks(), now_us), now_us)
+        """Append the entries recorded since as one record; the partition's next group writes it."""
+        if self.recorder.pending:
+            self._append(self.recorder.drain(self._checkpoints.watermarks(), now_us), now_us)
 
     def look(self, now_us: int, monotonic: float) -> None:
         """At the end of a turn: a checkpoint, and a part of a snapshot, if they are due."""
@@ -67,18 +67,18 @@ class JournalWriter:
             self._snapshots.write_part(now_us)
 
     def _checkpoint(self, now_us: int) -> None:
-        marks = [
+        watermarks = [
             (p.committed_lsn, live, committed)
-            for p, (live, committed) in zip(self._partitions, self._checkpoints.marks(), strict=True)
+            for p, (live, committed) in zip(self._partitions, self._checkpoints.watermarks(), strict=True)
             if not p.is_volatile
         ]
-        if self._last_checkpoint == (marks, self.partition.next_lsn):
+        if self._last_checkpoint == (watermarks, self.partition.next_lsn):
             return  # nothing has happened
         self._append(self._checkpoints.entries(now_us), now_us)
-        self._last_checkpoint = (marks, self.partition.next_lsn)
+        self._last_checkpoint = (watermarks, self.partition.next_lsn)
 
-    def _append(self, facts: list[f.AnyFact], now_us: int) -> None:
-        record = f.encode_entries(facts)
+    def _append(self, entries: list[e.JournalEntry], now_us: int) -> None:
+        record = e.encode_entries(entries)
         frame = publish_frame(record)
         row = ROW.pack(self._topic_id, 0, 0, 0, len(frame) - len(record), 0, 0, 0)
         self.partition.append(bytearray(row), frame, 1, 0, now_us)
@@ -103,9 +103,9 @@ class JournalWriter:
 
     def wanted_lsn(self, index: int) -> int | None:
         """The first record of a partition that a lasting session has not had; None: all have had all."""
-        marks = self._checkpoints.marks()
+        watermarks = self._checkpoints.watermarks()
         waiting = [
-            cursors_of(reader, marks)[index]
+            cursors_of(reader, watermarks)[index]
             for session in self.recorder.sessions.values()
             if session.durable
             for reader in session.subscriber.readers()

@@ -20,8 +20,9 @@ from rumq.mqtt.packets import Will as WillMessage
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.topics import parse_share
 from rumq.session.flow_control.limits import EXPIRES_NEVER, Limits
-from rumq.session.journal import entries as f
-from rumq.session.journal.replayed_state import ReplayedSession, ReplayedShare, ReplayedState
+from rumq.session.journal import entries as e
+from rumq.session.journal.replayed_session import ReplayedSession
+from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.query_server import log_tags
@@ -72,7 +73,7 @@ class Restorer:
             write_now(self._journal.partition)
         self.is_done = True
         return self._limits.publisher_available and any(
-            subscription.fact.tells_publisher
+            subscription.entry.tells_publisher
             for replayed in state.sessions.values()
             for subscription in replayed.subscriptions.values()
         )
@@ -110,9 +111,9 @@ class Restorer:
         for asked, each in replayed.subscriptions.items():
             session.asked.add(asked, is_replay=each.kind == "replay")
         session.window = replayed.window
-        if replayed.open:
+        if replayed.qos2_open:
             session.qos2_open = bytearray(8192)
-            for packet_id in replayed.open:
+            for packet_id in replayed.qos2_open:
                 session.qos2_open[packet_id >> 3] |= 1 << (packet_id & 7)
         self._restore_subscriptions(recovery, session, replayed)
         away = 0.0 if replayed.attached else max(0.0, (self._clock.now_us - replayed.left_us) / 1e6)
@@ -127,8 +128,8 @@ class Restorer:
         recorder = self._journal.recorder
         recorder.sessions[session.number] = session
         self._registry.restore(session, expires_in=expires_in, will_in=will_in, now=self._clock.monotonic)
-        if replayed.tagged:
-            recorder.tagged[session.number] = session
+        if replayed.qos2_changed:
+            recorder.qos2_changed[session.number] = session
         if replayed.attached:
             recorder.left(session)
         return session
@@ -141,14 +142,14 @@ class Restorer:
         mains: dict[str, Subscription] = {}
         main_number = 0
         for asked, each in replayed.subscriptions.items():
-            fact = each.fact
+            entry = each.entry
             wanted = Subscription(
-                fact.topic_filter,
-                fact.qos,
-                fact.no_local,
-                fact.retain_as_published,
-                fact.identifier,
-                tells_publisher=fact.tells_publisher and self._limits.publisher_available,
+                entry.topic_filter,
+                entry.qos,
+                entry.no_local,
+                entry.retain_as_published,
+                entry.identifier,
+                tells_publisher=entry.tells_publisher and self._limits.publisher_available,
             )
             cursors = replayed.cursors.get(each.reader, next_lsns)
             if each.kind == "main":
@@ -174,10 +175,10 @@ def restore_share(recovery: Recovery, state: ReplayedState, key: str, share: Rep
     be assigned."""
     topic_filter = next(
         (
-            s.fact.topic_filter
+            s.entry.topic_filter
             for session in state.sessions.values()
             for s in session.subscriptions.values()
-            if s.kind == "share" and s.fact.asked == key
+            if s.kind == "share" and s.entry.asked == key
         ),
         None,
     )
@@ -189,7 +190,7 @@ def restore_share(recovery: Recovery, state: ReplayedState, key: str, share: Rep
     cursors, returned = list(share.cursors), list(share.returned)
     for index, first in enumerate(share.cursors):
         at = first
-        for lsn in sorted(lsn for where, lsn in share.handed if where == index and lsn >= first):
+        for lsn in sorted(lsn for where, lsn in share.assigned if where == index and lsn >= first):
             if at < lsn:
                 returned.append((index, at, lsn))
             at = lsn + 1
@@ -197,14 +198,14 @@ def restore_share(recovery: Recovery, state: ReplayedState, key: str, share: Rep
     recovery.share(key, topic_filter, cursors, returned)
 
 
-def will_of(fact: f.Will) -> WillMessage:
-    found = frame_at(fact.frame, 0, len(fact.frame))
+def will_of(entry: e.Will) -> WillMessage:
+    found = frame_at(entry.frame, 0, len(entry.frame))
     assert found is not None
-    packet = decode(fact.frame[0], fact.frame[found[0] :], 5)
+    packet = decode(entry.frame[0], entry.frame[found[0] :], 5)
     assert isinstance(packet, Publish)
     properties: Properties = {**packet.properties}
-    if fact.delay_seconds:
-        properties["will_delay_interval"] = fact.delay_seconds
+    if entry.delay_seconds:
+        properties["will_delay_interval"] = entry.delay_seconds
     return WillMessage(packet.topic, packet.payload, packet.qos, packet.retain, properties)
 
 

@@ -104,7 +104,7 @@ def of_client(driver: Driver, session: Session) -> Answer:
         "in_flight": session.window.in_flight if session.window is not None else 0,
         "behind_records": records,
         "behind_seconds": None if seconds is None else round(seconds, 1),
-        "undelivered": driver.ledger.of_client(session.key),
+        "undelivered": driver.drop_counters.of_client(session.key),
         "subscriptions": sorted(session.asked),
     }
 

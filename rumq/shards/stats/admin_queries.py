@@ -56,7 +56,7 @@ def ledger(driver: Driver, client: str | None, topic: str | None, done: Callable
             {
                 "undelivered": [
                     {"reason": r.why, "client_id": name, "topic": r.topic, "records": r.records}
-                    for r in driver.ledger.rows(None, topic)
+                    for r in driver.drop_counters.rows(None, topic)
                     if client in (None, name := client_id_of(r.client_id))
                 ],
                 "pending": [
@@ -124,9 +124,9 @@ def status(driver: Driver) -> dict[str, Any]:
         "connected": sum(s.link is not None for s in sessions),
         "sessions": len(sessions),
         "retained": len(driver.shard.retained),
-        "undelivered": driver.ledger.total(),
-        "handed_over": driver.totals.handed_over,
-        "taken_over": driver.totals.taken_over,
+        "undelivered": driver.drop_counters.total(),
+        "handed_over": driver.shard_totals.handed_over,
+        "taken_over": driver.shard_totals.taken_over,
         "partitions": [
             {
                 "stream": p.stream,

@@ -38,7 +38,7 @@ class Counters:
     def _go_on(self) -> None:
         some = self._left[-SESSIONS_A_TURN:]
         del self._left[-SESSIONS_A_TURN:]
-        totals = self._driver.totals
+        totals = self._driver.shard_totals
         for session in some:
             self._subscriptions += len(session.asked)
             link = session.link
@@ -61,13 +61,13 @@ class Counters:
 
     def _tally(self) -> m.Tally:
         driver = self._driver
-        totals, pump = driver.totals, driver.pump
+        totals, pump = driver.shard_totals, driver.pump
         counts = m.Counts(
             packets_in=totals.packets_in,
             packets_out=totals.packets_out,
             published=totals.published,
             delivered=totals.delivered,
-            dropped=driver.ledger.records,
+            dropped=driver.drop_counters.records,
             refused=driver.refusing.refused + sum(driver.numbering.refused.values()),
             published_bytes=totals.published_bytes,
             bytes_in=totals.bytes_in + pump.bytes_in,

@@ -51,7 +51,7 @@ class EffectDispatch:
         elif kind is ReplayStarted:
             session = driver.registry.sessions.get(effect.reader.key)
             if session is not None:
-                driver.journal.placed(session, effect.reader.number, effect.reader.cursors)
+                driver.journal.replay_started(session, effect.reader.number, effect.reader.cursors)
         elif kind is RecordsLost:
             self._gone(effect)
         else:

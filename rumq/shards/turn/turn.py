@@ -120,10 +120,10 @@ class Driver:
         self.ready = ReadyLinks()
         self.refresh, self.in_next_turn = self.ready.add, self.ready.add_next_turn
         self.shard = Shard(store.partitions, backlog_records_max)
-        self.ledger = DropCounters()
-        self.totals = ShardTotals()
+        self.drop_counters = DropCounters()
+        self.shard_totals = ShardTotals()
         self.announcing: Any = None  # `rumq.shards.stats.sys_publisher`, if the broker tells of itself
-        self.handing = RetainedDelivery(self.shard.retained, self.ledger, self.store.partitions)
+        self.handing = RetainedDelivery(self.shard.retained, self.drop_counters, self.store.partitions)
         self.journal = JournalRecorder()
         self.journal_bit = 1 << len(store.partitions)
         publish_will = WillPublisher(self).publish_will
@@ -158,11 +158,11 @@ class Driver:
             linger_seconds=linger_seconds, event=event,
             monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=self.disk.measure,
         )  # fmt: skip
-        self.watch = KeepAliveMonitor()
+        self.keep_alive_monitor = KeepAliveMonitor()
         self.repeat = Redelivery(self)
         self.finding = ReplayStart(store, self.shard.retained, self.reader, self.commands, event)
         self.delivering = FanOut(self)
-        self.losses = LostRanges(self, self.ledger)
+        self.losses = LostRanges(self, self.drop_counters)
         self.carrying = EffectDispatch(self)
         self.restorer = Restorer(store, self.shard, self.registry, self.keeping, self.clock, limits)
         self.doors = doors(self.later) if doors is not None else None
@@ -275,9 +275,9 @@ class Driver:
     def hand_over(self, link: Link, client_id: str, data: bytes) -> bool:
         """Whether the client lives in another shard; then its connection is on its way there, with what it sent."""
         is_elsewhere = self.homes.hand_over(link.transport, link.entrance.index, client_id, data)
-        self.totals.sockets -= is_elsewhere  # it is welcomed there once more
+        self.shard_totals.sockets -= is_elsewhere  # it is welcomed there once more
         if is_elsewhere:
-            self.watch.cancel(link)
+            self.keep_alive_monitor.cancel(link)
         return is_elsewhere
 
     def home(self, client_id: str) -> int:
@@ -311,9 +311,9 @@ class Driver:
         for index, batch in enumerate(self.batches):
             if batch.count:
                 partition = self.store.partitions[index]
-                self.totals.published_bytes += batch.frames_len
+                self.shard_totals.published_bytes += batch.frames_len
                 if partition.is_mirrored:
-                    self.totals.handed_over += batch.count
+                    self.shard_totals.handed_over += batch.count
                     partition.outgoing.append(*batch.take())
                 else:
                     self.commands.put(c.Append(index, *batch.take()))
@@ -327,11 +327,11 @@ class Driver:
 
     def welcome(self, transport: Any, entrance: ListenerPolicy = OPEN) -> Link:
         link = Link(self, transport, entrance)
-        self.watch.add(link, self.monotonic + link.limits.connect_seconds_max)
+        self.keep_alive_monitor.add(link, self.monotonic + link.limits.connect_seconds_max)
         if self.pump is not None:
             self.pump.pending_logins.add(transport)
         self._welcomed += 1
-        self.totals.sockets += 1
+        self.shard_totals.sockets += 1
         return link
 
     def permit_again(self) -> None:
@@ -339,7 +339,7 @@ class Driver:
         self.settle()
         for session in list(self.registry.sessions.values()):
             link = session.link
-            if link is not None and link.who is not None:
+            if isinstance(link, Link) and link.who is not None:
                 authorization.find(link, session.client_id)
                 authorization.hold(link)
 
@@ -357,8 +357,8 @@ class Driver:
         if self.shard.groups.leaving:
             self.shard.subscribing.grouping.let_go()
             self.peers.changes()
-        if self.monotonic >= self.watch.next_look:
-            self.watch.look(self)
+        if self.monotonic >= self.keep_alive_monitor.next_check:
+            self.keep_alive_monitor.check(self)
         deadline = self.registry.next_deadline()
         if deadline is not None and deadline <= self.monotonic:
             for session in self.registry.expire(self.monotonic):
@@ -446,7 +446,7 @@ class Driver:
             return 0.0
         if self.shard.groups.leaving or self.shard.delivery.is_held:
             return 0.0
-        deadline = self.watch.next_look
+        deadline = self.keep_alive_monitor.next_check
         for other in (
             self.writing.next_deadline(self.monotonic),
             self.registry.next_deadline(),

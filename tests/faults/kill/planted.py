@@ -43,8 +43,8 @@ PLANTED = [
         f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
     ),
     Planted(
-        "a tide does not say which inbound ids are open", "rumq/shards/recovery/restore.py",
-        "            recorder.tagged[session.number] = session\n",
+        "a checkpoint does not say which inbound ids are open", "rumq/shards/recovery/restore.py",
+        "            recorder.qos2_changed[session.number] = session\n",
         "            pass\n",
         f"{SESSIONS}::test_tags_are_right_however_often_a_packet_id_is_used",
     ),
@@ -68,7 +68,7 @@ PLANTED = [
     ),
     Planted(
         "a will is forgotten", "rumq/session/journal/recorder.py",
-        "            self.facts.append(will_fact(session))",
+        "            self.entries.append(will_entry(session))",
         "            pass",
         f"{SESSIONS}::test_a_will_is_sent_after_the_restart",
     ),

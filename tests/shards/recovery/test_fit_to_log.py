@@ -1,13 +1,13 @@
 """What the journal says, made to fit a log that has lost its end."""
 
-from rumq.session.journal import entries as f
+from rumq.session.journal import entries as e
 from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 from rumq.shards.recovery.fit_to_log import fit_to_log
 
 LAYOUT = ("main/g1/p0", "main/g1/p1")
 
 
-def images() -> ReplayedState:
+def replayed() -> ReplayedState:
     made = ReplayedState()
     made.layout = LAYOUT
     made.retained_from, made.tags_from = [9, 9], [9, 9]
@@ -15,17 +15,17 @@ def images() -> ReplayedState:
 
 
 def test_a_retained_message_that_was_never_written_gives_way_to_what_the_log_has() -> None:
-    found = images()
+    found = replayed()
     for topic, partition, lsn in (("a", 0, 4), ("b", 0, 5), ("c", 1, 5)):
-        found.retained[topic] = f.Retained(partition, lsn, 0, topic, bytes(32), b"")
+        found.retained[topic] = e.Retained(partition, lsn, 0, topic, bytes(32), b"")
     assert fit_to_log(found, LAYOUT, [5, 9])
     assert list(found.retained) == ["a", "c"]
     assert found.retained_from == [0, 9], "the log of its partition is looked at from the beginning"
 
 
 def test_what_is_there_is_left_as_it_is() -> None:
-    found = images()
-    found.retained["a"] = f.Retained(0, 8, 0, "a", bytes(32), b"")
+    found = replayed()
+    found.retained["a"] = e.Retained(0, 8, 0, "a", bytes(32), b"")
     found.shares["$share/g/#"] = ReplayedShare([9, 9], [(0, 3, 5)], {(1, 8)})
     assert not fit_to_log(found, LAYOUT, [9, 9])
     assert list(found.retained) == ["a"] and found.retained_from == [9, 9]
@@ -34,7 +34,7 @@ def test_what_is_there_is_left_as_it_is() -> None:
 
 def test_nothing_beyond_the_log_s_end_is_handed_out_again_or_taken_for_handed_out() -> None:
     """Other records will have those lsns."""
-    found = images()
+    found = replayed()
     found.shares["$share/g/#"] = ReplayedShare(
         [9, 9], [(0, 3, 5), (0, 5, 8), (1, 8, 12)], {(0, 5), (0, 4), (1, 8)}
     )

@@ -17,7 +17,7 @@ def test_a_packet_id_is_not_written_down_before_its_message(monkeypatch: pytest.
     shard = Shard(files)
     client = Client(shard, "c", 5, **LASTING)
     client.say(wire.publish("t", b"first", 1, 1))
-    # The writer is busy with an earlier group of the partition, while a tide is due.
+    # The writer is busy with an earlier group of the partition, while a checkpoint is due.
     monkeypatch.setattr(shard.store.partitions[1], "take_group", lambda: None)
     driver = shard.driver
     shard.monotonic += 2.0
