@@ -72,7 +72,7 @@ class NoInterest:
 
 @dataclass(slots=True, eq=False)
 class ShareMembers:
-    """Another shard is there, with so many members of each share: `router.shared_group_rules.Sharing.back`."""
+    """Another shard is connected and has so many members of each shared group: `SharedGroupRules.shard_joined`."""
 
     shard: Subscriber
     sink: DeliverySink

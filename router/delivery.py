@@ -40,61 +40,61 @@ class Delivery:
         self._backlog_max = backlog_records_max
         self.effects: list[Effect] = []
         # Members of shares that got something in this step or the one before.
-        self._given: dict[Member, None] = {}
+        self._unconfirmed: dict[Member, None] = {}
         # What waits for topics to be matched, in the order of its turns.
-        self._held_feeds: dict[Feed, None] = {}
-        self._held_readers: dict[Reader, None] = {}
+        self._deferred_feeds: dict[Feed, None] = {}
+        self._deferred_readers: dict[Reader, None] = {}
 
-    def begin(self) -> list[Effect]:
+    def begin_step(self) -> list[Effect]:
         """Start a step with an empty list of effects."""
         self.effects = []
-        if self._given:
-            self._settle()
+        if self._unconfirmed:
+            self._confirm()
         return self.effects
 
-    def _settle(self) -> None:
+    def _confirm(self) -> None:
         """What was given two steps ago and did not come back is its member's for good."""
-        for member in self._given:
+        for member in self._unconfirmed:
             share = member.share
             if member.before and not share.is_here:
                 done = [(index, first, stop) for index, first, stop in member.before if first < stop]
                 if done:
                     share.recent.extend(done)
                     self.effects.append(ShareDone(share.key, done))
-        given, self._given = self._given, {}
+        given, self._unconfirmed = self._unconfirmed, {}
         for member in given:
             if member.next_step():
-                self._given[member] = None
+                self._unconfirmed[member] = None
             else:
-                member.share.left.pop(member.reader, None)
+                member.share.departed.pop(member.reader, None)
 
     @property
-    def unsettled(self) -> bool:
+    def has_unconfirmed(self) -> bool:
         """Whether a share's home elsewhere has yet to be told what became of a part."""
-        return any(not member.share.is_here for member in self._given)
+        return any(not member.share.is_here for member in self._unconfirmed)
 
-    def busy(self) -> set[Reader]:
+    def readers_served(self) -> set[Reader]:
         """Readers that are given something in this step: whether they can take it is not known yet."""
         return {reader for effect in self.effects if type(effect) is Deliver for reader in effect.readers}
 
-    def begin_anew(self) -> list[Effect]:
+    def drain_effects(self) -> list[Effect]:
         """What was asked for outside a step."""
         effects = self.effects
         self.effects = []
         return effects
 
-    def show(self, feed: Feed, chunk: Chunk, *, committed_only: bool) -> None:
+    def deliver_chunk(self, feed: Feed, chunk: Chunk, *, committed_only: bool) -> None:
         """Give a new chunk to the live readers of every group that wants something of it; what has topics that take
         more than a turn to match is held, and what comes behind it."""
-        if feed.held[committed_only]:
-            feed.held[committed_only].append(chunk)
+        if feed.deferred[committed_only]:
+            feed.deferred[committed_only].append(chunk)
             return
-        stop = self._show(feed, chunk, 0, committed_only)
+        stop = self._deliver_live(feed, chunk, 0, committed_only)
         if stop < chunk.count:
-            feed.hold(chunk, stop, committed_only)
-            self._held_feeds[feed] = None
+            feed.defer(chunk, stop, committed_only)
+            self._deferred_feeds[feed] = None
 
-    def _show(self, feed: Feed, chunk: Chunk, first: int, committed_only: bool) -> int:
+    def _deliver_live(self, feed: Feed, chunk: Chunk, first: int, committed_only: bool) -> int:
         """Give rows from `first` on; returns up to which."""
         cached = chunk.routes if first == 0 else None
         if cached is None or cached[0] != feed.routes.epoch:
@@ -117,7 +117,7 @@ class Delivery:
                         Deliver(group, index, chunk, first, stop, readers, 0, NOTHING, None, EVERYTHING)
                     )
                 else:
-                    self._give(feed, chunk, group, first, stop, readers, form, None, None)
+                    self._deliver_rows(feed, chunk, group, first, stop, readers, form, None, None)
             return stop
         groups: dict[Group, None] = {}
         for number in numbers:
@@ -125,69 +125,71 @@ class Delivery:
                 groups[group] = None
         for group in groups:
             if group.live[index] and group.wants.committed_only is committed_only:
-                self._give_wanted(feed, chunk, group, first, stop, list(group.live[index]), numbers, places)
+                self._deliver_wanted(
+                    feed, chunk, group, first, stop, list(group.live[index]), numbers, places
+                )
         return stop
 
     @property
-    def is_held(self) -> bool:
+    def has_deferred(self) -> bool:
         """Whether something waits for topics to be matched: `go_on` in the next turn."""
-        return bool(self._held_feeds or self._held_readers)
+        return bool(self._deferred_feeds or self._deferred_readers)
 
-    def go_on(self) -> None:
+    def resume_deferred(self) -> None:
         """Go on with what waits for topics to be matched, one after the other, each turn another one first."""
-        feeds, self._held_feeds = self._held_feeds, {}
+        feeds, self._deferred_feeds = self._deferred_feeds, {}
         for feed in feeds:
             for committed_only in (False, True):
-                while feed.held[committed_only]:
-                    chunk = feed.held[committed_only][0]
+                while feed.deferred[committed_only]:
+                    chunk = feed.deferred[committed_only][0]
                     first = feed.mark(committed_only) - chunk.base_lsn
-                    stop = self._show(feed, chunk, first, committed_only)
-                    feed.release(stop, committed_only)
+                    stop = self._deliver_live(feed, chunk, first, committed_only)
+                    feed.delivered_up_to(stop, committed_only)
                     if stop < chunk.count:
                         break
             if feed.ahead:
-                self.meet(feed)
-            if feed.held[0] or feed.held[1]:
-                self._held_feeds[feed] = None
-        if len(self._held_feeds) > 1:
-            feed = next(iter(self._held_feeds))
-            self._held_feeds[feed] = self._held_feeds.pop(feed)
-        waiting, self._held_readers = deque(self._held_readers), {}
+                self.resume_ahead(feed)
+            if feed.deferred[0] or feed.deferred[1]:
+                self._deferred_feeds[feed] = None
+        if len(self._deferred_feeds) > 1:
+            feed = next(iter(self._deferred_feeds))
+            self._deferred_feeds[feed] = self._deferred_feeds.pop(feed)
+        waiting, self._deferred_readers = deque(self._deferred_readers), {}
         while waiting and not self.feeds[0].routes.is_spent:
             reader = waiting.popleft()
-            self._resume(reader)
-        self._held_readers = {**dict.fromkeys(waiting), **self._held_readers}
+            self._resume_any(reader)
+        self._deferred_readers = {**dict.fromkeys(waiting), **self._deferred_readers}
 
-    def _resume(self, reader: Reader) -> None:
+    def _resume_any(self, reader: Reader) -> None:
         if isinstance(reader.share, SharedGroup):
             self.run_share(reader.share)
         else:
-            self.wake(reader)
+            self.resume(reader)
 
-    def wake(self, reader: Reader) -> None:
+    def resume(self, reader: Reader) -> None:
         """Go on with a reader that is behind, if it is its turn."""
         turns = reader.turns
         if turns is None:
             self.catch_up(reader)
             return
-        if reader in turns.holding:
+        if reader in turns.active:
             self._take_turn(turns, reader)
         else:
-            turns.ask(reader)
-        self.fill(turns)
+            turns.enqueue(reader)
+        self.fill_turns(turns)
 
-    def fill(self, turns: ReaderTurns[Reader]) -> None:
+    def fill_turns(self, turns: ReaderTurns[Reader]) -> None:
         """Give turns to those that wait, as far as there are any."""
-        while (reader := turns.next()) is not None:
+        while (reader := turns.start_next()) is not None:
             self._take_turn(turns, reader)
 
-    def go_on_with(self, turns: ReaderTurns[Reader]) -> None:
+    def resume_turns(self, turns: ReaderTurns[Reader]) -> None:
         """The client can take more: those that have a turn go on, whoever had enough makes room."""
-        turns.pass_on()
-        for reader in list(turns.holding):
-            if reader in turns.holding:
+        turns.rotate()
+        for reader in list(turns.active):
+            if reader in turns.active:
                 self._take_turn(turns, reader)
-        self.fill(turns)
+        self.fill_turns(turns)
 
     def _take_turn(self, turns: ReaderTurns[Reader], reader: Reader) -> None:
         """Bring a reader forward. It keeps its turn while it waits for a disk, and, if others wait for theirs, when it
@@ -195,13 +197,13 @@ class Delivery:
         before = len(self.effects)
         self.catch_up(reader)
         given = [type(effect) for effect in self.effects[before:]]
-        if Deliver in given and turns.is_crowded:
+        if Deliver in given and turns.has_waiting:
             if CatchUpPaused not in given:
                 self.effects.append(CatchUpPaused(reader, if_taken=True))
         elif reader.start is not None or all(
             reader in reader.group.live[feed.index] or reader in feed.ahead for feed in self.feeds
         ):
-            turns.end(reader)
+            turns.finish(reader)
 
     def catch_up(self, reader: Reader) -> None:
         """Bring a reader that is behind forward by a bounded piece, or make it live."""
@@ -220,38 +222,38 @@ class Delivery:
             chunk, first, stop = found
             numbers, places, stop = feed.routes.routes_of(chunk.rows, first, stop)
             if stop == first:
-                self._held_readers[reader] = None
+                self._deferred_readers[reader] = None
                 return
             reader.cursors[feed.index] = chunk.base_lsn + stop
-            self._give_wanted(feed, chunk, reader.group, first, stop, [reader], numbers, places)
+            self._deliver_wanted(feed, chunk, reader.group, first, stop, [reader], numbers, places)
             pieces += 1
             given += len(chunk.frames) * (stop - first) // chunk.count + 1
         self.effects.append(CatchUpPaused(reader))
 
-    def leave_behind(self, feed: Feed, readers: Iterable[Reader], next_lsn: int) -> list[Effect]:
+    def skip(self, feed: Feed, readers: Iterable[Reader], next_lsn: int) -> list[Effect]:
         """Retention is about to take what is below `next_lsn`, and these readers have not had it. Between steps."""
         self.effects = []
         for reader in readers:
             lose(reader, feed.index, reader.cursors[feed.index], next_lsn, "retention", self.effects)
-        return self.begin_anew()
+        return self.drain_effects()
 
-    def meet(self, feed: Feed) -> None:
+    def resume_ahead(self, feed: Feed) -> None:
         """The commit mark has moved: go on with readers whose start was ahead of it."""
         readers, feed.ahead = feed.ahead, []
         for reader in readers:
             reader.waiting &= ~(1 << feed.index)
-            self.wake(reader)
+            self.resume(reader)
 
     def cold_read(self, feed: Feed, lsn: int, chunks: list[Chunk | Gap]) -> None:
         """Go on with everyone who waited for a read from disk."""
-        feed.keep_cold(chunks)
+        feed.cache_cold(chunks)
         for reader in feed.waiters.pop(lsn, ()):
             reader.waiting &= ~(1 << feed.index)
             if chunks and chunks[0].next_lsn <= lsn:
                 continue
-            self._resume(reader)
+            self._resume_any(reader)
 
-    def _give_wanted(
+    def _deliver_wanted(
         self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader],
         numbers: list[int], places: Places,
     ) -> None:  # fmt: skip
@@ -262,11 +264,11 @@ class Delivery:
                 Deliver(group, feed.index, chunk, first, stop, readers, 0, wanted, places, denied)
             )
         elif whole and len(set(wanted)) == 1:
-            self._give(feed, chunk, group, first, stop, readers, wanted[0] - 1, None, None)
+            self._deliver_rows(feed, chunk, group, first, stop, readers, wanted[0] - 1, None, None)
         elif any(wanted):
-            self._give(feed, chunk, group, first, stop, readers, 0, wanted, places)
+            self._deliver_rows(feed, chunk, group, first, stop, readers, 0, wanted, places)
 
-    def _give(
+    def _deliver_rows(
         self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader],
         form: int, wanted: array[int] | None, places: Places,
     ) -> None:  # fmt: skip
@@ -276,14 +278,14 @@ class Delivery:
             return
         assert isinstance(share, SharedGroup)
         if wanted is None:
-            self._hand_out(feed, share, chunk, first, stop, range(first, stop))
+            self._assign(feed, share, chunk, first, stop, range(first, stop))
         else:
             rows = kernel.rows_wanted(first, stop, places, wanted)
-            self._hand_out(feed, share, chunk, first, stop, rows)
+            self._assign(feed, share, chunk, first, stop, rows)
 
     # Shares
 
-    def _hand_out(
+    def _assign(
         self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]
     ) -> None:
         """Split rows of a chunk among the members that can take some; none can: the share falls behind."""
@@ -293,7 +295,7 @@ class Delivery:
             share.reader.cursors[feed.index] = chunk.base_lsn + first
         for member, part_first, part_stop in parts:
             if not member.subscriber.is_shard:
-                self._given[member] = None
+                self._unconfirmed[member] = None
             # A part may span rows of other topics: the member's table leaves them out.
             numbers, places, _ = feed.routes.routes_of(chunk.rows, part_first, part_stop)
             wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
@@ -309,7 +311,7 @@ class Delivery:
 
     def run_share(self, share: SharedGroup) -> None:
         """Go on with a share: first what members gave back, then from its cursors."""
-        while share.returned and share.able():
+        while share.returned and share.available():
             index, lsn, next_lsn = share.returned[0]
             feed = self.feeds[index]
             chunk = feed.maybe_chunk(lsn) if share.is_here else feed.read_chunk(lsn)
@@ -331,24 +333,24 @@ class Delivery:
             if stop_lsn < next_lsn:
                 share.returned.appendleft((index, stop_lsn, next_lsn))
             if stop_lsn == lsn:
-                self._held_readers[share.reader] = None
+                self._deferred_readers[share.reader] = None
                 return
             if isinstance(chunk, Chunk):
                 wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
                 rows: Sequence[int] = range(first, stop)
                 if not whole:
                     rows = kernel.rows_wanted(first, stop, places, wanted) if any(wanted) else []
-                self._hand_out(feed, share, chunk, first, stop, rows)
+                self._assign(feed, share, chunk, first, stop, rows)
                 if not len(rows) and not share.is_here:
                     self.effects.append(ShareDone(share.key, [(index, lsn, stop_lsn)]))
         if not share.is_here:
-            self._tell_home(share)
+            self._report_to_home(share)
             return
         for feed in self.feeds:
             given = 0
             while (
                 given < CATCH_UP_BYTES
-                and share.able()
+                and share.available()
                 and share.reader not in share.reader.group.live[feed.index]
             ):
                 found = next_rows(share.reader, feed, self._backlog_max, self.effects)
@@ -357,19 +359,19 @@ class Delivery:
                 chunk, first, stop = found
                 numbers, places, stop = feed.routes.routes_of(chunk.rows, first, stop)
                 if stop == first:
-                    self._held_readers[share.reader] = None
+                    self._deferred_readers[share.reader] = None
                     return
                 share.reader.cursors[feed.index] = chunk.base_lsn + stop
-                self._give_wanted(
+                self._deliver_wanted(
                     feed, chunk, share.reader.group, first, stop, [share.reader], numbers, places
                 )
                 given += len(chunk.frames) * (stop - first) // chunk.count + 1
             if given >= CATCH_UP_BYTES:
                 self.effects.append(CatchUpPaused(share.reader))
 
-    def _tell_home(self, share: SharedGroup) -> None:
+    def _report_to_home(self, share: SharedGroup) -> None:
         """Whether our members of a share that lives elsewhere can take more."""
-        if share.able():
+        if share.available():
             if share.is_parked:
                 share.is_parked = False
                 self.effects.append(ShareReady(share.key))

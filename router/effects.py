@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from commitlog import Chunk
 from router.reader import Group, Reader
-from router.retained import Given, Search
+from router.retained import FoundRetained, Search
 from router.routes import Places
 from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions, Subscription
@@ -41,7 +41,7 @@ class DeliverRetained:
     """Give retained messages to one reader before anything else it gets, a piece at a time. MQTT 5.0, 3.3.1.3."""
 
     reader: Reader
-    search: Search | Given
+    search: Search | FoundRetained
     form: DeliveryOptions
 
 

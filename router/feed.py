@@ -44,8 +44,8 @@ class Feed:
         self.ahead: list[Reader] = []  # whose next record is not committed yet
         self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> who waits for it
         # Visible, and not given to (the live, those that learn offsets) yet: topics of it are still being matched.
-        self.held: tuple[deque[Chunk], deque[Chunk]] = deque(), deque()
-        self._held_from = [0, 0]
+        self.deferred: tuple[deque[Chunk], deque[Chunk]] = deque(), deque()
+        self._deferred_from = [0, 0]
 
     def appended(self, chunk: Chunk) -> list[Chunk]:
         """Take a new chunk; returns those that are now visible to readers that learn no offset."""
@@ -77,33 +77,33 @@ class Feed:
 
     def mark(self, committed_only: bool) -> int:
         """How far a reader may read; live ones have been given everything below."""
-        if self.held[committed_only]:
-            return self._held_from[committed_only]
+        if self.deferred[committed_only]:
+            return self._deferred_from[committed_only]
         return self.committed_lsn if committed_only else self.visible_lsn
 
-    def hold(self, chunk: Chunk, row: int, committed_only: bool) -> None:
+    def defer(self, chunk: Chunk, row: int, committed_only: bool) -> None:
         """Keep a chunk from `row` on, and what comes behind it."""
-        self.held[committed_only].append(chunk)
-        self._held_from[committed_only] = chunk.base_lsn + row
+        self.deferred[committed_only].append(chunk)
+        self._deferred_from[committed_only] = chunk.base_lsn + row
 
-    def release(self, row: int, committed_only: bool) -> None:
+    def delivered_up_to(self, row: int, committed_only: bool) -> None:
         """The first held chunk has been given up to (not with) `row`."""
-        held = self.held[committed_only]
-        self._held_from[committed_only] = held[0].base_lsn + row
+        held = self.deferred[committed_only]
+        self._deferred_from[committed_only] = held[0].base_lsn + row
         if row == held[0].count:
             held.popleft()
             if held:
-                self._held_from[committed_only] = held[0].base_lsn
+                self._deferred_from[committed_only] = held[0].base_lsn
 
-    def let_go(self) -> None:
+    def drop_deferred(self) -> None:
         """What is held will come with other lsns."""
-        for held in self.held:
+        for held in self.deferred:
             held.clear()
 
     @property
-    def held_bytes(self) -> int:
+    def deferred_bytes(self) -> int:
         """Of what is held for the live: frames alone."""
-        return sum([len(chunk.frames) for chunk in self.held[0]]) if self.held[0] else 0
+        return sum([len(chunk.frames) for chunk in self.deferred[0]]) if self.deferred[0] else 0
 
     def maybe_chunk(self, lsn: int) -> Chunk | Gap | FilteredRange | None:
         """As `read_chunk`; of another shard's partition what its owner sent, which may leave out records."""
@@ -128,7 +128,7 @@ class Feed:
             return None
         return there[0] if there else None
 
-    def keep_cold(self, chunks: list[Chunk | Gap]) -> None:
+    def cache_cold(self, chunks: list[Chunk | Gap]) -> None:
         """Keep what was read from disk for a moment: readers at one place share one read."""
         self._keep_run(chunks[:COLD_CHUNKS_MAX])
 

@@ -31,7 +31,7 @@ class GroupMembership:
     def interned(self, wants: GroupKey) -> Group:
         """The group of all who want the same, with one member more."""
         group, fresh = self.groups.join(wants)
-        self.match_again(fresh)
+        self.forget_routes(fresh)
         return group
 
     def private(self, wants: GroupKey, subscriptions: Iterable[Subscription] = ()) -> Group:
@@ -44,25 +44,25 @@ class GroupMembership:
     def add(self, group: Group, subscription: Subscription) -> None:
         """Add a subscription to a private group, or replace the one with its filter. Cost: the levels of the filter"""
         if self.groups.add(group, subscription):
-            self.match_again((subscription.topic_filter,))
+            self.forget_routes((subscription.topic_filter,))
 
     def discard(self, group: Group, topic_filter: str) -> None:
         """Take a filter from a private group; KeyError when it is not there. Cost: the levels of the filter"""
         self.groups.discard(group, topic_filter)
-        self.match_again((topic_filter,))
+        self.forget_routes((topic_filter,))
 
     def leave(self, group: Group) -> None:
         """Take one member out."""
-        self.match_again(self.groups.leave(group))
+        self.forget_routes(self.groups.leave(group))
 
-    def let_go(self) -> None:
+    def remove_some_filters(self) -> None:
         """Do a piece of what large groups that have gone leave to be done."""
-        if self.groups.let_go():
+        if self.groups.remove_some_filters():
             # Routes that lead to it do no harm, but hold it in memory.
             for feed in self.feeds:
                 feed.routes.forget()
 
-    def match_again(self, filters: Iterable[str]) -> None:
+    def forget_routes(self, filters: Iterable[str]) -> None:
         """Have the topics that these filters match looked at anew when their next message comes."""
         for topic_filter in filters:
             if "+" in topic_filter or "#" in topic_filter:
@@ -75,7 +75,7 @@ class GroupMembership:
                     if known is not None:
                         feed.routes.forget_topic(known)
 
-    def tidy(self) -> None:
+    def renumber_forms(self) -> None:
         """Number the forms of groups anew that have had too many. Between steps: effects name forms by number."""
         for group in self.groups.crowded:
             group.forget_forms()
@@ -109,7 +109,7 @@ class GroupMembership:
                 after[reader] = None
         self.leave(old)
 
-    def main_has(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
+    def add_to_main(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
         """The main reader has a subscription more, or another one for the same filter."""
         main = subscriber.main
         assert main is not None
@@ -119,7 +119,7 @@ class GroupMembership:
         else:
             self.regroup(subscriber, main, subscriber.main_subscriptions.values())
 
-    def main_has_not(self, subscriber: Subscriber, asked: str) -> None:
+    def remove_from_main(self, subscriber: Subscriber, asked: str) -> None:
         """The main reader has a subscription less, and still some."""
         main = subscriber.main
         assert main is not None

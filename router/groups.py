@@ -22,10 +22,12 @@ class Groups:
         self.filters = FilterTrie()
         self.visits_left = 1 << 60  # nodes that matches may look at in this turn
         self._under_way: dict[str, TopicMatching] = {}  # topics whose match takes more than a turn
-        self.leaving: list[Group] = []  # have no member, and filters that are still to be taken out: `let_go`
+        self.ended: list[Group] = []  # groups without a member whose filters `remove_some_filters` removes
         self.crowded: list[Group] = []  # have more forms than can be good for them
-        self.here: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
-        self.changed: dict[str, None] = {}  # filters that came into `here` or left it since `changes`
+        self.local_filters: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
+        self.changed_filters: dict[
+            str, None
+        ] = {}  # came into `local_filters` or left it since `take_changes`
 
     def __len__(self) -> int:
         return len(self._by_wants) + self._private
@@ -38,7 +40,7 @@ class Groups:
             group = self._by_wants[wants] = Group(wants, self._partitions)
             fresh = group.filters
             for topic_filter in fresh:
-                self._lead(topic_filter, group)
+                self._map(topic_filter, group)
         group.count += 1
         return group, fresh
 
@@ -53,13 +55,13 @@ class Groups:
     def leave(self, group: Group) -> list[str]:
         """Take one member out; returns the filters that nobody of this group waits for any more.
 
-        Those of a large group are taken out later, by `let_go`: until then they lead to nobody."""
+        Those of a large group are taken out later, by `remove_some_filters`: until then they lead to nobody."""
         group.count -= 1
         if group.count:
             return []
         if group.private and len(group) > FILTERS_AT_ONCE:
             self._private -= 1
-            self.leaving.append(group)
+            self.ended.append(group)
             return []
         if group.private:
             self._private -= 1
@@ -67,28 +69,28 @@ class Groups:
             del self._by_wants[group.wants]
         gone = group.filters
         for topic_filter in gone:
-            self._lead_no_more(topic_filter, group)
+            self._unmap(topic_filter, group)
         return gone
 
-    def let_go(self) -> bool:
+    def remove_some_filters(self) -> bool:
         """Take a bounded number of filters of groups that have gone out; whether a group's last one was among them."""
-        group = self.leaving[0]
+        group = self.ended[0]
         for topic_filter in group.some_filters(FILTERS_AT_ONCE):
-            group.take(topic_filter)
-            self._lead_no_more(topic_filter, group)
+            group.remove_filter(topic_filter)
+            self._unmap(topic_filter, group)
         if len(group):
             return False
-        del self.leaving[0]
+        del self.ended[0]
         return True
 
     def add(self, group: Group, subscription: Subscription) -> bool:
         """Add a subscription to a private group, or replace the one with its filter. Cost: the levels of the filter
 
         returns: whether the topics that the filter matches must be matched again"""
-        if not group.put(subscription):
+        if not group.set_subscription(subscription):
             return False
         if group not in self._by_filter.get(subscription.topic_filter, ()):
-            self._lead(subscription.topic_filter, group)
+            self._map(subscription.topic_filter, group)
         elif self._under_way:
             self._changed(subscription.topic_filter, group, True)
         return True
@@ -97,22 +99,24 @@ class Groups:
         """Take a filter from a private group; its topics must be matched again. Cost: the levels of the filter
 
         raises: KeyError when it is not there"""
-        group.take(topic_filter)
-        self._lead_no_more(topic_filter, group)
+        group.remove_filter(topic_filter)
+        self._unmap(topic_filter, group)
 
-    def _count_here(self, topic_filter: str, more: int) -> None:
-        count = self.here.get(topic_filter, 0) + more
+    def _count_local(self, topic_filter: str, more: int) -> None:
+        count = self.local_filters.get(topic_filter, 0) + more
         if count:
-            self.here[topic_filter] = count
+            self.local_filters[topic_filter] = count
         else:
-            del self.here[topic_filter]
+            del self.local_filters[topic_filter]
         if count == (more == 1):
-            self.changed[topic_filter] = None
+            self.changed_filters[topic_filter] = None
 
-    def changes(self) -> tuple[list[str], list[str]]:
+    def take_changes(self) -> tuple[list[str], list[str]]:
         """Filters that readers of this shard (want now, do not want any more) since the last time."""
-        changed, self.changed = self.changed, {}
-        return [f for f in changed if f in self.here], [f for f in changed if f not in self.here]
+        changed, self.changed_filters = self.changed_filters, {}
+        return [f for f in changed if f in self.local_filters], [
+            f for f in changed if f not in self.local_filters
+        ]
 
     def route(self, topic: str) -> tuple[tuple[Group, int], ...] | None:
         """As `match`, as far as the turn's visits go; None: go on in another turn, from where it is."""
@@ -128,7 +132,7 @@ class Groups:
             self._under_way[topic] = matching
             return None
         self._under_way.pop(topic, None)
-        return self._watched(matching.route)
+        return self._note_crowded(matching.route)
 
     def go_on(self) -> None:
         """Go on with matches that are under way, the oldest first, whoever waits for them."""
@@ -159,11 +163,11 @@ class Groups:
         for topic_filter in self.filters.match(topic):
             for group in self._by_filter[topic_filter]:
                 filters_of.setdefault(group, []).append(topic_filter)
-        return self._watched(
+        return self._note_crowded(
             tuple((group, group.form_number(filters, topic)) for group, filters in filters_of.items())
         )
 
-    def _watched(self, route: tuple[tuple[Group, int], ...]) -> tuple[tuple[Group, int], ...]:
+    def _note_crowded(self, route: tuple[tuple[Group, int], ...]) -> tuple[tuple[Group, int], ...]:
         for group, number in route:
             if number >= FORMS_MAX and group not in self.crowded:
                 self.crowded.append(group)
@@ -173,15 +177,15 @@ class Groups:
         for matching in self._under_way.values():
             matching.changed(topic_filter, group, leads)
 
-    def _lead(self, topic_filter: str, group: Group) -> None:
+    def _map(self, topic_filter: str, group: Group) -> None:
         self._by_filter.setdefault(topic_filter, {})[group] = None
         self.filters.add(topic_filter)
         if self._under_way:
             self._changed(topic_filter, group, True)
         if not group.wants.is_shard:
-            self._count_here(topic_filter, 1)
+            self._count_local(topic_filter, 1)
 
-    def _lead_no_more(self, topic_filter: str, group: Group) -> None:
+    def _unmap(self, topic_filter: str, group: Group) -> None:
         groups = self._by_filter[topic_filter]
         del groups[group]
         if not groups:
@@ -190,4 +194,4 @@ class Groups:
         if self._under_way:
             self._changed(topic_filter, group, False)
         if not group.wants.is_shard:
-            self._count_here(topic_filter, -1)
+            self._count_local(topic_filter, -1)

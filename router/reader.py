@@ -97,7 +97,7 @@ class Group:
     def subscriptions_of(self, topic_filter: str) -> tuple[Subscription, ...]:
         return self._by_filter.get(topic_filter, ())
 
-    def put(self, subscription: Subscription) -> bool:
+    def set_subscription(self, subscription: Subscription) -> bool:
         """Add a subscription to a private group, or replace the one with its filter; False if it is there already."""
         assert self.private
         if self._by_filter.get(subscription.topic_filter) == (subscription,):
@@ -105,7 +105,7 @@ class Group:
         self._by_filter[subscription.topic_filter] = (subscription,)
         return True
 
-    def take(self, topic_filter: str) -> None:
+    def remove_filter(self, topic_filter: str) -> None:
         """Take a filter from a private group; KeyError when it is not here."""
         assert self.private
         del self._by_filter[topic_filter]

@@ -26,51 +26,51 @@ R = TypeVar("R", bound=Cursors)
 
 
 class ReaderTurns(Generic[R]):
-    """Readers in the order in which they came. holding: those that have a turn"""
+    """Readers in the order in which they came. active: those that have a turn"""
 
-    __slots__ = ("_began", "_waiting", "holding")
+    __slots__ = ("_began", "_waiting", "active")
 
     def __init__(self) -> None:
-        self.holding: dict[R, None] = {}
+        self.active: dict[R, None] = {}
         self._waiting: dict[R, None] = {}
         self._began: dict[R, int] = {}  # where one stood when its turn began, all partitions together
 
     @property
-    def is_crowded(self) -> bool:
+    def has_waiting(self) -> bool:
         """Whether a reader waits for its turn."""
         return bool(self._waiting)
 
-    def ask(self, reader: R) -> None:
+    def enqueue(self, reader: R) -> None:
         """The reader is behind: it has a turn, or waits for one."""
-        if reader not in self.holding:
+        if reader not in self.active:
             self._waiting[reader] = None
 
-    def next(self) -> R | None:
+    def start_next(self) -> R | None:
         """Give the reader that waits longest its turn; None: nobody waits, or enough have one."""
-        if not self._waiting or len(self.holding) >= READERS_AT_ONCE:
+        if not self._waiting or len(self.active) >= READERS_AT_ONCE:
             return None
         reader = next(iter(self._waiting))
         del self._waiting[reader]
-        self.holding[reader] = None
+        self.active[reader] = None
         self._began[reader] = sum(reader.cursors)
         return reader
 
-    def end(self, reader: R) -> None:
+    def finish(self, reader: R) -> None:
         """The reader has arrived, or is gone."""
         self._waiting.pop(reader, None)
-        if reader in self.holding:
-            del self.holding[reader]
+        if reader in self.active:
+            del self.active[reader]
             del self._began[reader]
 
-    def pass_on(self) -> None:
+    def rotate(self) -> None:
         """Those that have had their share go behind the others, if others wait."""
         if self._waiting:
-            for reader in list(self.holding):
+            for reader in list(self.active):
                 if sum(reader.cursors) - self._began[reader] >= SHARE_RECORDS:
-                    self.end(reader)
+                    self.finish(reader)
                     self._waiting[reader] = None
 
-    def begin_anew(self, readers: Iterable[R]) -> None:
+    def reset(self, readers: Iterable[R]) -> None:
         """The client is here (again), or has gone: these are behind, as far as is known."""
-        self.holding, self._began = {}, {}
+        self.active, self._began = {}, {}
         self._waiting = dict.fromkeys(readers)

@@ -25,7 +25,7 @@ class Recovery:
         reader.cursors = list(cursors)
         reader.redelivered_below = redelivered_below
         reader.turns = subscriber.turns
-        subscriber.numbers = max(subscriber.numbers, number)
+        subscriber.last_number = max(subscriber.last_number, number)
         return reader
 
     def main(
@@ -39,9 +39,9 @@ class Recovery:
         subscriber.main.turns = None
         subscriber.main_subscriptions = subscriptions
 
-    def look_for(self, reader: Reader, start: tuple[str, int]) -> None:
+    def find_start(self, reader: Reader, start: tuple[str, int]) -> None:
         """A replay whose start was being looked for: look again."""
-        self._subscribing.look_for(reader, start)
+        self._subscribing.find_start(reader, start)
 
     def share(
         self, asked: str, topic_filter: str, cursors: list[int], returned: list[tuple[int, int, int]]
@@ -62,4 +62,4 @@ class Recovery:
         member = self._subscribing.sharing.member(share, subscriber, subscription, number)
         member.reader.redelivered_below = redelivered_below
         subscriber.shares[asked] = share
-        subscriber.numbers = max(subscriber.numbers, number)
+        subscriber.last_number = max(subscriber.last_number, number)

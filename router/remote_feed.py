@@ -14,7 +14,7 @@ from commitlog.partition_types import PartitionReader
 from router.feed import Feed, FilteredRange
 from router.groups import Groups
 
-KEPT_BYTES_MAX = 16 << 20
+CACHED_BYTES_MAX = 16 << 20
 CHUNK_BYTES = 1024  # what a chunk costs beside its rows and frames
 TRIM = 64
 
@@ -24,51 +24,51 @@ class RemoteFeed(Feed):
 
     def __init__(self, index: int, partition: PartitionReader, groups: Groups) -> None:
         super().__init__(index, partition, groups)
-        self._kept: list[Chunk] = []
-        self._since: list[int] = []  # of each chunk in `_kept`: where the hole before it begins
-        self._kept_bytes = 0
-        self._kept_from = self.visible_lsn  # nothing is missing in `_kept` from here on but holes
+        self._cached: list[Chunk] = []
+        self._since: list[int] = []  # of each chunk in `_cached`: where the hole before it begins
+        self._cached_bytes = 0
+        self._cached_from = self.visible_lsn  # nothing is missing in `_cached` from here on but holes
 
-    def begin(self, next_lsn: int) -> None:
+    def start_at(self, next_lsn: int) -> None:
         """The partition's owner is there for the first time: everything from here on will be sent."""
         self.visible_lsn = self.committed_lsn = next_lsn
-        self.forget_kept()
+        self.drop_cached()
 
-    def forget_kept(self) -> None:
+    def drop_cached(self) -> None:
         """What was left out of what was sent may be wanted now: read it again."""
-        self._kept, self._since, self._kept_bytes = [], [], 0
-        self._kept_from = self.visible_lsn
+        self._cached, self._since, self._cached_bytes = [], [], 0
+        self._cached_from = self.visible_lsn
         self._runs.clear()
 
-    def owner_is_back(self) -> None:
+    def owner_restarted(self) -> None:
         """What was read of it may be records that it did not live to write, and ids of topics those of others now."""
         self._runs.clear()
         self.routes.forget()
 
-    def cut_back(self, next_lsn: int) -> None:
+    def truncate(self, next_lsn: int) -> None:
         """The owner died before it wrote records that were seen here: their lsns will be given out again."""
         self.visible_lsn = self.committed_lsn = next_lsn
         self.pending.clear()
-        self.let_go()
-        self.forget_kept()
+        self.drop_deferred()
+        self.drop_cached()
 
-    def arrived(self, chunk: Chunk) -> list[Chunk]:
+    def chunk_arrived(self, chunk: Chunk) -> list[Chunk]:
         """Take a chunk that its owner shows; returns it, unless it was here before."""
         if chunk.base_lsn < self.visible_lsn:
             return []
         self._since.append(self.visible_lsn)
-        self._kept.append(chunk)
-        self._kept_bytes += len(chunk.rows) + len(chunk.frames) + CHUNK_BYTES
-        if self._kept_bytes > KEPT_BYTES_MAX and len(self._kept) > TRIM:
-            gone = self._kept[:TRIM]
-            self._kept_bytes -= sum(len(c.rows) + len(c.frames) + CHUNK_BYTES for c in gone)
-            self._kept_from = gone[-1].next_lsn
-            del self._kept[:TRIM], self._since[:TRIM]
+        self._cached.append(chunk)
+        self._cached_bytes += len(chunk.rows) + len(chunk.frames) + CHUNK_BYTES
+        if self._cached_bytes > CACHED_BYTES_MAX and len(self._cached) > TRIM:
+            gone = self._cached[:TRIM]
+            self._cached_bytes -= sum(len(c.rows) + len(c.frames) + CHUNK_BYTES for c in gone)
+            self._cached_from = gone[-1].next_lsn
+            del self._cached[:TRIM], self._since[:TRIM]
         self.visible_lsn = chunk.next_lsn
         self.pending.append(chunk)
         return [chunk]
 
-    def moved(self, live_lsn: int, committed_lsn: int) -> list[Chunk]:
+    def watermark_moved(self, live_lsn: int, committed_lsn: int) -> list[Chunk]:
         """Nothing wanted below `live_lsn` is still to come; returns what those that learn offsets may see now."""
         self.visible_lsn = max(self.visible_lsn, live_lsn)
         safe: list[Chunk] = []
@@ -79,11 +79,11 @@ class RemoteFeed(Feed):
         return safe
 
     def maybe_chunk(self, lsn: int) -> Chunk | Gap | FilteredRange | None:
-        if lsn >= self._kept_from:
+        if lsn >= self._cached_from:
             at = bisect_right(self._since, lsn) - 1
             if at < 0:
                 return FilteredRange(lsn, self._since[0] if self._since else self.visible_lsn)
-            chunk = self._kept[at]
+            chunk = self._cached[at]
             if lsn < chunk.base_lsn:
                 return FilteredRange(lsn, chunk.base_lsn)
             if lsn < chunk.next_lsn:
@@ -95,5 +95,5 @@ class RemoteFeed(Feed):
         """The chunk (or gap) that holds `lsn`, with all its records, or None when its owner must be asked."""
         return self._in_runs(lsn)
 
-    def keep_cold(self, chunks: list[Chunk | Gap]) -> None:
+    def cache_cold(self, chunks: list[Chunk | Gap]) -> None:
         self._keep_run(chunks)

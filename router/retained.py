@@ -52,7 +52,7 @@ class RetainedView:
     def __len__(self) -> int:
         return self._messages.count
 
-    def take(self, partition: int, chunk: Chunk, names: list[bytes]) -> None:
+    def update(self, partition: int, chunk: Chunk, names: list[bytes]) -> None:
         """Take in the retained messages of a chunk."""
         rows, frames = memoryview(chunk.rows), memoryview(chunk.frames)
         for topic_id, row in kernel.last_retained(chunk.rows, chunk.count).items():
@@ -101,7 +101,7 @@ class RetainedView:
         found: list[Retained] = []
         search = self.search(topic_filter)
         while not search.over:
-            found += search.take()
+            found += search.next_messages()
         return found
 
     def _keep(self, name: bytes, raw: bytes) -> None:
@@ -153,7 +153,7 @@ class Search:
             self._parent, self._prefix = self._filter, b""
         self._at, self._after = self._prefix, False
 
-    def take(self) -> list[Retained]:
+    def next_messages(self) -> list[Retained]:
         """The next messages: those of some hundred names at most, maybe none; `over` says when there are no more."""
         if self._wanted is not None and not self._wanted():
             self.over = True
@@ -182,7 +182,7 @@ class Search:
         return found if below is None else [m for m in found if m.lsn < below[m.partition]]
 
 
-class Given:
+class FoundRetained:
     """Retained messages that have been found already, in pieces like those of a `Search`."""
 
     PIECE = 256
@@ -198,7 +198,7 @@ class Given:
     def over(self) -> bool:
         return self._at >= len(self._messages)
 
-    def take(self) -> list[Retained]:
+    def next_messages(self) -> list[Retained]:
         found = self._messages[self._at : self._at + self.PIECE]
         self._at += len(found)
         permit = self._permit() if self._permit is not None else None

@@ -43,9 +43,9 @@ class Shard:
             c.Replay: lambda m: self.subscribing.replay(m.subscriber, m.asked, m.subscription, m.start),
             c.JoinShare: lambda m: self.sharing.join(m.subscriber, m.asked, m.subscription),
             c.ShareMembers: self._share_members,
-            c.ShareAway: lambda m: self.sharing.away(m.shard),
+            c.ShareAway: lambda m: self.sharing.shard_lost(m.shard),
             c.ShareNews: self._share_news,
-            c.SharePart: lambda m: self.sharing.part(m.key, m.ranges),
+            c.SharePart: lambda m: self.sharing.assign(m.key, m.ranges),
             c.Unsubscribe: lambda m: self.subscribing.unsubscribe(m.subscriber, m.asked),
             c.Permits: lambda m: self.subscribing.permit(m.subscriber, m.permits),
             c.Attach: lambda m: self.subscribing.attach(m.subscriber, m.sink),
@@ -70,17 +70,17 @@ class Shard:
     def begin_turn(self) -> bool:
         """Give the turn its share of matching; whether something waits for that: `GoOn`."""
         self.groups.visits_left = VISITS_A_TURN
-        return self.delivery.is_held
+        return self.delivery.has_deferred
 
     def _go_on(self) -> None:
         self.groups.go_on()
-        self.delivery.go_on()
+        self.delivery.resume_deferred()
 
     def step(self, commands: list[c.Command], now: int) -> list[Effect]:
         """Take a batch of commands at `now` (µs since 1970); returns the effects, in order."""
         if self.groups.crowded:
-            self.subscribing.grouping.tidy()
-        effects = self.delivery.begin()
+            self.subscribing.grouping.renumber_forms()
+        effects = self.delivery.begin_step()
         for command in commands:
             if type(command) is c.Append:
                 self._append(command, now)
@@ -104,42 +104,42 @@ class Shard:
         for chunk in live:
             self._live(feed, chunk)
         for chunk in safe:
-            self.delivery.show(feed, chunk, committed_only=True)
+            self.delivery.deliver_chunk(feed, chunk, committed_only=True)
         if feed.ahead:
-            self.delivery.meet(feed)
+            self.delivery.resume_ahead(feed)
 
     def _share_members(self, command: c.ShareMembers) -> None:
-        self.sharing.back(command.shard, command.sink, command.weights, command.handed)
+        self.sharing.shard_joined(command.shard, command.sink, command.weights, command.handed)
         if command.prune:
             self.sharing.prune()
 
     def _share_news(self, command: c.ShareNews) -> None:
         shard, key = command.shard, command.key
         if command.what == "weight":
-            self.sharing.weigh(shard, key, command.topic_filter, command.weight)
+            self.sharing.set_weight(shard, key, command.topic_filter, command.weight)
         elif command.what == "back":
-            self.sharing.given_back(shard, key, command.ranges)
+            self.sharing.ranges_returned(shard, key, command.ranges)
         elif command.what == "early":
-            self.sharing.came_early(shard, key, command.ranges)
+            self.sharing.ranges_returned_early(shard, key, command.ranges)
         elif command.what == "ready":
-            self.sharing.ready_again(shard, key)
+            self.sharing.shard_ready(shard, key)
         else:
-            self.sharing.done(shard, key, command.ranges)
+            self.sharing.ranges_done(shard, key, command.ranges)
 
     def _arrived(self, command: c.RemoteChunk) -> None:
         feed = self._remote[command.partition]
-        for chunk in feed.arrived(command.chunk):
-            self.delivery.show(feed, chunk, committed_only=False)
+        for chunk in feed.chunk_arrived(command.chunk):
+            self.delivery.deliver_chunk(feed, chunk, committed_only=False)
 
     def _moved(self, command: c.RemoteWatermark) -> None:
         feed = self._remote[command.partition]
-        for chunk in feed.moved(command.live_lsn, command.committed_lsn):
-            self.delivery.show(feed, chunk, committed_only=True)
+        for chunk in feed.watermark_moved(command.live_lsn, command.committed_lsn):
+            self.delivery.deliver_chunk(feed, chunk, committed_only=True)
         if feed.ahead:
-            self.delivery.meet(feed)
+            self.delivery.resume_ahead(feed)
 
     def _live(self, feed: Feed, chunk: Chunk) -> None:
         if chunk.flags & FLAG_RETAIN:
             view = self.status if feed.partition.is_volatile else self.retained
-            view.take(feed.index, chunk, feed.partition.topic_names)
-        self.delivery.show(feed, chunk, committed_only=False)
+            view.update(feed.index, chunk, feed.partition.topic_names)
+        self.delivery.deliver_chunk(feed, chunk, committed_only=False)

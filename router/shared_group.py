@@ -74,10 +74,10 @@ class SharedGroup:
     is_here: its home is this shard; else it hands out only what its home gives it, in `returned`"""
 
     __slots__ = (
+        "departed",
         "is_here",
         "is_parked",
         "key",
-        "left",
         "members",
         "reader",
         "recent",
@@ -94,7 +94,7 @@ class SharedGroup:
         self.topic_filter = topic_filter
         self.reader = reader
         self.members: dict[Participant, Member] = {}
-        self.left: dict[Reader, Member] = {}  # members no more, of whom something may still come back
+        self.departed: dict[Reader, Member] = {}  # members no more, of whom something may still come back
         self.returned: deque[Range] = deque()
         self.turn = 0
 
@@ -107,18 +107,18 @@ class SharedGroup:
     def readers(self) -> list[Reader]:
         return [member.reader for member in self.members.values()]
 
-    def able(self) -> list[Member]:
+    def available(self) -> list[Member]:
         """The members that can take messages now, beginning with the one whose turn it is."""
-        able = [
+        available = [
             m
             for m in self.members.values()
             if m.reader.sink is not None and not m.parked
             for _ in range(m.weight)
         ]
-        if len(able) > 1:
-            self.turn = self.turn % len(able)
-            able = able[self.turn :] + able[: self.turn]
-        return able
+        if len(available) > 1:
+            self.turn = self.turn % len(available)
+            available = available[self.turn :] + available[: self.turn]
+        return available
 
     def split(
         self, partition: int, chunk: Chunk, rows: Sequence[int], first: int, stop: int
@@ -126,11 +126,11 @@ class SharedGroup:
         """Hand out rows of a chunk, all of first..stop that are wanted, in even, contiguous parts.
 
         returns: (member, first row, row after the last); none when no member can take any"""
-        able = self.able()
-        if not able or not rows:
+        available = self.available()
+        if not available or not rows:
             return []
-        parts = min(len(able), len(rows))
-        self.turn += len(rows) % len(able) if len(rows) >= len(able) else parts
+        parts = min(len(available), len(rows))
+        self.turn += len(rows) % len(available) if len(rows) >= len(available) else parts
         size, rest = divmod(len(rows), parts)
         given = []
         at = 0
@@ -141,7 +141,7 @@ class SharedGroup:
             at += n
             # With the unwanted rows before it, and of the last one also behind it: nothing of first..stop is left over.
             end = part_stop if index + 1 < parts else stop
-            member = able[index]
+            member = available[index]
             whole = (partition, chunk.base_lsn + begin, chunk.base_lsn + end)
             if member.subscriber.is_shard:
                 member.outstanding.append(whole)
@@ -168,12 +168,12 @@ class SharedGroup:
                     at = stop
             self.reader.cursors[index] = at
 
-    def cut_back(self, partition: int, next_lsn: int) -> None:
+    def truncate(self, partition: int, next_lsn: int) -> None:
         """Forget everything about lsns of a partition from `next_lsn` on: other records will have them."""
         gone = [(partition, next_lsn, LSN_MAX)]
         self.returned = deque(without(self.returned, gone))
         self.recent = deque(without(self.recent, gone), maxlen=RECENT_MAX)
-        for member in (*self.members.values(), *self.left.values()):
+        for member in (*self.members.values(), *self.departed.values()):
             member.outstanding = without(member.outstanding, gone)
             member.given = without(member.given, gone)
             member.before = without(member.before, gone)

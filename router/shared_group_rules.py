@@ -37,12 +37,12 @@ class SharedGroupRules:
 
     def join(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
         """Take part in a shared subscription; `subscription` has the plain filter."""
-        share = self._there(asked, subscription.topic_filter)
+        share = self._share_of(asked, subscription.topic_filter)
         known = share.members.get(subscriber)
         number = known.reader.number if known is not None else subscriber.next_number()
         self.member(share, subscriber, subscription, number)
         subscriber.shares[asked] = share
-        self._weigh(share)
+        self._report_weight(share)
         self._delivery.run_share(share)
 
     def member(
@@ -62,7 +62,7 @@ class SharedGroupRules:
         member.reader.sink = subscriber.sink
         return member
 
-    def _there(self, key: str, topic_filter: str) -> SharedGroup:
+    def _share_of(self, key: str, topic_filter: str) -> SharedGroup:
         share = self.shares.get(key)
         if share is None:
             share = self.new(key, topic_filter)
@@ -88,15 +88,15 @@ class SharedGroupRules:
         """unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
         member = share.members.pop(subscriber)
         if member.given or member.before:
-            share.left[member.reader] = member
+            share.departed[member.reader] = member
         for number, index, lsn in unacknowledged:
             if number == member.reader.number:
                 share.returned.append((index, lsn, lsn + 1))
         member.reader.sink = None
-        self._go_on_or_end(share)
-        self._weigh(share)  # behind what comes back
+        self._continue_or_end(share)
+        self._report_weight(share)  # behind what comes back
 
-    def _go_on_or_end(self, share: SharedGroup) -> None:
+    def _continue_or_end(self, share: SharedGroup) -> None:
         if share.members:
             self._delivery.run_share(share)
             return
@@ -105,7 +105,7 @@ class SharedGroupRules:
         del self.shares[share.key]
         self._close(share.reader)
 
-    def _weigh(self, share: SharedGroup) -> None:
+    def _report_weight(self, share: SharedGroup) -> None:
         if not share.is_here:
             self._delivery.effects.append(ShareWeight(share.key, share.topic_filter, len(share.members)))
 
@@ -113,7 +113,7 @@ class SharedGroupRules:
         """A member took nothing from `lsn` on."""
         share = reader.share
         assert isinstance(share, SharedGroup)
-        member = next((m for m in share.members.values() if m.reader is reader), share.left.get(reader))
+        member = next((m for m in share.members.values() if m.reader is reader), share.departed.get(reader))
         if member is None:
             return
         share.give_back(member, index, lsn)
@@ -123,20 +123,20 @@ class SharedGroupRules:
             self._delivery.effects.append(ShareBack(share.key, list(share.returned)))
             share.returned.clear()
 
-    def cut_back(self, partition: int, next_lsn: int) -> None:
+    def truncate(self, partition: int, next_lsn: int) -> None:
         """Records from `next_lsn` on are gone with their owner, before it wrote them: whatever waits to be handed out
         of them, or was, is not what will come with these lsns."""
         for share in self.shares.values():
-            share.cut_back(partition, next_lsn)
+            share.truncate(partition, next_lsn)
 
     # As a share's home: other shards are members
 
-    def weigh(self, shard: Subscriber, key: str, topic_filter: str, weight: int) -> None:
+    def set_weight(self, shard: Subscriber, key: str, topic_filter: str, weight: int) -> None:
         """Another shard has so many members of a share whose home is here."""
         share = self.shares.get(key)
         if weight:
             if share is None:
-                share = self._there(key, topic_filter)
+                share = self._share_of(key, topic_filter)
                 self._delivery.effects.append(ShareBegun(key, [feed.mark(False) for feed in self._feeds]))
             everything = Subscription(topic_filter, qos=2)
             member = self.member(share, shard, everything, 0)
@@ -150,16 +150,16 @@ class SharedGroupRules:
 
     def _remove(self, share: SharedGroup, shard: Subscriber) -> None:
         share.returned.extend(share.members.pop(shard).outstanding)
-        self._go_on_or_end(share)
+        self._continue_or_end(share)
 
-    def away(self, shard: Subscriber) -> None:
+    def shard_lost(self, shard: Subscriber) -> None:
         """Another shard is gone; it may come back with its members, and say what they have."""
         for share in self.shares.values():
             member = share.members.get(shard)
             if member is not None:
                 member.reader.sink = None
 
-    def back(
+    def shard_joined(
         self,
         shard: Subscriber,
         sink: DeliverySink,
@@ -183,15 +183,15 @@ class SharedGroupRules:
                 if share.key not in weights:
                     self._remove(share, shard)
         for key, (topic_filter, weight) in weights.items():
-            self.weigh(shard, key, topic_filter, weight)
+            self.set_weight(shard, key, topic_filter, weight)
 
     def prune(self) -> None:
         """Every shard has said what members it has: a share that nobody takes part in is over."""
         for share in list(self.shares.values()):
             if not share.members:
-                self._go_on_or_end(share)
+                self._continue_or_end(share)
 
-    def given_back(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
+    def ranges_returned(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
         """Another shard has no member that can take these."""
         share = self.shares.get(key)
         if share is None:
@@ -204,24 +204,24 @@ class SharedGroupRules:
         share.returned.extend(ranges)
         self._delivery.run_share(share)
 
-    def came_early(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
+    def ranges_returned_early(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
         """Another shard has no member for these. What is not outstanding was returned when its last one left."""
         member = self.member_of(shard, key)
         if member is not None:
-            self.given_back(shard, key, without(ranges, without(ranges, member.outstanding)))
+            self.ranges_returned(shard, key, without(ranges, without(ranges, member.outstanding)))
 
     def member_of(self, shard: Subscriber, key: str) -> Member | None:
         share = self.shares.get(key)
         return share.members.get(shard) if share is not None else None
 
-    def ready_again(self, shard: Subscriber, key: str) -> None:
+    def shard_ready(self, shard: Subscriber, key: str) -> None:
         """Another shard's members can take more."""
         member = self.member_of(shard, key)
         if member is not None:
             member.parked = False
             self._delivery.run_share(self.shares[key])
 
-    def done(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
+    def ranges_done(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
         """Another shard's members have these."""
         member = self.member_of(shard, key)
         if member is not None:
@@ -229,7 +229,7 @@ class SharedGroupRules:
 
     # As another shard: ranges come from the share's home
 
-    def part(self, key: str, ranges: list[Range]) -> None:
+    def assign(self, key: str, ranges: list[Range]) -> None:
         """The home hands out these to our members."""
         share = self.shares.get(key)
         if share is None:  # the last member has just left, and the home does not know yet

@@ -21,15 +21,15 @@ class Subscriber:
     __slots__ = (
         "is_shard",
         "key",
+        "last_number",
         "late",
         "main",
         "main_subscriptions",
-        "numbers",
-        "owed",
+        "pending_retained",
         "personal",
         "replays",
-        "reshape",
         "shape",
+        "shape_changed",
         "shares",
         "sink",
         "turns",
@@ -43,9 +43,9 @@ class Subscriber:
         self.shape = shape
         self.personal = personal
         self.is_shard = is_shard
-        self.reshape = False  # the client came back with another shape
+        self.shape_changed = False  # the client came back with another shape
         self.sink: DeliverySink | None = None
-        self.numbers = 0
+        self.last_number = 0
         self.main: Reader | None = None
         self.main_subscriptions: dict[str, Subscription] = {}
         self.late: dict[str, Reader] = {}
@@ -53,7 +53,7 @@ class Subscriber:
         self.shares: dict[str, SharedGroup] = {}
         self.turns: ReaderTurns[Reader] = ReaderTurns()  # of `late` and `replays`
         # Retained messages that were asked for before delivery began: subscription, and below which lsns.
-        self.owed: dict[str, tuple[Subscription, list[int] | None]] = {}
+        self.pending_retained: dict[str, tuple[Subscription, list[int] | None]] = {}
 
     def readers(self) -> list[Reader]:
         """Every reader that this session alone owns."""
@@ -62,8 +62,8 @@ class Subscriber:
 
     def next_number(self) -> int:
         """A number for a new reader; one that was given 33 million readers ago is free again."""
-        self.numbers = self.numbers % READERS_MAX + 1
-        return self.numbers
+        self.last_number = self.last_number % READERS_MAX + 1
+        return self.last_number
 
     def filters(self) -> list[str]:
         """Every filter, as the client wrote it."""

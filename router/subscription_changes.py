@@ -14,7 +14,7 @@ from router.feed import Feed
 from router.group_membership import GroupMembership
 from router.groups import Groups
 from router.reader import DeliverySink, GroupKey, Reader
-from router.retained import Given, Retained, RetainedView
+from router.retained import FoundRetained, Retained, RetainedView
 from router.shared_group_rules import SharedGroupRules
 from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription, merge
@@ -61,7 +61,7 @@ class SubscriptionChanges:
     def _close(self, reader: Reader) -> None:
         reader.closed = True
         if reader.turns is not None:
-            reader.turns.end(reader)
+            reader.turns.finish(reader)
         for live in reader.group.live:
             live.pop(reader, None)
         for feed in self.feeds:
@@ -88,11 +88,11 @@ class SubscriptionChanges:
             self.delivery.catch_up(reader)
         elif asked in subscriber.main_subscriptions or main.caught_up():
             reader = main
-            self.grouping.main_has(subscriber, asked, subscription)
+            self.grouping.add_to_main(subscriber, asked, subscription)
         else:
             reader = subscriber.late[asked] = self._new_reader(subscriber, [subscription], False)
             reader.turns = subscriber.turns
-            self.delivery.wake(reader)
+            self.delivery.resume(reader)
         if retained:
             self._send_retained(subscriber, reader, subscription)
 
@@ -101,7 +101,7 @@ class SubscriptionChanges:
         below = None if subscription.no_local else [feed.mark(False) for feed in self.feeds]
         if reader.sink is None:
             # The client is there, but is still being sent what was in flight.
-            subscriber.owed[subscription.topic_filter] = subscription, below
+            subscriber.pending_retained[subscription.topic_filter] = subscription, below
             return
         self._find_retained(subscriber, reader, subscription, below)
 
@@ -127,7 +127,7 @@ class SubscriptionChanges:
             for each in reader.group.subscriptions_of(subscription.topic_filter)
         )
         if reader.sink is not None and is_there:
-            given = Given(messages, lambda: permit_of(reader, subscription.topic_filter))
+            given = FoundRetained(messages, lambda: permit_of(reader, subscription.topic_filter))
             self.delivery.effects.append(DeliverRetained(reader, given, merge([subscription])))
 
     # Other shards
@@ -174,14 +174,14 @@ class SubscriptionChanges:
             reader.cursors = [feed.mark(True) for feed in self.feeds]
             start = (start, 0)
         if isinstance(start, tuple):
-            self.look_for(reader, start)
+            self.find_start(reader, start)
         else:
             for feed in self.feeds:
                 first = feed.partition.first_lsn if start == "earliest" else feed.mark(True)
                 reader.cursors[feed.index] = first
-            self.delivery.wake(reader)
+            self.delivery.resume(reader)
 
-    def look_for(self, reader: Reader, start: tuple[str, int]) -> None:
+    def find_start(self, reader: Reader, start: tuple[str, int]) -> None:
         """Have the place found where a replay begins; until then its reader waits."""
         reader.waiting = (1 << len(self.feeds)) - 1
         reader.start = start
@@ -207,16 +207,16 @@ class SubscriptionChanges:
         self.delivery.effects.append(ReplayStarted(reader))
         if retained and reader.sink is not None:
             (subscription,) = reader.group.subscriptions
-            given = Given(retained, lambda: permit_of(reader, subscription.topic_filter))
+            given = FoundRetained(retained, lambda: permit_of(reader, subscription.topic_filter))
             self.delivery.effects.append(DeliverRetained(reader, given, merge([subscription])))
-        self.delivery.wake(reader)
+        self.delivery.resume(reader)
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
         """Take a subscription away; unknown ones are no fault here."""
-        subscriber.owed.pop(asked, None)
+        subscriber.pending_retained.pop(asked, None)
         if asked in subscriber.main_subscriptions and subscriber.main is not None:
             if len(subscriber.main_subscriptions) > 1:
-                self.grouping.main_has_not(subscriber, asked)
+                self.grouping.remove_from_main(subscriber, asked)
             else:
                 del subscriber.main_subscriptions[asked]
                 self._close(subscriber.main)
@@ -224,7 +224,7 @@ class SubscriptionChanges:
         for readers in (subscriber.late, subscriber.replays):
             if asked in readers:
                 self._close(readers.pop(asked))
-        self.delivery.fill(subscriber.turns)
+        self.delivery.fill_turns(subscriber.turns)
         if asked in subscriber.shares:
             self.sharing.leave(subscriber, subscriber.shares.pop(asked), [])
 
@@ -250,8 +250,8 @@ class SubscriptionChanges:
     def attach(self, subscriber: Subscriber, sink: DeliverySink) -> None:
         """A client is there: go on from where its readers stand."""
         subscriber.sink = sink
-        if subscriber.reshape:
-            subscriber.reshape = False
+        if subscriber.shape_changed:
+            subscriber.shape_changed = False
             for reader in subscriber.readers():
                 self.grouping.regroup(subscriber, reader, reader.group.subscriptions)
             for share in subscriber.shares.values():
@@ -263,9 +263,9 @@ class SubscriptionChanges:
             member.parked = False
         for reader in subscriber.readers():
             reader.sink = sink
-        subscriber.turns.begin_anew([*subscriber.late.values(), *subscriber.replays.values()])
-        owed, subscriber.owed = subscriber.owed, {}
-        for asked, (subscription, below) in owed.items():
+        subscriber.turns.reset([*subscriber.late.values(), *subscriber.replays.values()])
+        pending_retained, subscriber.pending_retained = subscriber.pending_retained, {}
+        for asked, (subscription, below) in pending_retained.items():
             if (reader_of := subscriber.late.get(asked, subscriber.main)) is not None:
                 self._find_retained(subscriber, reader_of, subscription, below)
         self.ready(subscriber)
@@ -273,8 +273,8 @@ class SubscriptionChanges:
     def detach(self, subscriber: Subscriber) -> None:
         """The client left, its session stays: cursors stay where they are."""
         subscriber.sink = None
-        subscriber.turns.begin_anew(())
-        subscriber.owed = {}
+        subscriber.turns.reset(())
+        subscriber.pending_retained = {}
         for reader in subscriber.readers():
             reader.sink = None
             for feed in self.feeds:
@@ -288,8 +288,8 @@ class SubscriptionChanges:
     def end(self, subscriber: Subscriber, unacknowledged: list[tuple[int, int, int]]) -> None:
         """The session is over: nothing of it stays."""
         subscriber.sink = None
-        subscriber.turns.begin_anew(())
-        subscriber.owed = {}
+        subscriber.turns.reset(())
+        subscriber.pending_retained = {}
         for share in subscriber.shares.values():
             self.sharing.leave(subscriber, share, unacknowledged)
         subscriber.shares = {}
@@ -303,9 +303,9 @@ class SubscriptionChanges:
         main = subscriber.main
         if main is not None:
             self.delivery.catch_up(main)
-        self.delivery.go_on_with(subscriber.turns)
+        self.delivery.resume_turns(subscriber.turns)
         if subscriber.late and main is not None and main.caught_up():
-            busy = self.delivery.busy()
+            busy = self.delivery.readers_served()
             for asked in list(islice(subscriber.late, LATE_A_STEP)):
                 # Those that are looked at now are the last to be looked at again.
                 reader = subscriber.late[asked] = subscriber.late.pop(asked)
@@ -317,7 +317,7 @@ class SubscriptionChanges:
                     (subscription,) = reader.group.subscriptions
                     del subscriber.late[asked]
                     self._close(reader)
-                    self.grouping.main_has(subscriber, asked, subscription)
+                    self.grouping.add_to_main(subscriber, asked, subscription)
                     self.delivery.effects.append(Merged(subscriber.key, asked, main))
         for share in subscriber.shares.values():
             share.members[subscriber].parked = False
@@ -338,7 +338,7 @@ class SubscriptionChanges:
         share = reader.share
         reader.refused &= ~(1 << index)
         if reader.turns is not None and not reader.closed and reader.sink is not None:
-            reader.turns.ask(reader)
+            reader.turns.enqueue(reader)
         if share is None:
             if reader.waiting >> index & 1:
                 self._wait_no_more(reader, index)

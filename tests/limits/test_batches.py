@@ -52,7 +52,7 @@ def test_a_message_that_goes_out_as_it_came_is_not_copied_on_its_way_to_the_outb
     world.attach(client)
     world.subscribe(client, "t")
     chunk_effects: list[Deliver] = []
-    world.shard.delivery.begin()
+    world.shard.delivery.begin_step()
     world.publish(["t", "t"], qos=0)
     partition = world.store.partitions[0]
     (chunk,) = partition.read(0)

@@ -146,7 +146,7 @@ def test_the_session_comes_back_in_another_shape(world: World) -> None:
     world.attach(client)
     many(world, client, 40)
     world.detach(client)
-    client.subscriber.shape, client.subscriber.reshape = 4, True
+    client.subscriber.shape, client.subscriber.shape_changed = 4, True
     world.attach(client)
     assert client.subscriber.main is not None
     assert client.subscriber.main.group.wants.shape == (4, "c")

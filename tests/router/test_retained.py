@@ -40,7 +40,7 @@ def filled(topics: list[str]) -> RetainedView:
 def found(search: Search) -> list[str]:
     topics = []
     while not search.over:
-        topics += [one.topic for one in search.take()]
+        topics += [one.topic for one in search.next_messages()]
     return topics
 
 
@@ -90,7 +90,7 @@ def test_names_stand_in_order(changes: list[tuple[bool, int]], step: int) -> Non
 def test_a_search_goes_on_while_topics_come_and_go() -> None:
     view = filled([f"t/{number:05}" for number in range(3000)])
     search = view.search("t/+", below=[3000])
-    got = [one.topic for one in search.take()]
+    got = [one.topic for one in search.next_messages()]
     assert 0 < len(got) < 3000
     for number in range(0, 3000, 2):
         view.drop(message(f"t/{number:05}", number))
@@ -163,7 +163,7 @@ def test_a_search_under_way_finds_what_is_permitted_by_then(is_late: bool) -> No
     world.subscribe(client, "t/#", retained=True)
     assert ("t/#" in client.subscriber.late) is is_late
     search = world.retained[0].search
-    taken = [one.topic for _ in range(2) for one in search.take()]
+    taken = [one.topic for _ in range(2) for one in search.next_messages()]
     assert any(int(topic[2:]) % 2 for topic in taken)
     world.do(c.Permits(client.subscriber, {"t/#": Half()}))
     assert not any(int(topic[2:]) % 2 for topic in found(search))  # type: ignore[arg-type]
@@ -179,6 +179,6 @@ def test_what_other_shards_had_retained_is_given_as_it_is_permitted_by_then() ->
     messages = [message(f"t/{number}", number) for number in range(600)]
     world.do(c.RetainedFound(client.subscriber.main, asked, messages))  # type: ignore[arg-type]
     given = world.retained[0].search
-    assert [one.topic for one in given.take()] == [f"t/{number}" for number in range(0, 256, 2)]
+    assert [one.topic for one in given.next_messages()] == [f"t/{number}" for number in range(0, 256, 2)]
     world.do(c.Permits(client.subscriber, {"t/#": None}))
     assert len(found(given)) == 600 - 256  # type: ignore[arg-type]

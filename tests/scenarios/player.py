@@ -139,7 +139,7 @@ class Player:
             lsns = {part: lsn for part, lsn, _ in places(rest)}
             for feed in self.shard.feeds:  # as the driver does: the replay may want what was left out
                 if feed.partition.is_mirrored:
-                    feed.forget_kept()
+                    feed.drop_cached()
             return c.StartFound(who.replays[rest[0]], lsns)
         assert verb == "takes", words
         ((part, lsn, _),) = places(rest)

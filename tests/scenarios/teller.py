@@ -21,7 +21,7 @@ class Teller:
         if kind is e.DeliverRetained:
             messages = []
             while not effect.search.over:
-                messages += effect.search.take()
+                messages += effect.search.next_messages()
             what = ", ".join(f"p{m.partition}:{m.lsn} {m.topic}" for m in messages) or "nothing"
             return f"retained to {self._named(effect.reader)}: {what}, {in_words(effect.form)}"
         if kind is e.ReadCold:

@@ -6,7 +6,7 @@ import pytest
 
 from router.effects import DeliverRetained
 from router.reader import Group, GroupKey, Reader
-from router.retained import Given, Retained, RetainedView
+from router.retained import FoundRetained, Retained, RetainedView
 from router.subscription import Subscription, merge
 from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.delivery_window import DeliveryWindow
@@ -162,9 +162,9 @@ def test_what_has_expired_leaves_the_view(view: RetainedView, handing: RetainedD
 
 
 def test_given_messages_come_in_pieces_as_well() -> None:
-    given = Given([message(f"t/{number}", number) for number in range(1000)])
+    given = FoundRetained([message(f"t/{number}", number) for number in range(1000)])
     pieces = []
     while not given.over:
-        pieces.append(given.take())
+        pieces.append(given.next_messages())
     assert max(map(len, pieces)) <= 256
     assert [m.lsn for piece in pieces for m in piece] == list(range(1000))

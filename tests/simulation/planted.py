@@ -129,8 +129,8 @@ PLANTED = [
     ),
     Planted(
         "what came to a shard too early is handed out twice", "router/shared_group_rules.py",
-        "self.given_back(shard, key, without(ranges, without(ranges, member.outstanding)))",
-        "self.given_back(shard, key, ranges)",
+        "self.ranges_returned(shard, key, without(ranges, without(ranges, member.outstanding)))",
+        "self.ranges_returned(shard, key, ranges)",
         SEEDS,
     ),
     Planted(
@@ -147,8 +147,8 @@ PLANTED = [
     ),
     Planted(
         "what comes back from a shard comes after it has left", "router/shared_group_rules.py",
-        "        self._go_on_or_end(share)\n        self._weigh(share)  # behind what comes back\n",
-        "        self._weigh(share)\n        self._go_on_or_end(share)\n",
+        "        self._continue_or_end(share)\n        self._report_weight(share)  # behind what comes back\n",
+        "        self._report_weight(share)\n        self._continue_or_end(share)\n",
         f"{FOUND}::test_what_the_last_member_of_a_shard_has_not_acknowledged_goes_to_another",
     ),
     Planted(

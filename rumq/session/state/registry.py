@@ -85,7 +85,7 @@ class Registry:
         subscriber = session.subscriber
         if (subscriber.shape, subscriber.personal) != (shape, personal):
             subscriber.shape, subscriber.personal = shape, personal
-            subscriber.reshape = True
+            subscriber.shape_changed = True
 
     def leave(self, session: Session, *, with_will: bool, now: float) -> None:
         """The connection of a session has ended. with_will: without a DISCONNECT that deletes the will"""

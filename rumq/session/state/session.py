@@ -97,7 +97,7 @@ class Session:
         subscriber = self.subscriber
         self.owner, self.key = owner, key_of(self.client_id, owner)
         subscriber.key = self.key
-        subscriber.reshape = True  # its groups know it by the key
+        subscriber.shape_changed = True  # its groups know it by the key
         for reader in subscriber.readers():
             reader.key = self.key
 

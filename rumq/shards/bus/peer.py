@@ -152,7 +152,7 @@ class Peer:
         if self.link is not None:
             feeds = self._driver.shard.feeds
             cursors = {p.index: feeds[p.index].visible_lsn for p in self.partitions}
-            here = self._driver.shard.groups.here
+            here = self._driver.shard.groups.local_filters
             # Also what a client is about to have: its SUBSCRIBE waits for nothing more.
             filters = [*here, *sorted(self._driver.peers.relied_on.difference(here))]
             shares = self._driver.shares

@@ -103,8 +103,8 @@ class Peers:
     def begin(self) -> None:
         """Sessions have been restored: have everything sent that they want."""
         self.has_begun = True
-        self.confirmed = set(self._driver.shard.groups.here)
-        self._driver.shard.groups.changes()
+        self.confirmed = set(self._driver.shard.groups.local_filters)
+        self._driver.shard.groups.take_changes()
         for peer in self.others.values():
             peer.begin()
 
@@ -115,15 +115,15 @@ class Peers:
         if not partition.is_met:
             partition.is_met = True
             partition.next_lsn = next_lsn
-            feed.begin(next_lsn)
+            feed.start_at(next_lsn)
             return
-        feed.owner_is_back()
+        feed.owner_restarted()
         self._forget_aliases()
         # Messages of QoS 0 may have been seen here, or read, that were never written; their lsns are given out again.
         partition.next_lsn = min(partition.next_lsn, next_lsn)
         if next_lsn < feed.visible_lsn:
-            feed.cut_back(next_lsn)
-        self._driver.shard.sharing.cut_back(partition.index, next_lsn)
+            feed.truncate(next_lsn)
+        self._driver.shard.sharing.truncate(partition.index, next_lsn)
         for session in self._driver.registry.sessions.values():
             for reader in session.subscriber.readers():
                 reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
@@ -184,9 +184,9 @@ class Peers:
     def changes(self) -> None:
         """After a step: tell which filters are wanted here that were not, and which are not any more."""
         groups = self._driver.shard.groups
-        if not groups.changed or not self.has_begun:
+        if not groups.changed_filters or not self.has_begun:
             return
-        fresh, gone = groups.changes()
+        fresh, gone = groups.take_changes()
         # What is asked for just now is looked at again when that is answered.
         gone = [f for f in gone if f not in self._asking]
         for peer in self.others.values():
@@ -212,7 +212,7 @@ class Peers:
                 self._asking = +self._asking
                 self.confirmed.update(needed)
                 # If it is not subscribed to after all, that is found out after the next step.
-                self._driver.shard.groups.changed.update(dict.fromkeys(needed))
+                self._driver.shard.groups.changed_filters.update(dict.fromkeys(needed))
                 then()
 
         for index, peer in self.others.items():
@@ -339,7 +339,7 @@ class Peers:
         for peer in self.others.values():
             for partition in peer.partitions:
                 feed: Any = self._driver.shard.feeds[partition.index]
-                feed.forget_kept()
+                feed.drop_cached()
         self._driver.commands.put(c.StartFound(reader, lsns, retained))
 
     def find_tags(self, from_lsns: list[int], done: Callable[[int, list[tuple[str, int]]], Any]) -> None:

@@ -110,7 +110,7 @@ class QueryServer:
             if link.closed:
                 return
             if link.transport.room > 0:
-                messages = search.take()
+                messages = search.next_messages()
                 if messages or search.over:
                     peer.introduce_all()
                     link.say(m.Found(question.request, {}, items_of(messages), more=not search.over))

@@ -216,7 +216,7 @@ class LostRanges:
         ]
         shares = [share.reader for share in driver.shard.sharing.shares.values() if share.is_here]
         readers += [reader for reader in shares if is_behind(reader, index, next_lsn)]
-        lost = driver.shard.delivery.leave_behind(driver.shard.feeds[index], readers, next_lsn)
+        lost = driver.shard.delivery.skip(driver.shard.feeds[index], readers, next_lsn)
         marks = [(feed.visible_lsn, feed.committed_lsn) for feed in driver.shard.feeds]
         for reader in readers:
             session = sessions.get(reader.key)

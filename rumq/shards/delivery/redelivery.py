@@ -75,7 +75,7 @@ class Redelivery:
 
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
             self._reading.discard(link)
-            feed.keep_cold(chunks or [])
+            feed.cache_cold(chunks or [])
             found = chunks is not None and bool(chunks) and chunks[0].base_lsn <= lsn < chunks[0].next_lsn
             if not found and link.unsent and not link.closed:
                 self._give_up(link, link.unsent.popleft()[0], "damaged")

@@ -158,5 +158,5 @@ class AsOf:
             for chunk in search.run(lsns[index]):
                 if not self._is_wanted():
                     return []
-                view.take(index, chunk, names)
+                view.update(index, chunk, names)
         return [view.find(topic_filter) for topic_filter in self._filters]

@@ -93,7 +93,7 @@ class Pieces:
             if handing.looks_left <= 0 or handing.builds_left <= 0:
                 return None
             before = search.looked
-            found = search.take()
+            found = search.next_messages()
             handing.looks_left -= search.looked - before
             handing.builds_left -= len(found)
             found.sort(key=batch_key)

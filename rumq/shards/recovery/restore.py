@@ -61,7 +61,7 @@ class Restorer:
         for key, share in state.shares.items():
             restore_share(recovery, state, key, share)
         sessions = [self._restore_session(recovery, replayed) for replayed in state.sessions.values()]
-        for effect in self._router.delivery.begin_anew():
+        for effect in self._router.delivery.drain_effects():
             carry_out(effect)
         for session in sessions:
             if not session.durable:
@@ -90,12 +90,12 @@ class Restorer:
             from_lsn = state.retained_from[partition.index]
             for chunk in self._store.chunks_with(partition, FLAG_RETAIN, from_lsn):
                 if not isinstance(chunk, Gap):
-                    view.take(partition.index, chunk, partition.topic_names)
+                    view.update(partition.index, chunk, partition.topic_names)
             # Records that other shards published since this start were applied already, and overwritten just now.
             feed = self._router.feeds[partition.index]
             for chunk in feed.pending:
                 if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.visible_lsn:
-                    view.take(feed.index, chunk, feed.partition.topic_names)
+                    view.update(feed.index, chunk, feed.partition.topic_names)
         self._journal.retained_restored(state.retained_from, as_snapshot=view.changes == changes)
 
     def _restore_session(self, recovery: Recovery, replayed: ReplayedSession) -> Session:
@@ -164,7 +164,7 @@ class Restorer:
                 )
                 (subscriber.replays if is_replay else subscriber.late)[asked] = reader
                 if (start := replayed.starts.get(each.reader)) is not None:
-                    recovery.look_for(reader, start)
+                    recovery.find_start(reader, start)
         if mains:
             cursors = replayed.cursors.get(main_number, next_lsns)
             recovery.main(subscriber, main_number, mains, cursors, redelivered_below)

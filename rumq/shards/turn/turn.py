@@ -179,7 +179,11 @@ class Driver:
             lambda fd, call: self.pump.watch(fd, call), self.later, lambda: self.monotonic
         )
         self.slowing = Backpressure(
-            self.writing, store, pending_bytes_max, event, lambda index: self.shard.feeds[index].held_bytes
+            self.writing,
+            store,
+            pending_bytes_max,
+            event,
+            lambda index: self.shard.feeds[index].deferred_bytes,
         )
         self.pump: Any = None
         self.connections_max: dict[int, int] = {}  # by the listener's number; none: any
@@ -354,8 +358,8 @@ class Driver:
 
     def end_turn(self) -> None:
         self._run()
-        if self.shard.groups.leaving:
-            self.shard.subscribing.grouping.let_go()
+        if self.shard.groups.ended:
+            self.shard.subscribing.grouping.remove_some_filters()
             self.peers.changes()
         if self.monotonic >= self.keep_alive_monitor.next_check:
             self.keep_alive_monitor.check(self)
@@ -403,10 +407,10 @@ class Driver:
                 break
             for effect in self.shard.step(self.commands.take(), self.now_us):
                 carry_out(effect)
-            if self.doors is not None and not self.commands.items and self.shard.delivery.unsettled:
+            if self.doors is not None and not self.commands.items and self.shard.delivery.has_unconfirmed:
                 for effect in self.shard.step([], self.now_us):
                     carry_out(effect)
-            if self.shard.groups.changed:
+            if self.shard.groups.changed_filters:
                 self.peers.changes()
             self.timers.run_after_step(self.alone)
             self.settle()
@@ -444,7 +448,7 @@ class Driver:
         """How long the pump may wait; by the time of the turn that has just ended."""
         if self.ready.now or self.commands.items or self.ready.next_turn or self.timers.has_next_turn:
             return 0.0
-        if self.shard.groups.leaving or self.shard.delivery.is_held:
+        if self.shard.groups.ended or self.shard.delivery.has_deferred:
             return 0.0
         deadline = self.keep_alive_monitor.next_check
         for other in (

@@ -92,7 +92,7 @@ PLANTED = [
     ),
     Planted(
         "retained messages are not looked for in the log", "rumq/shards/recovery/restore.py",
-        "                    view.take(partition.index, chunk, partition.topic_names)",
+        "                    view.update(partition.index, chunk, partition.topic_names)",
         "                    pass",
         f"{SESSIONS}::test_retained_messages_survive_and_so_does_their_end",
     ),
