@@ -1,4 +1,4 @@
-"""What a shard's router can be told. Plain data, in batches."""
+"""Commands: the inputs of `router.shard.Shard.step`, in batches. Plain data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Append:
 
 @dataclass(slots=True, eq=False)
 class Committed:
-    """Everything below `lsn` is as safe as the stream promises."""
+    """The partition is committed below `lsn`, as its stream's durability promises."""
 
     partition: int
     lsn: int
@@ -43,7 +43,7 @@ class RemoteChunk:
 
 @dataclass(slots=True, eq=False)
 class RemoteWatermark:
-    """How far another shard's partition has come: everything wanted below `live_lsn` has arrived."""
+    """Watermarks of another shard's partition: everything wanted below `live_lsn` has arrived."""
 
     partition: int
     live_lsn: int
@@ -52,9 +52,9 @@ class RemoteWatermark:
 
 @dataclass(slots=True, eq=False)
 class Interest:
-    """Another shard wants these filters too; what its one reader has not had yet is sent with them.
+    """Another shard subscribes to these filters, with one reader for all of its clients.
 
-    own: the partitions that it is told of; cursors: where its reader begins, the first time"""
+    own: the partitions that it reads here; cursors: where its reader starts, the first time"""
 
     subscriber: Subscriber
     topic_filters: list[str]
@@ -64,7 +64,7 @@ class Interest:
 
 @dataclass(slots=True, eq=False)
 class NoInterest:
-    """Another shard has nobody left who wants these filters."""
+    """Another shard unsubscribes from these filters: no client there needs them."""
 
     subscriber: Subscriber
     topic_filters: list[str]
@@ -83,14 +83,14 @@ class ShareMembers:
 
 @dataclass(slots=True, eq=False)
 class ShareAway:
-    """Another shard is gone."""
+    """The connection to another shard is lost."""
 
     shard: Subscriber
 
 
 @dataclass(slots=True, eq=False)
 class ShareNews:
-    """Of another shard's members. what: "weight", "back", "early", "ready" or "done" """
+    """News of another shard's members of a shared group. what: "weight", "back", "early", "ready" or "done" """
 
     shard: Subscriber
     what: str
@@ -102,7 +102,7 @@ class ShareNews:
 
 @dataclass(slots=True, eq=False)
 class SharePart:
-    """The home of a share hands these ranges to our members."""
+    """The home of a shared group assigns these ranges to members here."""
 
     key: str
     ranges: list[tuple[int, int, int]]
@@ -110,7 +110,7 @@ class SharePart:
 
 @dataclass(slots=True, eq=False)
 class RetainedFound:
-    """What another shard had retained for a new subscription, below the lsns where the subscription began."""
+    """Retained messages of another shard for a new subscription, below the lsns at which the subscription starts."""
 
     reader: Reader
     subscription: Subscription
@@ -128,7 +128,7 @@ class Subscribe:
 
 @dataclass(slots=True, eq=False)
 class Replay:
-    """Add a subscription that begins in the past and then goes on live.
+    """Add a subscription that starts in the past and then continues live.
 
     start: "earliest", "latest", ("time", µs since 1970), ("retained", likewise: with what was retained then), or
     ("offset", n) of a filter without wildcards
@@ -143,7 +143,7 @@ class Replay:
 
 @dataclass(slots=True, eq=False)
 class JoinShare:
-    """Take part in a shared subscription. MQTT 5.0, 4.8.2."""
+    """Join a shared subscription. MQTT 5.0, 4.8.2."""
 
     subscriber: Subscriber
     asked: str
@@ -158,7 +158,7 @@ class Unsubscribe:
 
 @dataclass(slots=True, eq=False)
 class Permits:
-    """What the subscriptions of a session may receive has changed. permits: by filter as written"""
+    """The permissions of a session's subscriptions have changed. permits: by filter as written"""
 
     subscriber: Subscriber
     permits: dict[str, Permit | None]
@@ -166,7 +166,7 @@ class Permits:
 
 @dataclass(slots=True, eq=False)
 class Attach:
-    """A client is there: its readers go on from where they stand."""
+    """The client is connected: its readers continue at their cursors."""
 
     subscriber: Subscriber
     sink: DeliverySink
@@ -174,7 +174,7 @@ class Attach:
 
 @dataclass(slots=True, eq=False)
 class Detach:
-    """The client left, its session stays: the cursors wait. `lowest`: reader -> partition -> lsn to resume at."""
+    """The client has disconnected; its session and the cursors stay."""
 
     subscriber: Subscriber
 
@@ -189,7 +189,7 @@ class End:
 
 @dataclass(slots=True, eq=False)
 class Blocked:
-    """A reader took nothing of partition `partition` from `lsn` on: no room, or no credit."""
+    """Backpressure: the sink accepted nothing of a partition from `lsn` on, for want of room or credit."""
 
     reader: Reader
     partition: int
@@ -205,7 +205,7 @@ class Ready:
 
 @dataclass(slots=True, eq=False)
 class ColdRead:
-    """What `ReadCold` found: chunks and gaps from `lsn` on; empty with a fault when it failed."""
+    """The answer to `ReadCold`: chunks and gaps from `lsn` on; empty when the read failed."""
 
     partition: int
     lsn: int
@@ -214,7 +214,7 @@ class ColdRead:
 
 @dataclass(slots=True, eq=False)
 class StartFound:
-    """Where a replay begins: partition -> lsn; and what was retained there, to be sent first."""
+    """Where a replay starts: partition -> lsn; and the messages retained there, to be sent first."""
 
     reader: Reader
     lsns: dict[int, int]
@@ -223,7 +223,7 @@ class StartFound:
 
 @dataclass(slots=True, eq=False)
 class GoOn:
-    """A turn has begun: go on with what waits for topics to be matched."""
+    """A turn has begun: resume what waits for topics to be matched."""
 
 
 Command = (

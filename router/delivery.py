@@ -1,6 +1,6 @@
-"""Which chunk goes to which readers: new ones to the live, old ones to those that catch up.
+"""Deliver chunks to readers: new ones to live readers, older ones to readers that catch up.
 
-Knows no command, no subscription change; a reader's sink is opaque, what it could not take comes back later."""
+Delivery is an effect; what a sink does not accept comes back as a command of the next step."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from router.routes import Places
 from router.shared_group import Member, SharedGroup
 
 NOTHING, EVERYTHING = array("I", [0]), array("I", [1])  # of one place: tables of `Deliver`
-CATCH_UP_BYTES = 1 << 18  # how much one reader behind gets before others have their turn
-CATCH_UP_CHUNKS = 32  # and in how many pieces: what it cannot take costs as much as what it can
+CATCH_UP_BYTES = 1 << 18  # delivered to one reader before others have their turn
+CATCH_UP_CHUNKS = 32  # and in so many pieces at most: refused ones cost as much as accepted ones
 
 
 class Delivery:
-    """Fills `effects` with what readers are to be given."""
+    """Appends to `effects` what readers are to get."""
 
     def __init__(self, feeds: list[Feed], backlog_records_max: int = 0) -> None:
         """backlog_records_max: a reader further behind loses the oldest; 0: it may be as far behind as the log goes"""
         self.feeds = feeds
         self._backlog_max = backlog_records_max
         self.effects: list[Effect] = []
-        # Members of shares that got something in this step or the one before.
+        # Members of shared groups with ranges assigned in this step or the one before.
         self._unconfirmed: dict[Member, None] = {}
-        # What waits for topics to be matched, in the order of its turns.
+        # What waits for topics to be matched, in turn order.
         self._deferred_feeds: dict[Feed, None] = {}
         self._deferred_readers: dict[Reader, None] = {}
 
@@ -53,7 +53,7 @@ class Delivery:
         return self.effects
 
     def _confirm(self) -> None:
-        """What was given two steps ago and did not come back is its member's for good."""
+        """Ranges assigned two steps ago that were not returned are delivered."""
         for member in self._unconfirmed:
             share = member.share
             if member.before and not share.is_here:
@@ -70,22 +70,22 @@ class Delivery:
 
     @property
     def has_unconfirmed(self) -> bool:
-        """Whether a share's home elsewhere has yet to be told what became of a part."""
+        """Whether the home of a shared group, another shard, is still to be told that a range is delivered."""
         return any(not member.share.is_here for member in self._unconfirmed)
 
     def readers_served(self) -> set[Reader]:
-        """Readers that are given something in this step: whether they can take it is not known yet."""
+        """Readers with a delivery in this step, which their sinks may not accept."""
         return {reader for effect in self.effects if type(effect) is Deliver for reader in effect.readers}
 
     def drain_effects(self) -> list[Effect]:
-        """What was asked for outside a step."""
+        """Effects that were produced outside a step."""
         effects = self.effects
         self.effects = []
         return effects
 
     def deliver_chunk(self, feed: Feed, chunk: Chunk, *, committed_only: bool) -> None:
-        """Give a new chunk to the live readers of every group that wants something of it; what has topics that take
-        more than a turn to match is held, and what comes behind it."""
+        """Deliver a new chunk to the live readers of every group that wants records of it. Where topics take more than
+        a turn to match, the rest is deferred, with everything behind it."""
         if feed.deferred[committed_only]:
             feed.deferred[committed_only].append(chunk)
             return
@@ -95,7 +95,7 @@ class Delivery:
             self._deferred_feeds[feed] = None
 
     def _deliver_live(self, feed: Feed, chunk: Chunk, first: int, committed_only: bool) -> int:
-        """Give rows from `first` on; returns up to which."""
+        """Deliver rows from `first` on; returns the row after the last one delivered."""
         cached = chunk.routes if first == 0 else None
         if cached is None or cached[0] != feed.routes.epoch:
             numbers, places, stop = feed.routes.routes_of(chunk.rows, first, chunk.count)
@@ -132,11 +132,11 @@ class Delivery:
 
     @property
     def has_deferred(self) -> bool:
-        """Whether something waits for topics to be matched: `go_on` in the next turn."""
+        """Whether something waits for topics to be matched: `resume_deferred` in the next turn."""
         return bool(self._deferred_feeds or self._deferred_readers)
 
     def resume_deferred(self) -> None:
-        """Go on with what waits for topics to be matched, one after the other, each turn another one first."""
+        """Resume what waits for topics to be matched, one after the other, each turn another one first."""
         feeds, self._deferred_feeds = self._deferred_feeds, {}
         for feed in feeds:
             for committed_only in (False, True):
@@ -167,7 +167,7 @@ class Delivery:
             self.resume(reader)
 
     def resume(self, reader: Reader) -> None:
-        """Go on with a reader that is behind, if it is its turn."""
+        """Resume a reader that is behind, if it is its turn."""
         turns = reader.turns
         if turns is None:
             self.catch_up(reader)
@@ -179,12 +179,12 @@ class Delivery:
         self.fill_turns(turns)
 
     def fill_turns(self, turns: ReaderTurns[Reader]) -> None:
-        """Give turns to those that wait, as far as there are any."""
+        """Start waiting readers while turns are free."""
         while (reader := turns.start_next()) is not None:
             self._take_turn(turns, reader)
 
     def resume_turns(self, turns: ReaderTurns[Reader]) -> None:
-        """The client can take more: those that have a turn go on, whoever had enough makes room."""
+        """The client has capacity: active readers continue, those that had their share make room."""
         turns.rotate()
         for reader in list(turns.active):
             if reader in turns.active:
@@ -192,8 +192,8 @@ class Delivery:
         self.fill_turns(turns)
 
     def _take_turn(self, turns: ReaderTurns[Reader], reader: Reader) -> None:
-        """Bring a reader forward. It keeps its turn while it waits for a disk, and, if others wait for theirs, when it
-        has been given something: that may come back, so it is asked once more."""
+        """Catch up one reader. It keeps its turn while it waits for a disk and, if others wait, after a delivery, which
+        may be refused: then it is tried once more."""
         before = len(self.effects)
         self.catch_up(reader)
         given = [type(effect) for effect in self.effects[before:]]
@@ -206,7 +206,7 @@ class Delivery:
             turns.finish(reader)
 
     def catch_up(self, reader: Reader) -> None:
-        """Bring a reader that is behind forward by a bounded piece, or make it live."""
+        """Deliver a bounded piece to a reader that is behind, or make it live."""
         if reader.sink is None:
             return
         for feed in self.feeds:
@@ -231,21 +231,21 @@ class Delivery:
         self.effects.append(CatchUpPaused(reader))
 
     def skip(self, feed: Feed, readers: Iterable[Reader], next_lsn: int) -> list[Effect]:
-        """Retention is about to take what is below `next_lsn`, and these readers have not had it. Between steps."""
+        """Move these readers past records below `next_lsn`, which retention removes. Between steps."""
         self.effects = []
         for reader in readers:
             lose(reader, feed.index, reader.cursors[feed.index], next_lsn, "retention", self.effects)
         return self.drain_effects()
 
     def resume_ahead(self, feed: Feed) -> None:
-        """The commit mark has moved: go on with readers whose start was ahead of it."""
+        """The committed lsn has moved: resume readers whose start was ahead of it."""
         readers, feed.ahead = feed.ahead, []
         for reader in readers:
             reader.waiting &= ~(1 << feed.index)
             self.resume(reader)
 
     def cold_read(self, feed: Feed, lsn: int, chunks: list[Chunk | Gap]) -> None:
-        """Go on with everyone who waited for a read from disk."""
+        """A read from disk is done: resume the readers that waited for it."""
         feed.cache_cold(chunks)
         for reader in feed.waiters.pop(lsn, ()):
             reader.waiting &= ~(1 << feed.index)
@@ -288,7 +288,7 @@ class Delivery:
     def _assign(
         self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]
     ) -> None:
-        """Split rows of a chunk among the members that can take some; none can: the share falls behind."""
+        """Split rows of a chunk among the members with capacity; without any the group falls behind."""
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
             share.reader.group.live[feed.index].pop(share.reader, None)
@@ -296,7 +296,7 @@ class Delivery:
         for member, part_first, part_stop in parts:
             if not member.subscriber.is_shard:
                 self._unconfirmed[member] = None
-            # A part may span rows of other topics: the member's table leaves them out.
+            # A part may span rows of other topics: the table excludes them.
             numbers, places, _ = feed.routes.routes_of(chunk.rows, part_first, part_stop)
             wanted, whole = feed.routes.wanted_by(share.reader.group, numbers)
             table = None
@@ -310,7 +310,7 @@ class Delivery:
             )
 
     def run_share(self, share: SharedGroup) -> None:
-        """Go on with a share: first what members gave back, then from its cursors."""
+        """Continue a shared group: first the ranges that members returned, then from its cursors."""
         while share.returned and share.available():
             index, lsn, next_lsn = share.returned[0]
             feed = self.feeds[index]
@@ -325,7 +325,7 @@ class Delivery:
             share.returned.popleft()
             stop_lsn = min(next_lsn, chunk.next_lsn)
             if stop_lsn <= lsn:
-                continue  # its owner died before it wrote them: they came back after that was known
+                continue  # its owner died before it wrote them: they were returned after that was known
             if isinstance(chunk, Chunk):
                 first, stop = lsn - chunk.base_lsn, stop_lsn - chunk.base_lsn
                 numbers, places, stop = feed.routes.routes_of(chunk.rows, first, stop)
@@ -370,7 +370,7 @@ class Delivery:
                 self.effects.append(CatchUpPaused(share.reader))
 
     def _report_to_home(self, share: SharedGroup) -> None:
-        """Whether our members of a share that lives elsewhere can take more."""
+        """Tell the home of a shared group, another shard, whether members here have capacity."""
         if share.available():
             if share.is_parked:
                 share.is_parked = False

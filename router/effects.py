@@ -1,6 +1,6 @@
-"""What the router asks of the world. Plain data; each says before or after what.
+"""Effects: the outputs of `router.shard.Shard.step`, to be carried out in the order given. Plain data.
 
-Order: effects are carried out in the order given. What a sink could not take comes back as `Blocked`."""
+What a sink does not accept comes back as the command `Blocked`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from router.subscription import DeliveryOptions, Subscription
 
 @dataclass(slots=True, eq=False)
 class Deliver:
-    """Give rows `first`..`stop` of a chunk to readers of one group, those rows that the group wants.
+    """Deliver rows `first`..`stop` of a chunk to readers of one group, those rows that the group wants.
 
     forms: row -> places[row] -> wanted[place] -> group.forms[that - 1], 0 is "not wanted"; `wanted` None: all rows
     of first..stop have form number `form`. denied: places[row] -> 1 where the readers asked for a row and may not
@@ -38,7 +38,7 @@ class Deliver:
 
 @dataclass(slots=True, eq=False)
 class DeliverRetained:
-    """Give retained messages to one reader before anything else it gets, a piece at a time. MQTT 5.0, 3.3.1.3."""
+    """Deliver retained messages to one reader before anything else, a piece at a time. MQTT 5.0, 3.3.1.3."""
 
     reader: Reader
     search: Search | FoundRetained
@@ -55,9 +55,9 @@ class ReadCold:
 
 @dataclass(slots=True, eq=False)
 class FindStart:
-    """Find the lsn in each partition where a replay begins, and answer with `StartFound`.
+    """Find the lsn in each partition where a replay starts, and answer with `StartFound`.
 
-    retained: and what was retained there, for the subscription's filter"""
+    retained: a filter, whose messages retained at that time are wanted too"""
 
     reader: Reader
     ts_us: int | None
@@ -68,8 +68,8 @@ class FindStart:
 
 @dataclass(slots=True, eq=False)
 class FindRetained:
-    """Ask the owners of other partitions what they have retained for a new subscription, and answer with
-    `RetainedFound`. below: partition -> lsn, from which on the reader gets messages anyway."""
+    """Ask the owners of other partitions for the retained messages of a new subscription; each answer is a
+    `RetainedFound`. below: partition -> lsn, from which on the reader gets messages live."""
 
     reader: Reader
     subscription: Subscription
@@ -78,7 +78,7 @@ class FindRetained:
 
 @dataclass(slots=True, eq=False)
 class ShareWeight:
-    """Tell a share's home how many members of it are here."""
+    """Tell the home of a shared group how many members are here."""
 
     key: str
     topic_filter: str
@@ -87,7 +87,7 @@ class ShareWeight:
 
 @dataclass(slots=True, eq=False)
 class ShareLeft:
-    """Tell another shard that its share of a share is taken back: what it is handed from here on is new."""
+    """Confirm to a shard without members that its outstanding assignments are revoked; later ones are new."""
 
     shard: Subscriber
     key: str
@@ -95,7 +95,7 @@ class ShareLeft:
 
 @dataclass(slots=True, eq=False)
 class ShareBegun:
-    """A share whose home is here begins, for members in another shard. cursors: where, in each partition"""
+    """A shared group whose home is here was created for members in another shard. cursors: its start, by partition"""
 
     key: str
     cursors: list[int]
@@ -103,7 +103,7 @@ class ShareBegun:
 
 @dataclass(slots=True, eq=False)
 class ShareBack:
-    """Give ranges back to a share's home: no member here can take any for now. early: there is no member here (yet)"""
+    """Return ranges to the home of a shared group: no member here has capacity. early: there is no member here (yet)"""
 
     key: str
     ranges: list[tuple[int, int, int]]
@@ -112,14 +112,14 @@ class ShareBack:
 
 @dataclass(slots=True, eq=False)
 class ShareReady:
-    """Tell a share's home that members here can take messages again."""
+    """Tell the home of a shared group that members here have capacity again."""
 
     key: str
 
 
 @dataclass(slots=True, eq=False)
 class ShareDone:
-    """Tell a share's home that members here have what is in these ranges, once that is written down."""
+    """Tell the home of a shared group that these ranges are delivered, once the journal says so."""
 
     key: str
     ranges: list[tuple[int, int, int]]
@@ -127,9 +127,9 @@ class ShareDone:
 
 @dataclass(slots=True, eq=False)
 class RecordsLost:
-    """Records from `lsn` up to `next_lsn` that a reader will not get: what of them it asked for is told, and counted.
+    """Records lsn..next_lsn that a reader will not get; those that it subscribes to are reported and counted.
 
-    why: "retention" (took them first), "damaged" (on disk), "backlog_records_max" (the reader was too far behind)
+    why: "retention" (removed before it read them), "damaged" (on disk), "backlog_records_max" (it was too far behind)
     """
 
     reader: Reader
@@ -141,9 +141,9 @@ class RecordsLost:
 
 @dataclass(slots=True, eq=False)
 class CatchUpPaused:
-    """A reader has had its piece and is still behind: answer with `Ready` once the piece has left.
+    """A reader has had its bounded piece and is still behind: answer with `Ready` once the piece is sent.
 
-    if_taken: only if what it was given in this step is taken"""
+    if_taken: only if its sink accepts what this step delivers"""
 
     reader: Reader
     if_taken: bool = False
@@ -151,7 +151,7 @@ class CatchUpPaused:
 
 @dataclass(slots=True, eq=False)
 class Merged:
-    """A subscription that had a reader of its own is now one of its session's main reader."""
+    """A subscription moved from a reader of its own to its session's main reader."""
 
     key: str
     asked: str
@@ -160,7 +160,7 @@ class Merged:
 
 @dataclass(slots=True, eq=False)
 class ReplayStarted:
-    """The start of a replay has been found: its reader's cursors stand there."""
+    """The start of a replay was found: its reader's cursors are set."""
 
     reader: Reader
 

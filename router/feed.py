@@ -1,10 +1,8 @@
-"""One partition as the router reads it: what is visible to whom, and chunks by lsn.
+"""The router's view of one partition: chunks by lsn, and two watermarks.
 
-Two marks. `visible_lsn`: readers that learn no offset have been given everything below it; a chunk of QoS 0 only
-may pass it at once, for nobody was promised more. `committed_lsn`: what a crash cannot take back; readers that
-learn or store an offset stop there.
-
-Knows no subscriber; waiting for a disk is an effect of the caller's."""
+`visible_lsn`: readers that learn no offset have been given everything below it. A chunk of QoS 0 only is visible at
+once, for nothing was promised about it. `committed_lsn`: a crash cannot lose what is below; readers that learn or
+store offsets stop there. A chunk that must be read from disk is None here, and an effect of the caller's."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from router.reader import Reader
 from router.routes import RouteTable
 
 COLD_CHUNKS_MAX = 8  # of one read
-RUNS_MAX = 8  # of chunks, one for each read: readers at different places do not take them from each other
+RUNS_MAX = 8  # cached reads: readers at different places do not evict each other's
 
 
 class FilteredRange(NamedTuple):
@@ -41,14 +39,14 @@ class Feed:
         self.committed_lsn: int = partition.next_lsn
         self.pending: deque[Chunk] = deque()
         self._runs: deque[tuple[list[int], list[Chunk | Gap]]] = deque(maxlen=RUNS_MAX)
-        self.ahead: list[Reader] = []  # whose next record is not committed yet
-        self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> who waits for it
-        # Visible, and not given to (the live, those that learn offsets) yet: topics of it are still being matched.
+        self.ahead: list[Reader] = []  # their next record is not committed yet
+        self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> readers that wait for it
+        # Visible, not yet delivered to (live readers, those that learn offsets): topics are still being matched.
         self.deferred: tuple[deque[Chunk], deque[Chunk]] = deque(), deque()
         self._deferred_from = [0, 0]
 
     def appended(self, chunk: Chunk) -> list[Chunk]:
-        """Take a new chunk; returns those that are now visible to readers that learn no offset."""
+        """Add a new chunk; returns those that are now visible to readers that learn no offset."""
         self.pending.append(chunk)
         if chunk.base_lsn == self.visible_lsn and not chunk.flags & FLAG_QOS:
             self.visible_lsn = chunk.next_lsn
@@ -56,7 +54,7 @@ class Feed:
         return []
 
     def committed(self, lsn: int) -> tuple[list[Chunk], list[Chunk]]:
-        """Move the commit mark; returns what is newly visible (to the live, to those that learn offsets)."""
+        """Move the committed lsn; returns what is newly visible (to live readers, to those that learn offsets)."""
         live: list[Chunk] = []
         safe: list[Chunk] = []
         while self.pending and self.pending[0].next_lsn <= lsn:
@@ -76,18 +74,18 @@ class Feed:
         return live, safe
 
     def mark(self, committed_only: bool) -> int:
-        """How far a reader may read; live ones have been given everything below."""
+        """The watermark up to which a reader may read; live readers have been given everything below."""
         if self.deferred[committed_only]:
             return self._deferred_from[committed_only]
         return self.committed_lsn if committed_only else self.visible_lsn
 
     def defer(self, chunk: Chunk, row: int, committed_only: bool) -> None:
-        """Keep a chunk from `row` on, and what comes behind it."""
+        """Defer a chunk from `row` on, and with it everything that follows."""
         self.deferred[committed_only].append(chunk)
         self._deferred_from[committed_only] = chunk.base_lsn + row
 
     def delivered_up_to(self, row: int, committed_only: bool) -> None:
-        """The first held chunk has been given up to (not with) `row`."""
+        """The first deferred chunk was delivered up to (not with) `row`."""
         held = self.deferred[committed_only]
         self._deferred_from[committed_only] = held[0].base_lsn + row
         if row == held[0].count:
@@ -96,13 +94,13 @@ class Feed:
                 self._deferred_from[committed_only] = held[0].base_lsn
 
     def drop_deferred(self) -> None:
-        """What is held will come with other lsns."""
+        """Forget deferred chunks: their records will get other lsns."""
         for held in self.deferred:
             held.clear()
 
     @property
     def deferred_bytes(self) -> int:
-        """Of what is held for the live: frames alone."""
+        """Bytes of frames deferred for live readers."""
         return sum([len(chunk.frames) for chunk in self.deferred[0]]) if self.deferred[0] else 0
 
     def maybe_chunk(self, lsn: int) -> Chunk | Gap | FilteredRange | None:
@@ -110,7 +108,7 @@ class Feed:
         return self.read_chunk(lsn)
 
     def _in_runs(self, lsn: int) -> Chunk | Gap | None:
-        """The chunk (or gap) that holds `lsn`, of what was read lately."""
+        """The chunk (or gap) that holds `lsn`, among the cached reads."""
         for lsns, chunks in self._runs:
             at = bisect_right(lsns, lsn) - 1
             if at >= 0 and lsn < chunks[at].next_lsn:
@@ -129,7 +127,7 @@ class Feed:
         return there[0] if there else None
 
     def cache_cold(self, chunks: list[Chunk | Gap]) -> None:
-        """Keep what was read from disk for a moment: readers at one place share one read."""
+        """Cache what was read from disk: readers at one place share one read."""
         self._keep_run(chunks[:COLD_CHUNKS_MAX])
 
     def _keep_run(self, chunks: list[Chunk | Gap]) -> None:

@@ -1,9 +1,7 @@
 """Which group a reader belongs to, and which topics are matched again when that changes.
 
-Few subscriptions make an interned group, whose bytes are shared by all who want the same. Many make a private one:
-there a subscription more or less costs the levels of its filter, not a look at all the others.
-
-Knows no message and no effect."""
+Readers with few subscriptions share an interned group and its encoded bytes. A reader with many has a private one,
+where adding or removing a subscription costs the levels of its filter, not a pass over all the others."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ SHARED_MAX = 16  # with more subscriptions a reader has a group of its own
 
 
 class GroupMembership:
-    """Changes groups, and tells the routes of every feed."""
+    """Changes groups, and invalidates the routes of every feed."""
 
     def __init__(self, feeds: list[Feed], groups: Groups) -> None:
         self.feeds = feeds
@@ -29,13 +27,13 @@ class GroupMembership:
     # Any group
 
     def interned(self, wants: GroupKey) -> Group:
-        """The group of all who want the same, with one member more."""
+        """The group for this key, with one member more."""
         group, fresh = self.groups.join(wants)
         self.forget_routes(fresh)
         return group
 
     def private(self, wants: GroupKey, subscriptions: Iterable[Subscription] = ()) -> Group:
-        """A group for one reader alone, with these subscriptions and whatever is added later."""
+        """A group for one reader, with these subscriptions; others may be added later."""
         group = self.groups.private(wants)
         for subscription in subscriptions:
             self.add(group, subscription)
@@ -47,23 +45,23 @@ class GroupMembership:
             self.forget_routes((subscription.topic_filter,))
 
     def discard(self, group: Group, topic_filter: str) -> None:
-        """Take a filter from a private group; KeyError when it is not there. Cost: the levels of the filter"""
+        """Remove a filter from a private group; KeyError when it is not there. Cost: the levels of the filter"""
         self.groups.discard(group, topic_filter)
         self.forget_routes((topic_filter,))
 
     def leave(self, group: Group) -> None:
-        """Take one member out."""
+        """Remove one member."""
         self.forget_routes(self.groups.leave(group))
 
     def remove_some_filters(self) -> None:
-        """Do a piece of what large groups that have gone leave to be done."""
+        """Remove a bounded number of filters of large groups that have ended."""
         if self.groups.remove_some_filters():
-            # Routes that lead to it do no harm, but hold it in memory.
+            # Routes to it do no harm, but keep it in memory.
             for feed in self.feeds:
                 feed.routes.forget()
 
     def forget_routes(self, filters: Iterable[str]) -> None:
-        """Have the topics that these filters match looked at anew when their next message comes."""
+        """Match the topics of these filters again when their next message comes."""
         for topic_filter in filters:
             if "+" in topic_filter or "#" in topic_filter:
                 for feed in self.feeds:
@@ -76,7 +74,7 @@ class GroupMembership:
                         feed.routes.forget_topic(known)
 
     def renumber_forms(self) -> None:
-        """Number the forms of groups anew that have had too many. Between steps: effects name forms by number."""
+        """Renumber the forms of groups that have had too many. Between steps: effects name forms by number."""
         for group in self.groups.crowded:
             group.forget_forms()
             self.groups.renumbered(group)
@@ -100,7 +98,7 @@ class GroupMembership:
     def regroup(
         self, subscriber: Subscriber, reader: Reader, subscriptions: Collection[Subscription]
     ) -> None:
-        """Move a reader to the group of another set of subscriptions, standing where it stands."""
+        """Move a reader to the group of another set of subscriptions; its cursors stay."""
         old = reader.group
         reader.group = self.join(subscriber, subscriptions, old.wants.committed_only)
         for before, after in zip(old.live, reader.group.live, strict=True):
@@ -110,7 +108,7 @@ class GroupMembership:
         self.leave(old)
 
     def add_to_main(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
-        """The main reader has a subscription more, or another one for the same filter."""
+        """Add a subscription to the main reader, or replace the one with its filter."""
         main = subscriber.main
         assert main is not None
         subscriber.main_subscriptions[asked] = subscription
@@ -120,11 +118,11 @@ class GroupMembership:
             self.regroup(subscriber, main, subscriber.main_subscriptions.values())
 
     def remove_from_main(self, subscriber: Subscriber, asked: str) -> None:
-        """The main reader has a subscription less, and still some."""
+        """Remove a subscription from the main reader, which has others."""
         main = subscriber.main
         assert main is not None
         subscription = subscriber.main_subscriptions.pop(asked)
-        # Not at the same number: a subscription more and one less would build everything anew each time.
+        # Hysteresis: else alternately adding and removing one would rebuild everything each time.
         if main.group.private and len(subscriber.main_subscriptions) > self.shared_max // 2:
             self.discard(main.group, subscription.topic_filter)
         else:

@@ -12,7 +12,7 @@ FILTERS_AT_ONCE = 64  # of a group that has ended: with more of them it is remov
 
 
 class Groups:
-    """Every group, interned by what it wants or private, and which groups a filter leads to."""
+    """Every group, interned by its key or private, and filter -> groups."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -23,7 +23,7 @@ class Groups:
         self.visits_left = 1 << 60  # nodes that matches may look at in this turn
         self._under_way: dict[str, TopicMatching] = {}  # topics whose match takes more than a turn
         self.ended: list[Group] = []  # groups without a member whose filters `remove_some_filters` removes
-        self.crowded: list[Group] = []  # have more forms than can be good for them
+        self.crowded: list[Group] = []  # with too many forms: to be renumbered
         self.local_filters: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
         self.changed_filters: dict[
             str, None
@@ -45,7 +45,7 @@ class Groups:
         return group, fresh
 
     def private(self, wants: GroupKey) -> Group:
-        """A group of one member, without subscriptions so far: `add` them. `wants` has the rest."""
+        """A group of one member, without subscriptions: `add` them. `wants` has the rest."""
         assert not wants.subscriptions
         group = Group(wants, self._partitions, private=True)
         group.count = 1
@@ -53,9 +53,9 @@ class Groups:
         return group
 
     def leave(self, group: Group) -> list[str]:
-        """Take one member out; returns the filters that nobody of this group waits for any more.
+        """Remove one member; returns the filters that ended with the group.
 
-        Those of a large group are taken out later, by `remove_some_filters`: until then they lead to nobody."""
+        Those of a large group are removed later, by `remove_some_filters`: until then they match, without readers."""
         group.count -= 1
         if group.count:
             return []
@@ -73,7 +73,7 @@ class Groups:
         return gone
 
     def remove_some_filters(self) -> bool:
-        """Take a bounded number of filters of groups that have gone out; whether a group's last one was among them."""
+        """Remove a bounded number of filters of the first ended group; returns whether it is done."""
         group = self.ended[0]
         for topic_filter in group.some_filters(FILTERS_AT_ONCE):
             group.remove_filter(topic_filter)
@@ -96,7 +96,7 @@ class Groups:
         return True
 
     def discard(self, group: Group, topic_filter: str) -> None:
-        """Take a filter from a private group; its topics must be matched again. Cost: the levels of the filter
+        """Remove a filter from a private group; its topics must be matched again. Cost: the levels of the filter
 
         raises: KeyError when it is not there"""
         group.remove_filter(topic_filter)
@@ -112,14 +112,14 @@ class Groups:
             self.changed_filters[topic_filter] = None
 
     def take_changes(self) -> tuple[list[str], list[str]]:
-        """Filters that readers of this shard (want now, do not want any more) since the last time."""
+        """Filters that (came into, left) `local_filters` since the last call."""
         changed, self.changed_filters = self.changed_filters, {}
         return [f for f in changed if f in self.local_filters], [
             f for f in changed if f not in self.local_filters
         ]
 
     def route(self, topic: str) -> tuple[tuple[Group, int], ...] | None:
-        """As `match`, as far as the turn's visits go; None: go on in another turn, from where it is."""
+        """As `match`, within the visits left in this turn; None: the match continues in another turn."""
         matching = self._under_way.get(topic)
         if matching is None:
             if self.visits_left <= 0 or not self._has_room():
@@ -135,7 +135,7 @@ class Groups:
         return self._note_crowded(matching.route)
 
     def go_on(self) -> None:
-        """Go on with matches that are under way, the oldest first, whoever waits for them."""
+        """Continue the matches that are under way, the oldest first."""
         for matching in self._under_way.values():
             if self.visits_left <= 0:
                 return
@@ -143,7 +143,7 @@ class Groups:
                 self.visits_left -= matching.go_on(self.filters, self._by_filter, self.visits_left)
 
     def _has_room(self) -> bool:
-        """Whether one more match may be under way: one that is over goes, if nobody has asked for it so long."""
+        """Whether one more match may be under way; evicts a finished one that nobody asked for."""
         if len(self._under_way) < UNDER_WAY_MAX:
             return True
         done = next((topic for topic, matching in self._under_way.items() if matching.over), None)

@@ -47,11 +47,11 @@ class SharedMembership(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """What a reader wants: equal wants make one group.
+    """Readers with equal keys are one group.
 
-    subscriptions: by filter; committed_only: tell each message's place in the log, hence only what is committed
-    shape: whatever else makes the bytes differ (version, packet limit, a client of its own): opaque here
-    is_shard: what another shard wants for its own readers
+    committed_only: each message is sent with its place in the log, hence only once it is committed
+    shape: whatever else makes the bytes differ (version, packet limit, client): opaque here
+    is_shard: the subscriptions of another shard's readers
     """
 
     subscriptions: frozenset[Subscription]
@@ -98,7 +98,7 @@ class Group:
         return self._by_filter.get(topic_filter, ())
 
     def set_subscription(self, subscription: Subscription) -> bool:
-        """Add a subscription to a private group, or replace the one with its filter; False if it is there already."""
+        """Add a subscription to a private group, or replace the one with its filter; False: nothing changes."""
         assert self.private
         if self._by_filter.get(subscription.topic_filter) == (subscription,):
             return False
@@ -106,7 +106,7 @@ class Group:
         return True
 
     def remove_filter(self, topic_filter: str) -> None:
-        """Take a filter from a private group; KeyError when it is not here."""
+        """Remove a filter from a private group; KeyError when it is not here."""
         assert self.private
         del self._by_filter[topic_filter]
 
@@ -115,8 +115,7 @@ class Group:
         return list(islice(self._by_filter, count))
 
     def form_number(self, filters: list[str], topic: str) -> int:
-        """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match; DENIED where
-        it may not be received."""
+        """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match, or DENIED."""
         if self.wants.is_shard:
             del filters[1:]  # all that another shard asks for comes in one form
         covers: dict[Permit | None, bool] = {}  # of thousands of subscriptions most have the same permit
@@ -138,16 +137,16 @@ class Group:
         return number
 
     def forget_forms(self) -> None:
-        """Number forms anew; every topic has to be matched again."""
+        """Renumber forms; every topic has to be matched again."""
         self.forms, self._numbers, self.cache = [], {}, None
 
 
 class Reader:
-    """One cursor vector over the log, with somebody at its end.
+    """A cursor vector over the log, and the sink that its messages go to.
 
     cursors[p]: the next lsn wanted of partition p, while not live there
-    sink: who gets the messages, None while the session is away; key: what the owner calls this reader
-    number: its own among the readers of one session; start: of a replay that is being looked for
+    sink: None while the client is disconnected; key: of its session or shared group
+    number: unique among the readers of one session; start: of a replay whose lsns are being searched
     redelivered_below: below these lsns the client may have had messages before the broker died
     """
 
@@ -163,19 +162,15 @@ class Reader:
         self.key = key
         self.sink: DeliverySink | None = None
         self.share: SharedMembership | None = None
-        self.turns: ReaderTurns[Reader] | None = (
-            None  # of its session, if it waits for its turn when it is behind
-        )
-        self.closed = False  # nobody wants anything of it any more
+        self.turns: ReaderTurns[Reader] | None = None  # of its session; None: it needs no turn to catch up
+        self.closed = False
         self.start: tuple[str, int] | None = None
         self.redelivered_below: list[int] | None = None
         self.waiting = 0  # bit p: a cold read of partition p is under way
-        self.refused = 0  # bit p: its sink has refused something of partition p, of which `Blocked` tells
-        # What keeps a record that comes twice, for the socket did not take it, from being counted twice:
-        self.counted: set[tuple[int, int]] | None = None  # (partition, lsn) left out once, and to come again
-        self.denied_below: dict[int, int] | None = (
-            None  # partition -> lsn: what it may not see is counted up to there
-        )
+        self.refused = 0  # bit p: its sink has refused records of partition p; a `Blocked` follows
+        # So that a record that is delivered again after a refusal is counted once:
+        self.counted: set[tuple[int, int]] | None = None  # (partition, lsn) omitted once, and to come again
+        self.denied_below: dict[int, int] | None = None  # partition -> lsn: denied records below are counted
         self.skipped: dict[int, tuple[int, int]] | None = None  # partition -> the last range that it lost
 
     def is_live(self, partition: int) -> bool:

@@ -1,9 +1,8 @@
-"""Which of one session's readers go on now: a few at a time, the others wait for their turn.
+"""Round robin among one session's readers that are behind: a few are active, the others wait.
 
-A session may have thousands of replays, and a client may take ten messages at a time. If each acknowledgement had all
-of its readers try, nearly all would be refused, after a read from disk for nothing. So a few have a turn: they alone
-are woken, until they have arrived or had their share. The main reader, of what is subscribed live, needs no turn.
-Knows no log and no delivery."""
+A session may have thousands of replays, and an in-flight window of ten messages. If each acknowledgement resumed all
+of its readers, nearly all would be refused after a read from disk. So a few are active until they have caught up or had
+their share. The main reader, of live subscriptions, needs no turn."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ SHARE_RECORDS = 4096  # looked at by one reader, before another one has its turn
 
 
 class Cursors(Protocol):
-    """What turns ask of a reader."""
+    """The part of a reader that turns use."""
 
     cursors: list[int]
 
@@ -26,7 +25,7 @@ R = TypeVar("R", bound=Cursors)
 
 
 class ReaderTurns(Generic[R]):
-    """Readers in the order in which they came. active: those that have a turn"""
+    """Readers in the order in which they came. active: those whose turn it is"""
 
     __slots__ = ("_began", "_waiting", "active")
 
@@ -41,12 +40,12 @@ class ReaderTurns(Generic[R]):
         return bool(self._waiting)
 
     def enqueue(self, reader: R) -> None:
-        """The reader is behind: it has a turn, or waits for one."""
+        """The reader is behind: it waits for a turn, unless it has one."""
         if reader not in self.active:
             self._waiting[reader] = None
 
     def start_next(self) -> R | None:
-        """Give the reader that waits longest its turn; None: nobody waits, or enough have one."""
+        """Make the reader that waits longest active; None: none waits, or enough are active."""
         if not self._waiting or len(self.active) >= READERS_AT_ONCE:
             return None
         reader = next(iter(self._waiting))
@@ -56,14 +55,14 @@ class ReaderTurns(Generic[R]):
         return reader
 
     def finish(self, reader: R) -> None:
-        """The reader has arrived, or is gone."""
+        """The reader has caught up, or is closed."""
         self._waiting.pop(reader, None)
         if reader in self.active:
             del self.active[reader]
             del self._began[reader]
 
     def rotate(self) -> None:
-        """Those that have had their share go behind the others, if others wait."""
+        """If others wait, active readers that had their share go to the end of the queue."""
         if self._waiting:
             for reader in list(self.active):
                 if sum(reader.cursors) - self._began[reader] >= SHARE_RECORDS:
@@ -71,6 +70,6 @@ class ReaderTurns(Generic[R]):
                     self._waiting[reader] = None
 
     def reset(self, readers: Iterable[R]) -> None:
-        """The client is here (again), or has gone: these are behind, as far as is known."""
+        """The client connected or disconnected: these readers may be behind."""
         self.active, self._began = {}, {}
         self._waiting = dict.fromkeys(readers)

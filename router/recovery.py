@@ -1,6 +1,6 @@
-"""Subscriptions of an earlier run, put where they stood. Called before the first client; delivers nothing.
+"""Recreate the readers and shared groups of an earlier run at their cursors, before the first client connects.
 
-Knows no file and no journal: what is to be restored is passed in."""
+What is restored is passed in; nothing is delivered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from router.subscription_changes import SubscriptionChanges
 
 
 class Recovery:
-    """Builds readers and shares that begin where they are told to."""
+    """Creates readers and shared groups at given cursors."""
 
     def __init__(self, subscribing: SubscriptionChanges) -> None:
         self._subscribing = subscribing
@@ -40,7 +40,7 @@ class Recovery:
         subscriber.main_subscriptions = subscriptions
 
     def find_start(self, reader: Reader, start: tuple[str, int]) -> None:
-        """A replay whose start was being looked for: look again."""
+        """Search the start of a replay again."""
         self._subscribing.find_start(reader, start)
 
     def share(
@@ -57,7 +57,7 @@ class Recovery:
         self, subscriber: Subscriber, number: int, asked: str, subscription: Subscription,
         redelivered_below: list[int] | None,
     ) -> None:  # fmt: skip
-        """A session's part in a share that has been restored."""
+        """Add a session to a restored shared group."""
         share = self._subscribing.sharing.shares[asked]
         member = self._subscribing.sharing.member(share, subscriber, subscription, number)
         member.reader.redelivered_below = redelivered_below

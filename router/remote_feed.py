@@ -1,9 +1,7 @@
-"""A partition that another shard owns, as the router here reads it: what its owner sends, in the order of its lsns.
+"""The router's view of a partition that another shard owns: what the owner sends, in lsn order.
 
-The owner sends only records that somebody here wants; what it left out is a hole. What was sent last is kept for
-readers that are a little behind; those further behind read whole chunks, by way of the owner.
-
-Knows no socket and no message: chunks and marks are passed in."""
+The owner sends only records that this shard subscribes to; the others are filtered ranges. Recent chunks are cached for
+readers that are a little behind; readers further behind read whole chunks through the owner."""
 
 from __future__ import annotations
 
@@ -20,40 +18,40 @@ TRIM = 64
 
 
 class RemoteFeed(Feed):
-    """The reading side of a partition whose writing side is elsewhere."""
+    """The reading side of a partition that another shard writes."""
 
     def __init__(self, index: int, partition: PartitionReader, groups: Groups) -> None:
         super().__init__(index, partition, groups)
         self._cached: list[Chunk] = []
-        self._since: list[int] = []  # of each chunk in `_cached`: where the hole before it begins
+        self._since: list[int] = []  # of each chunk in `_cached`: where the filtered range before it begins
         self._cached_bytes = 0
-        self._cached_from = self.visible_lsn  # nothing is missing in `_cached` from here on but holes
+        self._cached_from = self.visible_lsn  # from here on `_cached` lacks only filtered ranges
 
     def start_at(self, next_lsn: int) -> None:
-        """The partition's owner is there for the first time: everything from here on will be sent."""
+        """First contact with the owner: it will send everything from `next_lsn` on."""
         self.visible_lsn = self.committed_lsn = next_lsn
         self.drop_cached()
 
     def drop_cached(self) -> None:
-        """What was left out of what was sent may be wanted now: read it again."""
+        """Drop cached chunks: records that were filtered out may be wanted now."""
         self._cached, self._since, self._cached_bytes = [], [], 0
         self._cached_from = self.visible_lsn
         self._runs.clear()
 
     def owner_restarted(self) -> None:
-        """What was read of it may be records that it did not live to write, and ids of topics those of others now."""
+        """Drop cached reads and routes: unwritten records are lost, and topic ids may have changed."""
         self._runs.clear()
         self.routes.forget()
 
     def truncate(self, next_lsn: int) -> None:
-        """The owner died before it wrote records that were seen here: their lsns will be given out again."""
+        """The owner died before it wrote records that were delivered here: their lsns will be reused."""
         self.visible_lsn = self.committed_lsn = next_lsn
         self.pending.clear()
         self.drop_deferred()
         self.drop_cached()
 
     def chunk_arrived(self, chunk: Chunk) -> list[Chunk]:
-        """Take a chunk that its owner shows; returns it, unless it was here before."""
+        """Add a chunk that the owner sent; returns it, unless it was here before."""
         if chunk.base_lsn < self.visible_lsn:
             return []
         self._since.append(self.visible_lsn)
@@ -69,7 +67,7 @@ class RemoteFeed(Feed):
         return [chunk]
 
     def watermark_moved(self, live_lsn: int, committed_lsn: int) -> list[Chunk]:
-        """Nothing wanted below `live_lsn` is still to come; returns what those that learn offsets may see now."""
+        """Everything wanted below `live_lsn` has arrived; returns what readers that learn offsets may see now."""
         self.visible_lsn = max(self.visible_lsn, live_lsn)
         safe: list[Chunk] = []
         while self.pending and self.pending[0].next_lsn <= committed_lsn:

@@ -1,7 +1,7 @@
 """The last retained message of each topic: a view of the log. MQTT 5.0, 3.3.1.3.
 
-A message is kept as one string of bytes: with a million of them, objects would weigh more than they say. Knows no
-subscriber, no session. An empty payload takes the topic out of the view."""
+A message is kept as one string of bytes: a million objects would weigh more than their content. An empty payload
+removes the topic from the view."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def unpacked(name: bytes, raw: bytes) -> Retained:
 
 
 class RetainedView:
-    """Topic -> its retained message; searched by filter without a look at payloads."""
+    """Topic -> its retained message, searched by filter without reading payloads."""
 
     def __init__(self) -> None:
         self._messages = SortedTopics()
@@ -53,7 +53,7 @@ class RetainedView:
         return self._messages.count
 
     def update(self, partition: int, chunk: Chunk, names: list[bytes]) -> None:
-        """Take in the retained messages of a chunk."""
+        """Apply the retained messages of a chunk."""
         rows, frames = memoryview(chunk.rows), memoryview(chunk.frames)
         for topic_id, row in kernel.last_retained(chunk.rows, chunk.count).items():
             self.changes += 1
@@ -66,11 +66,11 @@ class RetainedView:
             self._keep(names[topic_id], b"".join((head, raw, frames[start:stop])))
 
     def put(self, message: Retained) -> None:
-        """Have a message in the view, in place of the topic's last."""
+        """Set the retained message of its topic."""
         self._keep(message.topic.encode(), packed(message))
 
     def drop(self, message: Retained) -> None:
-        """Forget a message, as when it has expired, unless the topic has another one by now."""
+        """Remove a message, as when it has expired, unless the topic has another one by now."""
         name = message.topic.encode()
         if self._messages.get(name) == packed(message):
             self._forget(name)
@@ -122,9 +122,9 @@ class RetainedView:
 
 
 class Search:
-    """The retained messages that a filter matches, in pieces, while the view goes on changing.
+    """The retained messages that a filter matches, in pieces, while the view changes.
 
-    A topic that is in the view all the time is found once, in the order of names. looked: names looked at so far."""
+    A topic that stays in the view is found once, in name order. looked: names examined so far."""
 
     def __init__(
         self,
@@ -134,8 +134,8 @@ class Search:
         wanted: Callable[[], bool] | None,
         permit: Callable[[], Permit | None] | None = None,
     ) -> None:
-        """below: lsn of each partition; what is newer is left out, it comes on another way. wanted: asked before each
-        piece; the search is over when it says no. permit: gives what may be received, as it is at each piece"""
+        """below: lsn of each partition; newer messages are delivered live. wanted: called before each piece; False ends
+        the search. permit: called at each piece for what may be received"""
         self._permit = permit
         self._messages = messages
         self._filter = topic_filter.encode()
@@ -154,7 +154,7 @@ class Search:
         self._at, self._after = self._prefix, False
 
     def next_messages(self) -> list[Retained]:
-        """The next messages: those of some hundred names at most, maybe none; `over` says when there are no more."""
+        """The next messages, of some hundred names at most, maybe none; `over` is set at the end."""
         if self._wanted is not None and not self._wanted():
             self.over = True
             return []
@@ -183,7 +183,7 @@ class Search:
 
 
 class FoundRetained:
-    """Retained messages that have been found already, in pieces like those of a `Search`."""
+    """Retained messages found elsewhere, in pieces like those of a `Search`."""
 
     PIECE = 256
 

@@ -1,8 +1,8 @@
-"""Topic number -> who wants it, for one partition: matched once per topic, not per message.
+"""Topic id -> the groups that want it, for one partition: matched once per topic, not per message.
 
 A *route* is an interned tuple of (group, form number). Its number is never used again for another one, so that all
 topics are forgotten by raising the least number that still counts, however many there are: a topic is matched anew
-when its next message comes. Knows no cursor, no reader."""
+when its next message comes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class RouteTable:
         self._groups = groups
         self._names = names
         self._of_topic = array("I")
-        self._least = self._next = UNKNOWN + 1  # routes of numbers below `_least` were right once
+        self._least = self._next = UNKNOWN + 1  # routes with numbers below `_least` are invalid
         self._interned: dict[Route, int] = {}
         self._routes: dict[int, Route] = {}
-        self._topics: dict[int, int] = {}  # route -> how many topics have it; one that none has is let go
-        self.denied: set[int] = set()  # routes by which somebody may not receive what it asked for
+        self._topics: dict[int, int] = {}  # route -> how many topics have it; unused ones are removed
+        self.denied: set[int] = set()  # routes with a denied group
         self.epoch = 0
         self.matched = 0  # how often a topic was matched against all filters
 
@@ -37,7 +37,7 @@ class RouteTable:
         return len(self._routes)
 
     def forget(self) -> None:
-        """Match every topic anew when it comes next. Cost: constant"""
+        """Match every topic again when its next message comes. Cost: constant"""
         self.epoch += 1
         if not self._routes:
             return  # all are forgotten already
@@ -49,7 +49,7 @@ class RouteTable:
             self._least = self._next = UNKNOWN + 1
 
     def forget_topic(self, topic_id: int) -> None:
-        """Match one topic anew when it comes next."""
+        """Match one topic again when its next message comes."""
         self.epoch += 1
         if topic_id >= len(self._of_topic) or (number := self._of_topic[topic_id]) < self._least:
             return
@@ -78,7 +78,7 @@ class RouteTable:
         return found, places, stop
 
     def _match(self, topic_id: int) -> bool:
-        """Give a topic its route; False: that goes on in another turn."""
+        """Find the route of a topic; False: the match continues in another turn."""
         route = self._groups.route(self._names[topic_id].decode())
         if route is None:
             return False
@@ -90,7 +90,7 @@ class RouteTable:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no topic is matched any more in this turn."""
+        """Whether this turn's visits are used up: no more topics are matched."""
         return self._groups.visits_left <= 0
 
     def route(self, number: int) -> Route:

@@ -1,7 +1,7 @@
-"""The router of one shard: commands in, effects out. It dispatches; the rules are in the nouns beside it.
+"""The router of one shard: commands in, effects out. It dispatches; the rules are in the modules beside it.
 
 `step(commands, now)` never waits: appending to the log's memory and reading from it are calls, everything that
-may wait leaves as an effect. Knows no socket, task, thread, clock or wire byte."""
+may wait leaves as an effect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from router.topic_matching import VISITS_A_TURN
 
 
 class Shard:
-    """Who gets what, and when, for the partitions that this shard owns."""
+    """Routing state of one shard: feeds of all partitions, groups, retained messages."""
 
     def __init__(self, partitions: list[PartitionReader], backlog_records_max: int = 0) -> None:
         self.groups = Groups(len(partitions))
@@ -64,11 +64,11 @@ class Shard:
         }
 
     def view_of(self, topic_filter: str) -> RetainedView:
-        """Where the retained messages are that a filter can match. MQTT 5.0, 4.7.2: no wildcard stands for $SYS."""
+        """The view with the retained messages that a filter can match. MQTT 5.0, 4.7.2: no wildcard matches $SYS."""
         return self.status if topic_filter.partition("/")[0] == "$SYS" else self.retained
 
     def begin_turn(self) -> bool:
-        """Give the turn its share of matching; whether something waits for that: `GoOn`."""
+        """Grant the turn its visits for matching; returns whether deferred deliveries wait for it: `GoOn`."""
         self.groups.visits_left = VISITS_A_TURN
         return self.delivery.has_deferred
 
@@ -77,7 +77,7 @@ class Shard:
         self.delivery.resume_deferred()
 
     def step(self, commands: list[c.Command], now: int) -> list[Effect]:
-        """Take a batch of commands at `now` (µs since 1970); returns the effects, in order."""
+        """Apply a batch of commands at `now` (µs since 1970); returns the effects, in order."""
         if self.groups.crowded:
             self.subscribing.grouping.renumber_forms()
         effects = self.delivery.begin_step()

@@ -1,6 +1,6 @@
-"""Shared subscriptions: one cursor vector for a group of sessions, each message to one of them. MQTT 5.0, 4.8.2.
+"""A shared subscription: one cursor vector for a group of sessions, each message to one of them. MQTT 5.0, 4.8.2.
 
-Knows no socket and no credit: a member that could not take a message gives it back, and it goes to another."""
+A member that does not accept a message returns it, and it goes to another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LSN_MAX = 1 << 62
 
 
 def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
-    """What is left of some ranges."""
+    """The ranges without those in `taken`."""
     left = list(ranges)
     for where, first, stop in taken:
         kept: list[Range] = []
@@ -34,16 +34,16 @@ def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
 
 
 class Participant(Protocol):
-    """Who takes part in a share: a session, or another shard for sessions of its own."""
+    """A session, or another shard on behalf of sessions of its own."""
 
     key: str
     is_shard: bool
 
 
 class Member:
-    """A session's part in a share: the form it wants, and what it was given in this step and the one before.
+    """A member of a shared group, and the ranges assigned to it in this step and the one before.
 
-    What it could not take of a step comes back as commands of the next one."""
+    What its sink refuses comes back as commands of the next step."""
 
     __slots__ = ("before", "given", "outstanding", "parked", "reader", "share", "subscriber", "weight")
 
@@ -54,7 +54,7 @@ class Member:
         self.parked = False
         self.given: list[Range] = []
         self.before: list[Range] = []
-        # Of another shard: how many members it has, and what it was handed and they have not got yet.
+        # Of another shard: how many members it has, and the ranges assigned to it that are not delivered yet.
         self.weight = 1
         self.outstanding: list[Range] = []
 
@@ -63,7 +63,7 @@ class Member:
         self.outstanding = without(self.outstanding, ranges)
 
     def next_step(self) -> bool:
-        """A step begins; returns whether the member has to be told of the next one as well."""
+        """A step begins; returns whether ranges of the last one are still unconfirmed."""
         self.before, self.given = self.given, []
         return bool(self.before)
 
@@ -71,7 +71,7 @@ class Member:
 class SharedGroup:
     """The readers of `$share/<name>/<filter>`.
 
-    is_here: its home is this shard; else it hands out only what its home gives it, in `returned`"""
+    is_here: its home is this shard; else it assigns only the ranges that its home sends, in `returned`"""
 
     __slots__ = (
         "departed",
@@ -88,13 +88,13 @@ class SharedGroup:
 
     def __init__(self, key: str, topic_filter: str, reader: Reader, *, is_here: bool = True) -> None:
         self.is_here = is_here
-        self.is_parked = False  # its home was told that no member can take any
-        self.recent: deque[Range] = deque(maxlen=RECENT_MAX)  # what members were given lately
+        self.is_parked = False  # its home was told that no member has capacity
+        self.recent: deque[Range] = deque(maxlen=RECENT_MAX)  # ranges lately delivered to members
         self.key = key
         self.topic_filter = topic_filter
         self.reader = reader
         self.members: dict[Participant, Member] = {}
-        self.departed: dict[Reader, Member] = {}  # members no more, of whom something may still come back
+        self.departed: dict[Reader, Member] = {}  # former members whose last ranges may still be returned
         self.returned: deque[Range] = deque()
         self.turn = 0
 
@@ -108,7 +108,7 @@ class SharedGroup:
         return [member.reader for member in self.members.values()]
 
     def available(self) -> list[Member]:
-        """The members that can take messages now, beginning with the one whose turn it is."""
+        """Members with capacity, once per weight, starting with the one whose turn it is."""
         available = [
             m
             for m in self.members.values()
@@ -123,9 +123,9 @@ class SharedGroup:
     def split(
         self, partition: int, chunk: Chunk, rows: Sequence[int], first: int, stop: int
     ) -> list[tuple[Member, int, int]]:
-        """Hand out rows of a chunk, all of first..stop that are wanted, in even, contiguous parts.
+        """Assign rows of a chunk, all of first..stop that are wanted, in even, contiguous parts.
 
-        returns: (member, first row, row after the last); none when no member can take any"""
+        returns: (member, first row, row after the last); none when no member has capacity"""
         available = self.available()
         if not available or not rows:
             return []
@@ -139,7 +139,7 @@ class SharedGroup:
             n = size + (1 if index < rest else 0)
             part_first, part_stop = rows[at], rows[at + n - 1] + 1
             at += n
-            # With the unwanted rows before it, and of the last one also behind it: nothing of first..stop is left over.
+            # With the unwanted rows before it, and after the last one: the parts cover first..stop.
             end = part_stop if index + 1 < parts else stop
             member = available[index]
             whole = (partition, chunk.base_lsn + begin, chunk.base_lsn + end)
@@ -153,7 +153,7 @@ class SharedGroup:
         return given
 
     def skip(self, ranges: list[Range], shard: Participant) -> None:
-        """Members elsewhere have these already: do not hand them out again."""
+        """Members of another shard have these: do not assign them again."""
         member = self.members.get(shard)
         if member is not None:
             member.finish(ranges)
@@ -169,7 +169,7 @@ class SharedGroup:
             self.reader.cursors[index] = at
 
     def truncate(self, partition: int, next_lsn: int) -> None:
-        """Forget everything about lsns of a partition from `next_lsn` on: other records will have them."""
+        """Forget ranges of a partition from `next_lsn` on: those lsns will be reused."""
         gone = [(partition, next_lsn, LSN_MAX)]
         self.returned = deque(without(self.returned, gone))
         self.recent = deque(without(self.recent, gone), maxlen=RECENT_MAX)
@@ -180,8 +180,8 @@ class SharedGroup:
         self.reader.cursors[partition] = min(self.reader.cursors[partition], next_lsn)
 
     def give_back(self, member: Member, partition: int, lsn: int) -> None:
-        """Of the part that holds `lsn` a member took nothing from there on. Each part that it could not take whole is
-        given back by itself, in the step after the one in which it was given."""
+        """Requeue the rest, from `lsn` on, of the assigned range that contains it. Each refused range
+        is returned on its own, in the step after its assignment."""
         member.parked = True
         for at, (where, first, stop) in enumerate(member.before):
             if where == partition and first <= lsn < stop:

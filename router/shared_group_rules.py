@@ -1,10 +1,8 @@
-"""Shared subscriptions coming and going, here and across shards. MQTT 5.0, 4.8.2.
+"""Membership and assignment of shared subscriptions, here and across shards. MQTT 5.0, 4.8.2.
 
-A share has one home, the shard that its key leads to: there its cursors are, and from there its messages are handed
-out, to members and to other shards, in proportion to the members they have. Another shard is handed ranges of lsns,
-reads them and hands them out among its own members by the same rules; what none of them can take goes back to the home.
-
-Knows no bytes, no reason codes, no bus: what goes to another shard is an effect."""
+A shared group has one home, the shard that its key hashes to. The home has the cursors and assigns lsn ranges to its
+own members and to other shards, in proportion to their members. Another shard reads its ranges and assigns them to its
+members by the same rules; what none of them accepts goes back to the home. Messages between shards are effects."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ class SharedGroupRules:
     # Members of this shard
 
     def join(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:
-        """Take part in a shared subscription; `subscription` has the plain filter."""
+        """Add a session to a shared group; `subscription` has the plain filter."""
         share = self._share_of(asked, subscription.topic_filter)
         known = share.members.get(subscriber)
         number = known.reader.number if known is not None else subscriber.next_number()
@@ -51,7 +49,7 @@ class SharedGroupRules:
         """Add a session to a share, or change how it wants its messages."""
         shape = (subscriber.shape, subscriber.key)
         wants = GroupKey(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
-        # Not interned: nothing is routed to a member but what the share hands it.
+        # Not interned: a member gets only what is assigned to it.
         group = Group(wants, len(self._feeds))
         group.form_number([subscription.topic_filter], subscription.topic_filter)
         member = share.members.get(subscriber)
@@ -72,10 +70,10 @@ class SharedGroupRules:
         return share
 
     def new(self, asked: str, topic_filter: str) -> SharedGroup:
-        """A share without members, at the end of the log, but not live yet."""
+        """A group without members, at the end of the log, but not live yet."""
         everything = Subscription(topic_filter, qos=2)
         is_here = self.is_home(asked)
-        # One that lives elsewhere reads what it is told to: nothing need come here by itself.
+        # With its home in another shard it reads assigned ranges only: nothing is routed to it.
         group = self._grouping.interned(GroupKey(frozenset([everything]), False, asked, is_shard=not is_here))
         reader = Reader(0, group, [feed.mark(False) for feed in self._feeds], asked)
         share = self.shares[asked] = SharedGroup(asked, topic_filter, reader, is_here=is_here)
@@ -85,7 +83,7 @@ class SharedGroupRules:
     def leave(
         self, subscriber: Subscriber, share: SharedGroup, unacknowledged: list[tuple[int, int, int]]
     ) -> None:
-        """unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
+        """Remove a session. unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
         member = share.members.pop(subscriber)
         if member.given or member.before:
             share.departed[member.reader] = member
@@ -110,7 +108,7 @@ class SharedGroupRules:
             self._delivery.effects.append(ShareWeight(share.key, share.topic_filter, len(share.members)))
 
     def blocked(self, reader: Reader, index: int, lsn: int) -> None:
-        """A member took nothing from `lsn` on."""
+        """A member's sink refused everything from `lsn` on."""
         share = reader.share
         assert isinstance(share, SharedGroup)
         member = next((m for m in share.members.values() if m.reader is reader), share.departed.get(reader))
@@ -124,15 +122,14 @@ class SharedGroupRules:
             share.returned.clear()
 
     def truncate(self, partition: int, next_lsn: int) -> None:
-        """Records from `next_lsn` on are gone with their owner, before it wrote them: whatever waits to be handed out
-        of them, or was, is not what will come with these lsns."""
+        """The owner died before it wrote records from `next_lsn` on: their lsns will be reused, so forget ranges."""
         for share in self.shares.values():
             share.truncate(partition, next_lsn)
 
-    # As a share's home: other shards are members
+    # As the home of a group: other shards are members
 
     def set_weight(self, shard: Subscriber, key: str, topic_filter: str, weight: int) -> None:
-        """Another shard has so many members of a share whose home is here."""
+        """Another shard has so many members of a group whose home is here."""
         share = self.shares.get(key)
         if weight:
             if share is None:
@@ -153,7 +150,7 @@ class SharedGroupRules:
         self._continue_or_end(share)
 
     def shard_lost(self, shard: Subscriber) -> None:
-        """Another shard is gone; it may come back with its members, and say what they have."""
+        """The link to another shard is down; it may come back with its members, and say what they have."""
         for share in self.shares.values():
             member = share.members.get(shard)
             if member is not None:
@@ -166,9 +163,9 @@ class SharedGroupRules:
         weights: dict[str, tuple[str, int]],
         handed: dict[str, list[Range]],
     ) -> None:
-        """Another shard is there (again). weights: key -> (filter, members); handed: what its members have, or had
+        """Another shard is connected (again). weights: key -> (filter, members); handed: ranges of its members
 
-        What it was handed and did not get to its members is handed out anew."""
+        Outstanding ranges that did not reach its members are assigned again."""
         shard.sink = sink
         for key, ranges in handed.items():
             share = self.shares.get(key)
@@ -186,13 +183,13 @@ class SharedGroupRules:
             self.set_weight(shard, key, topic_filter, weight)
 
     def prune(self) -> None:
-        """Every shard has said what members it has: a share that nobody takes part in is over."""
+        """Every shard has reported its members: end groups that have none."""
         for share in list(self.shares.values()):
             if not share.members:
                 self._continue_or_end(share)
 
     def ranges_returned(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
-        """Another shard has no member that can take these."""
+        """Another shard returns ranges: no member there has capacity."""
         share = self.shares.get(key)
         if share is None:
             return
@@ -205,7 +202,7 @@ class SharedGroupRules:
         self._delivery.run_share(share)
 
     def ranges_returned_early(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
-        """Another shard has no member for these. What is not outstanding was returned when its last one left."""
+        """Another shard has no member for these ranges. Those not outstanding were requeued when its last one left."""
         member = self.member_of(shard, key)
         if member is not None:
             self.ranges_returned(shard, key, without(ranges, without(ranges, member.outstanding)))
@@ -215,22 +212,22 @@ class SharedGroupRules:
         return share.members.get(shard) if share is not None else None
 
     def shard_ready(self, shard: Subscriber, key: str) -> None:
-        """Another shard's members can take more."""
+        """Another shard's members have capacity."""
         member = self.member_of(shard, key)
         if member is not None:
             member.parked = False
             self._delivery.run_share(self.shares[key])
 
     def ranges_done(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:
-        """Another shard's members have these."""
+        """Another shard has delivered these ranges."""
         member = self.member_of(shard, key)
         if member is not None:
             member.finish(ranges)
 
-    # As another shard: ranges come from the share's home
+    # As another shard: the home assigns ranges
 
     def assign(self, key: str, ranges: list[Range]) -> None:
-        """The home hands out these to our members."""
+        """The home assigns these ranges to members here."""
         share = self.shares.get(key)
         if share is None:  # the last member has just left, and the home does not know yet
             self._delivery.effects.append(ShareBack(key, ranges, early=True))
@@ -239,7 +236,7 @@ class SharedGroupRules:
             self._delivery.run_share(share)
 
     def home_lost(self, is_there: Callable[[str], bool]) -> None:
-        """The home of some shares died: what was not handed out yet, it will hand out anew."""
+        """The home of some groups died: ranges not delivered yet, it will assign again."""
         for share in self.shares.values():
             if not share.is_here and is_there(share.key):
                 share.returned.clear()

@@ -1,7 +1,7 @@
-"""Topic names in the order of their bytes, a value with each: what has a filter's first levels stands together.
+"""A sorted map from topic names, by their bytes, to values: topics with a common prefix are adjacent.
 
-Blocks of names, each in order: adding one moves a few hundred pointers, and a place in the order is a name, which stays
-good while others come and go. Knows no filter and no message."""
+Blocks of sorted names: adding one moves a few hundred pointers. A position is a name, which stays valid while others
+come and go."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SortedTopics:
         return None
 
     def pop(self, name: bytes) -> bytes | None:
-        """Take a name out; returns its value, None when it was not here."""
+        """Remove a name; returns its value, None when it was not here."""
         if not self._firsts:
             return None
         block, at, there = self._place(name)

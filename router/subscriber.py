@@ -1,10 +1,8 @@
-"""One session as the router knows it: its readers, and which filter leads to which.
+"""A session's readers, and which of its filters belongs to which reader.
 
-Ordinary subscriptions share one reader, so that a message that several of them match comes once. A replay has a
-reader of its own, and so has a subscription that is added while the main reader is behind: it starts at the end,
-and joins the main reader when that arrives there.
-
-Knows no protocol version, no socket: `shape` is opaque, see `router.reader.GroupKey`."""
+Ordinary subscriptions share one reader, so that a message that several of them match is delivered once. A replay has
+a reader of its own, and so has a subscription that is added while the main reader is behind: it starts at the end, and
+merges into the main reader once that has caught up."""
 
 from __future__ import annotations
 
@@ -36,14 +34,14 @@ class Subscriber:
     )
 
     def __init__(self, key: str, shape: Hashable, *, personal: bool = False, is_shard: bool = False) -> None:
-        """key: what its session is found by; is_shard: another shard, which asks for its own readers
+        """key: of its session; shape: see `router.reader.GroupKey`; is_shard: another shard, for its own readers
 
-        personal: the bytes it gets are its own (topic aliases), so share no group"""
+        personal: its bytes differ from all others' (topic aliases), so it shares no group"""
         self.key = key
         self.shape = shape
         self.personal = personal
         self.is_shard = is_shard
-        self.shape_changed = False  # the client came back with another shape
+        self.shape_changed = False  # the client reconnected with another shape
         self.sink: DeliverySink | None = None
         self.last_number = 0
         self.main: Reader | None = None
@@ -52,16 +50,16 @@ class Subscriber:
         self.replays: dict[str, Reader] = {}
         self.shares: dict[str, SharedGroup] = {}
         self.turns: ReaderTurns[Reader] = ReaderTurns()  # of `late` and `replays`
-        # Retained messages that were asked for before delivery began: subscription, and below which lsns.
+        # Requests for retained messages from before delivery began: subscription, and below which lsns.
         self.pending_retained: dict[str, tuple[Subscription, list[int] | None]] = {}
 
     def readers(self) -> list[Reader]:
-        """Every reader that this session alone owns."""
+        """Every reader of this session, without shared groups."""
         own = [self.main] if self.main is not None else []
         return [*own, *self.late.values(), *self.replays.values()]
 
     def next_number(self) -> int:
-        """A number for a new reader; one that was given 33 million readers ago is free again."""
+        """A number for a new reader; reused after 33 million readers."""
         self.last_number = self.last_number % READERS_MAX + 1
         return self.last_number
 
@@ -77,7 +75,7 @@ class Subscriber:
         return None if known is None else known.permit
 
     def plain_filters(self) -> list[str]:
-        """Every filter, without what says how it is to be served."""
+        """Every filter, without prefixes such as $share or $log."""
         readers = [*self.late.values(), *self.replays.values()]
         single = [s.topic_filter for reader in readers for s in reader.group.subscriptions]
         return [*self.main_subscriptions, *single, *(share.topic_filter for share in self.shares.values())]

@@ -1,6 +1,4 @@
-"""What a subscriber asked for: one filter with its options, and a set of them that many subscribers share.
-
-MQTT 5.0, 3.8.3.1. Knows no socket, no session, no bytes."""
+"""A subscription: one filter with its options, and what several that match one topic add up to. MQTT 5.0, 3.8.3.1."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import Protocol
 
 
 class Permit(Protocol):
-    """What somebody may receive; equal ones are one object."""
+    """Topics that a client may receive; equal permits are one object."""
 
     def may_receive(self, topic: str) -> bool: ...
 
@@ -19,7 +17,7 @@ class Subscription:
     """One topic filter with its options; hashable, so that equal sets of them can be one group.
 
     permit: which of the topics that the filter matches may be received; None: all
-    tells_publisher: each message comes with who published it"""
+    tells_publisher: each message is sent with the client id of its publisher"""
 
     topic_filter: str
     qos: int = 0
@@ -36,7 +34,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOptions:
-    """How the messages of a topic go to a group: what its matching subscriptions add up to.
+    """How the messages of a topic are sent to a group: what its matching subscriptions add up to.
 
     qos: the highest granted (MQTT 5.0, 3.3.4: one copy respects the maximum of all that match)
     identifiers: of every subscription that matched

@@ -1,6 +1,6 @@
-"""Subscriptions coming and going, and sessions coming and going with them. MQTT 5.0, 3.8, 3.10, 4.8.
+"""Apply subscribe, unsubscribe, connect and disconnect to readers and groups. MQTT 5.0, 3.8, 3.10, 4.8.
 
-Knows no bytes, no reason codes: what is asked for has been checked already."""
+Requests have been checked already."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription, merge
 
 LSN_MAX = 1 << 62
-LATE_A_STEP = 64  # readers of one session that may join its main reader now
+LATE_A_STEP = 64  # readers of one session that may merge into its main reader in a step
 
 
 def permit_of(reader: Reader, topic_filter: str) -> Permit | None:
-    """What a reader may receive by one of its filters now; rules may have changed since it was asked for."""
+    """What a reader may receive by one of its filters now; rules may have changed since it subscribed."""
     known = reader.group.subscriptions_of(topic_filter)
     return known[0].permit if known else None
 
 
 class SubscriptionChanges:
-    """Changes readers, groups and shares; what must be delivered for it goes to `delivery`."""
+    """Changes readers, groups and shared groups; deliveries that follow go to `delivery`."""
 
     def __init__(
         self, feeds: list[Feed], groups: Groups, delivery: Delivery, view_of: Callable[[str], RetainedView]
     ) -> None:
-        """view_of: filter -> where the retained messages are that it can match"""
+        """view_of: filter -> the view of retained messages that it can match"""
         self.feeds = feeds
         self.grouping = GroupMembership(feeds, groups)
         self.delivery = delivery
@@ -74,7 +74,7 @@ class SubscriptionChanges:
     # Subscriptions
 
     def subscribe(self, subscriber: Subscriber, subscription: Subscription, retained: bool) -> None:
-        """Add or replace an ordinary subscription, from now on; send what is retained if asked to."""
+        """Add or replace an ordinary subscription, from now on; send retained messages if asked to."""
         asked = subscription.topic_filter
         main = subscriber.main
         if asked in subscriber.replays:
@@ -97,10 +97,10 @@ class SubscriptionChanges:
             self._send_retained(subscriber, reader, subscription)
 
     def _send_retained(self, subscriber: Subscriber, reader: Reader, subscription: Subscription) -> None:
-        # What is published from now on comes live; a client's own messages do not, if it wants them not.
+        # What is published from now on comes live; with no_local a client's own messages do not.
         below = None if subscription.no_local else [feed.mark(False) for feed in self.feeds]
         if reader.sink is None:
-            # The client is there, but is still being sent what was in flight.
+            # The client is connected, but in-flight messages are still being resent.
             subscriber.pending_retained[subscription.topic_filter] = subscription, below
             return
         self._find_retained(subscriber, reader, subscription, below)
@@ -121,7 +121,7 @@ class SubscriptionChanges:
             self.delivery.effects.append(FindRetained(reader, subscription, marks))
 
     def retained_found(self, reader: Reader, subscription: Subscription, messages: list[Retained]) -> None:
-        """What the owners of other partitions had retained, if the subscription still is there."""
+        """Deliver retained messages of other partitions, if the subscription still exists."""
         is_there = any(
             replace(each, permit=subscription.permit) == subscription
             for each in reader.group.subscriptions_of(subscription.topic_filter)
@@ -135,7 +135,7 @@ class SubscriptionChanges:
     def interest(
         self, subscriber: Subscriber, topic_filters: list[str], own: list[int], cursors: dict[int, int] | None
     ) -> None:
-        """Another shard is a subscriber with one reader, which reads the partitions `own` only."""
+        """Add filters of another shard: a subscriber with one reader, which reads only the partitions `own`."""
         wanted = [Subscription(topic_filter, 2, False, True) for topic_filter in topic_filters]
         reader = subscriber.main
         if reader is None:
@@ -165,12 +165,12 @@ class SubscriptionChanges:
     def replay(
         self, subscriber: Subscriber, asked: str, subscription: Subscription, start: str | tuple[str, int]
     ) -> None:
-        """Add a subscription that begins in the past."""
+        """Add a subscription that starts in the past."""
         self.unsubscribe(subscriber, asked)
         reader = subscriber.replays[asked] = self._new_reader(subscriber, [subscription], True)
         reader.turns = subscriber.turns
         if isinstance(start, str) and any(feed.partition.is_mirrored for feed in self.feeds):
-            # Others' partitions cannot be read from there before their owners know what is wanted.
+            # Partitions of other shards cannot be read before their owners know the filter.
             reader.cursors = [feed.mark(True) for feed in self.feeds]
             start = (start, 0)
         if isinstance(start, tuple):
@@ -182,7 +182,7 @@ class SubscriptionChanges:
             self.delivery.resume(reader)
 
     def find_start(self, reader: Reader, start: tuple[str, int]) -> None:
-        """Have the place found where a replay begins; until then its reader waits."""
+        """Search the lsns where a replay starts; until then its reader waits."""
         reader.waiting = (1 << len(self.feeds)) - 1
         reader.start = start
         kind, value = start
@@ -212,7 +212,7 @@ class SubscriptionChanges:
         self.delivery.resume(reader)
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
-        """Take a subscription away; unknown ones are no fault here."""
+        """Remove a subscription; an unknown one is no error."""
         subscriber.pending_retained.pop(asked, None)
         if asked in subscriber.main_subscriptions and subscriber.main is not None:
             if len(subscriber.main_subscriptions) > 1:
@@ -229,7 +229,7 @@ class SubscriptionChanges:
             self.sharing.leave(subscriber, subscriber.shares.pop(asked), [])
 
     def permit(self, subscriber: Subscriber, permits: dict[str, Permit | None]) -> None:
-        """What the subscriptions may receive has changed. permits: by filter as written; others stay as they are"""
+        """Change permissions of subscriptions. permits: by filter as written; others stay as they are"""
         main = subscriber.main
         for asked, permit in permits.items():
             known = subscriber.main_subscriptions.get(asked)
@@ -248,7 +248,7 @@ class SubscriptionChanges:
     # Sessions
 
     def attach(self, subscriber: Subscriber, sink: DeliverySink) -> None:
-        """A client is there: go on from where its readers stand."""
+        """The client is connected: its readers continue at their cursors."""
         subscriber.sink = sink
         if subscriber.shape_changed:
             subscriber.shape_changed = False
@@ -271,7 +271,7 @@ class SubscriptionChanges:
         self.ready(subscriber)
 
     def detach(self, subscriber: Subscriber) -> None:
-        """The client left, its session stays: cursors stay where they are."""
+        """The client has disconnected: its session and cursors stay."""
         subscriber.sink = None
         subscriber.turns.reset(())
         subscriber.pending_retained = {}
@@ -286,7 +286,7 @@ class SubscriptionChanges:
             share.members[subscriber].reader.sink = None
 
     def end(self, subscriber: Subscriber, unacknowledged: list[tuple[int, int, int]]) -> None:
-        """The session is over: nothing of it stays."""
+        """The session has ended: remove all of it."""
         subscriber.sink = None
         subscriber.turns.reset(())
         subscriber.pending_retained = {}
@@ -299,7 +299,7 @@ class SubscriptionChanges:
         subscriber.main_subscriptions = {}
 
     def ready(self, subscriber: Subscriber) -> None:
-        """The client can take more."""
+        """The client's sink has room and credit."""
         main = subscriber.main
         if main is not None:
             self.delivery.catch_up(main)
@@ -307,10 +307,10 @@ class SubscriptionChanges:
         if subscriber.late and main is not None and main.caught_up():
             busy = self.delivery.readers_served()
             for asked in list(islice(subscriber.late, LATE_A_STEP)):
-                # Those that are looked at now are the last to be looked at again.
+                # Round robin: those examined now are the last to be examined again.
                 reader = subscriber.late[asked] = subscriber.late.pop(asked)
                 if reader in busy or main in busy:
-                    # What it cannot take comes back to this reader: it must still be there.
+                    # What its sink refuses comes back to this reader, which must still exist.
                     if reader.caught_up():
                         self.delivery.effects.append(CatchUpPaused(reader, if_taken=True))
                 elif reader.caught_up():
@@ -324,7 +324,7 @@ class SubscriptionChanges:
             self.delivery.run_share(share)
 
     def _wait_no_more(self, reader: Reader, index: int) -> None:
-        """What it waits for is behind something that it did not take: it goes on from there when it is ready."""
+        """Cancel a wait behind records that were refused: the reader continues there once it is ready."""
         feed = self.feeds[index]
         reader.waiting &= ~(1 << index)
         for waiting in feed.waiters.values():
@@ -334,7 +334,7 @@ class SubscriptionChanges:
             feed.ahead.remove(reader)
 
     def blocked(self, reader: Reader, index: int, lsn: int) -> None:
-        """A reader took nothing from `lsn` on."""
+        """A reader's sink refused everything from `lsn` on."""
         share = reader.share
         reader.refused &= ~(1 << index)
         if reader.turns is not None and not reader.closed and reader.sink is not None:
@@ -346,7 +346,7 @@ class SubscriptionChanges:
             if reader in live:
                 del live[reader]
                 reader.cursors[index] = lsn
-            else:  # several pieces were on their way: the first one refused counts
+            else:  # several pieces were in delivery: the first one refused counts
                 reader.cursors[index] = min(lsn, reader.cursors[index])
         elif reader is not share.reader:
             self.sharing.blocked(reader, index, lsn)

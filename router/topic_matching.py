@@ -1,8 +1,7 @@
-"""One topic against the filters of all groups, in pieces: a turn does a bounded part, whatever filters there are.
+"""Match one topic against the filters of all groups in bounded pieces, over several turns if need be.
 
-What is subscribed and unsubscribed meanwhile is taken in as it comes, so that a match ends after as much work as there
-was when it began, and is right when it ends: nobody can keep it from ending by changing subscriptions.
-Knows no log, no message."""
+Subscriptions that change meanwhile are applied to the match, so it is correct when it ends, after as much work as there
+was when it began: changing subscriptions cannot keep it from ending."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from router.reader import Group
 from router.trie import FilterTrie, Walk
 
 VISITS_A_TURN = 1 << 14  # for all matches together: some ten milliseconds
-UNDER_WAY_MAX = 64  # matches that have begun and go on in other turns
-MATCH_VISITS = 4  # what a match costs beside the nodes it looks at
+UNDER_WAY_MAX = 64  # matches that continue in later turns
+MATCH_VISITS = 4  # the cost of a match beside the nodes it visits
 
 
 class TopicMatching:
@@ -29,12 +28,12 @@ class TopicMatching:
         self._todo: dict[Group, None] = {}
 
     def go_on(self, trie: FilterTrie, by_filter: dict[str, dict[Group, None]], visits_max: int) -> int:
-        """Do a piece; returns how much of `visits_max` it took, which may be a group's filters more. Over: `route`"""
+        """Do a piece; returns the visits used, at most `visits_max` and one group's filters. When `over`: `route`"""
         spent = 0
         walk = self._walk
         if walk is not None:
             while not walk.over and spent < visits_max:
-                # What is found is taken in at once: from then on, changes are told.
+                # What is found is applied at once: later changes are reported through `changed`.
                 spent += trie.go_on(walk, min(64, visits_max - spent))
                 for topic_filter in walk.found:
                     for group in by_filter.get(topic_filter, ()):
@@ -66,7 +65,7 @@ class TopicMatching:
         return tuple(self._numbers.items())
 
     def changed(self, topic_filter: str, group: Group, leads: bool) -> None:
-        """A filter leads to a group from now on, with whatever options, or does not any more."""
+        """A filter was added to a group, with whatever options, or removed from it."""
         if not self._matches(topic_filter):
             return
         if leads:
@@ -76,7 +75,7 @@ class TopicMatching:
         self._todo[group] = None
 
     def renumbered(self, group: Group) -> None:
-        """The forms of a group have other numbers."""
+        """The forms of a group were renumbered."""
         if group in self._filters_of:
             self._todo[group] = None
 

@@ -1,4 +1,4 @@
-"""One topic against all filters, without looking at filters that cannot match. MQTT 5.0, 4.7.
+"""A trie of topic filters: match a topic without visiting filters that cannot match. MQTT 5.0, 4.7.
 
     filters   a/b   a/+/c   a/#   #          a node a level; `+` and `#` are children like others,
     root ── a ── b*                          * marks a node where a filter ends
@@ -6,8 +6,8 @@
      │      └── #*
      └── #*
 
-Knows no subscriber: it counts how often each filter was added. Cost of a match: the nodes that can match, each of them
-once. Filters can be made so that these are nearly all there are; then a match is made in pieces (`Walk`)."""
+Each filter has a count of how often it was added. Cost of a match: the nodes that can match, each once. Filters can be
+chosen so that these are nearly all nodes; then a match is made in pieces (`Walk`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Node:
 
 
 class FilterTrie:
-    """A set of topic filters, each counted. visits: nodes that matches have looked at, so far"""
+    """A set of topic filters, each counted. visits: nodes visited by all matches so far"""
 
     def __init__(self) -> None:
         self._root = Node()
@@ -44,7 +44,7 @@ class FilterTrie:
         node.count += 1
 
     def discard(self, topic_filter: str) -> None:
-        """Take one count of the filter back; KeyError when it is not here."""
+        """Remove one count of the filter; KeyError when it is not here."""
         levels = topic_filter.split("/")
         path = [self._root]
         for level in levels:
@@ -69,13 +69,13 @@ class FilterTrie:
         return walk.found
 
     def walk(self, topic: str) -> Walk:
-        """A match that has not looked at anything yet."""
+        """A match that has not visited any node yet."""
         return Walk(self._root, topic)
 
     def go_on(self, walk: Walk, visits_max: int) -> int:
-        """Look at so many nodes more; returns at how many. The walk is over when none are left: `Walk.over`.
+        """Visit so many more nodes; returns how many were visited. `Walk.over`: none are left.
 
-        A filter that is added or discarded meanwhile may be found or not: whoever walks has to look after those."""
+        A filter that is added or discarded meanwhile may be found or not: the caller has to handle those."""
         nodes, levels, found = walk.nodes, walk.levels, walk.found
         last = len(levels)
         visits = 0
@@ -103,8 +103,7 @@ class FilterTrie:
 
 
 class Walk:
-    """One topic on its way through the trie. found: filters so far; nodes: those still to be looked at, with their
-    depth"""
+    """A match in progress. found: filters so far; nodes: those still to be visited, with their depth"""
 
     __slots__ = ("found", "is_plain", "levels", "nodes")
 
