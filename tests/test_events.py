@@ -25,6 +25,7 @@ TELLERS = {
     "tell",
     "event",
     "_event",
+    "of_client",
 }  # what the floors below are given instead of a logger; tell() sets the level
 EVENT_NAME = re.compile(r"^[a-z_]+\.[a-z_]+$")
 ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]*) \|", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The process that serves Flight: from settings to a server, and until a signal ends it. Wires, and has no rules."""
+"""The Flight server process: start from settings, reload at SIGHUP, stop at SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from commitlog import RealFiles
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.listener_policies import ListenerPolicies, as_listener
-from rumq.cli.wiring.listening_sockets import tell_exposed
+from rumq.cli.wiring.listening_sockets import warn_if_exposed
 from rumq.cli.wiring.sidecars import check_flight
 from rumq.config import Settings
 from rumq.config.access import Flight
@@ -27,9 +27,9 @@ from rumq.table.flight_location import PORT
 if TYPE_CHECKING:
     from rumq.flight.call_authorization import CallAuthorization
 
-NICE = 10  # the broker comes first
+NICE = 10  # the broker has priority
 STOP_SECONDS = 2.0
-BIND_SECONDS = 2.0  # one that was killed may need a moment to be gone
+BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
 WAITED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 PR_SET_PDEATHSIG = 1
 
@@ -48,53 +48,51 @@ def serve(args: argparse.Namespace) -> int:
     if not RealFiles().exists(f"{settings.data.dir}/FORMAT"):
         raise DataDirectoryError(settings.data.dir, "no data directory of rumq: name one with --data")
     os.nice(NICE)
-    # Before gRPC has threads: they inherit it, and signals come to `wait` alone.
+    # Before gRPC starts threads, which inherit the mask: signals are delivered to `wait` only.
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
-    os.environ.setdefault(
-        "GRPC_VERBOSITY", "NONE"
-    )  # what a client does wrong is an event, or its own business
-    door = door_of(settings)
-    server = listening(settings, door)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # client errors are events, or none
+    authorization = call_authorization(settings)
+    server = open_server(settings, authorization)
     gc.freeze()
     try:
-        wait(args, door, parent)
+        wait(args, authorization, parent)
     finally:
         if not server.close(STOP_SECONDS):
-            os._exit(0)  # some client does not read: its thread would hold us
+            os._exit(0)  # a client that does not read blocks its thread, which would delay the exit
     return 0
 
 
-def wait(args: argparse.Namespace, door: CallAuthorization, parent: int) -> None:
-    """Until it is to end; reads users and rules again meanwhile."""
+def wait(args: argparse.Namespace, authorization: CallAuthorization, parent: int) -> None:
+    """Wait for a signal to stop, or the broker's end; SIGHUP reads users and rules again."""
     while not args.for_broker or os.getppid() == parent:
         found = signal.sigtimedwait(WAITED, 1.0)
         if found is None or (found.si_signo == signal.SIGINT and args.for_broker):
-            continue  # a terminal sends it to the broker too, which ends us
+            continue  # the terminal sends it to the broker too, which stops this process
         if found.si_signo != signal.SIGHUP:
             return
         try:
             settings = loaded_settings(args).settings
-            entrance = ListenerPolicies(settings).flight()
+            policy = ListenerPolicies(settings).flight()
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
         else:
-            door.become(entrance.authenticator, entrance.rules, exact=entrance.exact_refusals)
-            tell("flight.reloaded", rules=entrance.rules is not None)
+            authorization.become(policy.authenticator, policy.rules, exact=policy.exact_refusals)
+            tell("flight.reloaded", rules=policy.rules is not None)
 
 
-def door_of(settings: Settings) -> CallAuthorization:
+def call_authorization(settings: Settings) -> CallAuthorization:
     from rumq.flight.call_authorization import CallAuthorization
 
-    entrance = ListenerPolicies(settings).flight()
+    policy = ListenerPolicies(settings).flight()
     return CallAuthorization(
-        entrance.authenticator, entrance.rules, now=time.monotonic, now_us=lambda: time.time_ns() // 1000,
-        wait=time.sleep, exact=entrance.exact_refusals, guess_seconds_max=settings.auth.guess_seconds_max,
+        policy.authenticator, policy.rules, now=time.monotonic, now_us=lambda: time.time_ns() // 1000,
+        wait=time.sleep, exact=policy.exact_refusals, guess_seconds_max=settings.auth.guess_seconds_max,
         hashes_max=max(1, (os.cpu_count() or 2) // 2),
     )  # fmt: skip
 
 
-def listening(settings: Settings, door: CallAuthorization) -> Any:
-    """A server that accepts calls, which is told. raises: RumqError"""
+def open_server(settings: Settings, authorization: CallAuthorization) -> Any:
+    """Open a server and report it (listener.bound). raises: RumqError"""
     import pyarrow as pa
 
     from rumq.flight.served_log import ServedLog
@@ -110,7 +108,7 @@ def listening(settings: Settings, door: CallAuthorization) -> Any:
         server = LogServer(
             f"{scheme}://{host}:{port}",
             ServedLog(settings.data.dir),
-            door,
+            authorization,
             event=tell,
             **certificates(flight),
         )
@@ -118,12 +116,12 @@ def listening(settings: Settings, door: CallAuthorization) -> Any:
         raise cannot_listen(flight.host, port, str(fault).partition(". Detail")[0]) from None
     protocol = "flight over TLS" if flight.tls_certificate else "flight"
     tell("listener.bound", host=flight.host, port=server.port, protocol=protocol)
-    tell_exposed(settings, as_listener(flight), flight.host, server.port, "read the whole log")
+    warn_if_exposed(settings, as_listener(flight), flight.host, server.port, "read the whole log")
     return server
 
 
 def certificates(flight: Flight) -> dict[str, Any]:
-    """What the server is given for TLS. The files were looked at: `check_flight`."""
+    """TLS arguments of the server; `check_flight` has checked the files."""
     if not flight.tls_certificate:
         return {}
     chain = Path(flight.tls_certificate).read_bytes()
@@ -133,7 +131,7 @@ def certificates(flight: Flight) -> dict[str, Any]:
 
 
 def check_free(host: str, port: int) -> None:
-    """gRPC shares a port with whoever has it, without a word: two servers would answer in turn. raises: RumqError"""
+    """gRPC would silently share a port that is in use (SO_REUSEPORT). raises: RumqError"""
     until = time.monotonic() + BIND_SECONDS
     while True:
         try:

@@ -41,7 +41,7 @@ class Reload:
         """False where the new ones are faulty."""
         try:
             wanted = self._read()
-            made = ListenerPolicies(wanted).made
+            made = ListenerPolicies(wanted).policies
             check_sidecars(wanted)
             reload(wanted, self._transports)
         except RumqError as fault:

@@ -19,7 +19,7 @@ from commitlog.store import check_format, hold
 from rumq.cli.broker.resharding import resharded
 from rumq.cli.broker.shard import Place, internal_stream, serve_shard
 from rumq.cli.data.exposure import exposed
-from rumq.cli.data.missing_partition import STATE_STREAM, what_went
+from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
 from rumq.cli.wiring.broker_secret import make_secret
 from rumq.cli.wiring.disk_bounds import bounds
 from rumq.cli.wiring.listener_policies import ListenerPolicies
@@ -70,7 +70,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         raise DataDirectoryError(settings.data.dir, f"{fault.filename}: {fault.strerror}") from fault
     restored = take_restored(data)
     for name in missing_partitions(RealFiles(), data, STATE_STREAM):
-        tell("log.missing", path=f"{data}/{name}", why=what_went(name))
+        tell("log.missing", path=f"{data}/{name}", why=lost_content(name))
     specs = streams(settings, data)
     tell("disk.bounds", **bounds(settings, data))
     # What is wrong with files of users, rules and certificates is said before anything is opened.

@@ -95,7 +95,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
 
     raises: DataDirectoryError"""
     keep_memory()
-    entrances = ListenerPolicies(settings).made
+    entrances = ListenerPolicies(settings).policies
     transports = transports_of(settings)
     store = opened(settings, place)
     pump: Pump

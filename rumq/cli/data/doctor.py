@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rumq.cli import access_denied
 from rumq.cli.data.exposure import exposed
-from rumq.cli.data.missing_partition import STATE_STREAM, what_went
+from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
 
 LINE = "say what is wrong with a data directory, and what to do"
 ABOUT = """\
@@ -103,7 +103,7 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
         return
     for name in missing_partitions(RealFiles(), data, STATE_STREAM):
         yield Complaint(
-            f"{data}/{name} is missing: {what_went(name)}",
+            f"{data}/{name} is missing: {lost_content(name)}",
             "bring it back from a backup (rumqd restore); a start goes on without it, and says so once",
         )
     newest = 0

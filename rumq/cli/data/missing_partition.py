@@ -1,16 +1,16 @@
-"""What a partition that is not there held, in words. Knows no file."""
+"""What a missing partition contained, as a sentence for the operator."""
 
 from __future__ import annotations
 
 STATE_STREAM = "_state"
 
 
-def what_went(name: str) -> str:
+def lost_content(name: str) -> str:
     """name: of a partition, such as main/g1/p0"""
     stream = name.partition("/")[0]
     if stream == STATE_STREAM:
         return (
-            "it held lasting sessions and their places, which are gone; retained messages are found again in the log, "
-            "as far as it goes back"
+            "it contained persistent sessions and their cursors, which are lost; retained messages are restored from the log, "
+            "as far back as it reaches"
         )
-    return f"it held records of stream {stream}, which are gone"
+    return f"it contained records of stream {stream}, which are lost"

@@ -1,7 +1,7 @@
-"""A secret of the broker's own, kept in the data directory: the same for all its shards and over restarts.
+"""A random secret in the data directory, shared by all shards and kept over restarts.
 
-What is made up for users that do not exist is derived from it: were it another one after a restart, or in another
-shard, those users could be told from real ones. It opens nothing, and a backup goes without it."""
+Decoy hashes and salts of unknown users are derived from it: if they changed between shards or restarts, unknown users
+could be distinguished from real ones. It grants no access, and backups omit it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ NAME, SECRET_BYTES = "SECRET", 32
 
 
 def make_secret(data: str) -> None:
-    """Make the secret of a data directory that is ours, unless it has one. raises: OSError"""
+    """Create the secret unless there is one; the caller holds the data directory. raises: OSError"""
     if maybe_secret(data) is None:
         files.replace(f"{data}/{NAME}", secrets.token_hex(SECRET_BYTES) + "\n")
 
 
 def maybe_secret(data: str) -> bytes | None:
-    """None where there is none that can be used."""
+    """None if there is no valid one."""
     try:
         with open(f"{data}/{NAME}", encoding="ascii") as file:
             found = bytes.fromhex(file.read(4 * SECRET_BYTES))

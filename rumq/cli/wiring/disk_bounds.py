@@ -1,6 +1,4 @@
-"""What bounds the disk, from the settings and from how large the disk is; a start says it in a line.
-
-Knows no shard; the rules are `commitlog.space`'s."""
+"""The log's disk limits as a sentence, for the event `disk.bounds`; the rules are `commitlog.space`'s."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def space_of(data: str) -> Space:
-    """Of the file system of a data directory, which need not be there yet. raises: OSError"""
+    """Space on the file system of a data directory, which need not exist yet. raises: OSError"""
     path = os.path.abspath(data)
     while not os.path.exists(path):
         path = os.path.dirname(path)
@@ -24,7 +22,7 @@ def space_of(data: str) -> Space:
 
 
 def reserve(settings: Settings, data: str) -> int:
-    """Below so much free bytes publishers are refused."""
+    """Free bytes below which publishers are refused."""
     return reserve_bytes(settings.log.free_bytes_min, space_of(data).total_bytes)
 
 
@@ -39,7 +37,7 @@ def bounds(settings: Settings, data: str) -> dict[str, Any]:
 
 
 def sentence(settings: Settings, refused_below: int) -> str:
-    """What bounds the log, for people."""
+    """What limits the log, for people."""
     yielding = [stream for stream in settings.stream if stream.retention == "space"]
     forever = [stream.name for stream in settings.stream if stream.retention == "forever"]
     parts = []
@@ -66,7 +64,7 @@ def own_bounds(stream: Stream) -> str:
 
 
 def counted(number: int, units: tuple[tuple[int, str], ...]) -> str:
-    """A number in the largest unit that does not make it a fraction of one."""
+    """A number in the largest unit in which it is at least 1."""
     for size, unit in units:
         if number >= size:
             return f"{number / size:.3g} {unit}"

@@ -1,6 +1,4 @@
-"""The processes that a broker has export its streams, as the settings say. docs/lake.md.
-
-Knows no Parquet: it asks only whether there is pyarrow."""
+"""Command lines of the export processes that a broker starts, by its settings. docs/lake.md."""
 
 from __future__ import annotations
 
@@ -12,9 +10,7 @@ from rumq.errors import ConfigError, Fault
 
 
 def exported_streams(settings: Settings) -> dict[str, list[str]]:
-    """Where to -> names of the streams that go there.
-
-    raises: ConfigError when there is no pyarrow to write Parquet with"""
+    """Target folder -> names of the streams exported there. raises: ConfigError without pyarrow"""
     found: dict[str, list[str]] = {}
     for stream in settings.stream:
         if stream.export_to:
@@ -33,7 +29,7 @@ def exported_streams(settings: Settings) -> dict[str, list[str]]:
 
 
 def export_commands(settings: Settings, data: str) -> list[list[str]]:
-    """A command for each folder."""
+    """One command for each target folder."""
     return [
         [
             sys.executable, "-m", "rumq", "lake", "export", "--data", data, "--to", place, "--for-broker",

@@ -1,4 +1,4 @@
-"""What the settings allow a client, as sessions take it."""
+"""Settings as limits of sessions and of connections that have not logged in."""
 
 from rumq.config import Settings
 from rumq.net.pending_logins import PendingLogins

@@ -1,6 +1,6 @@
-"""From settings to entrances: for each listener its authenticator, its limits and its rules, with their files read.
+"""Listener policies from settings: authentication methods, limits and rules of each listener, with their files read.
 
-Knows no method's rules. Files are read again when the operator asks for it (SIGHUP)."""
+SIGHUP reads the files again."""
 
 from __future__ import annotations
 
@@ -34,19 +34,17 @@ from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 from rumq.shards.stats.event_log import tell
 
 KNOWN = ("certificate", "token", "password", "http")
-FLIGHT = -1  # where a listener has its number
+FLIGHT = -1  # in place of a listener's index
 
 
 class ListenerPolicies:
-    """Each listener's entrance, in their order; two that name the same file share what was read.
-
-    raises: ConfigError for a file that cannot be taken"""
+    """Policies in the order of the listeners; a file that several name is read once. raises: ConfigError"""
 
     def __init__(self, settings: Settings, *, says_exposed: bool = True) -> None:
-        """says_exposed: tell of files of secrets that others can read, where that is no fault"""
+        """says_exposed: report files of secrets that other users can read, if they are not refused"""
         self._settings = settings
         self._says_exposed = says_exposed
-        # Where no broker has run there is none to be compared with.
+        # A data directory without a broker so far has no secret yet.
         self._secret = maybe_secret(settings.data.dir) or secrets.token_bytes(32)
         self._remembered: VerificationCache[bool] = VerificationCache(settings.auth.remember_seconds_max)
         self._answers: VerificationCache[Identity] = VerificationCache(
@@ -54,21 +52,21 @@ class ListenerPolicies:
         )
         self._passwords: dict[str, Passwords] = {}
         self._rules: dict[str, Rules] = {}
-        self.made = [self._entrance(number, each) for number, each in enumerate(settings.listeners)]
+        self.policies = [self._policy(number, each) for number, each in enumerate(settings.listeners)]
 
     def flight(self) -> ListenerPolicy:
         """The one of Flight: authentication and rules, as a listener's with the same keys. raises: ConfigError"""
-        return self._entrance(FLIGHT, as_listener(self._settings.flight))
+        return self._policy(FLIGHT, as_listener(self._settings.flight))
 
-    def _entrance(self, number: int, listener: Listener) -> ListenerPolicy:
-        house = limits(self._settings)
+    def _policy(self, number: int, listener: Listener) -> ListenerPolicy:
+        broker_limits = limits(self._settings)
         own = dataclasses.replace(
-            house,
-            maximum_qos=min(house.maximum_qos, listener.maximum_qos),
-            receive_maximum=min(house.receive_maximum, listener.receive_maximum),
-            inflight_max=min(house.inflight_max, listener.inflight_max),
-            subscriptions_max=min(house.subscriptions_max, listener.subscriptions_max),
-            topic_alias_maximum=min(house.topic_alias_maximum, listener.topic_alias_maximum),
+            broker_limits,
+            maximum_qos=min(broker_limits.maximum_qos, listener.maximum_qos),
+            receive_maximum=min(broker_limits.receive_maximum, listener.receive_maximum),
+            inflight_max=min(broker_limits.inflight_max, listener.inflight_max),
+            subscriptions_max=min(broker_limits.subscriptions_max, listener.subscriptions_max),
+            topic_alias_maximum=min(broker_limits.topic_alias_maximum, listener.topic_alias_maximum),
             connect_seconds_max=listener.connect_seconds_max,
         )
         return ListenerPolicy(
@@ -185,14 +183,14 @@ class ListenerPolicies:
 
 
 def rules_in(path: str) -> Rules:
-    """A file of rules, ours (.toml) or mosquitto's. raises: SecretsError, MosquittoFileError"""
+    """A rules file, rumq's (.toml) or mosquitto's. raises: SecretsError, MosquittoFileError"""
     text = read_rules(path)
     return parse_rules(text, path) if path.endswith(".toml") else parse_acl(text, path)
 
 
 def as_listener(flight: Flight) -> Listener:
-    """What Flight has of a listener. A client's certificate opens the door and is nobody's name: gRPC tells only one of
-    the names in it, and not which."""
+    """Flight's settings as a listener. A client certificate admits but names no user: gRPC reports only one of the names
+    in it, and not which."""
     return Listener(
         host=flight.host, tls_certificate=flight.tls_certificate, tls_key=flight.tls_key,
         tls_authority=flight.tls_authority, tls_client_certificate="required" if flight.tls_authority else "no",
@@ -208,7 +206,7 @@ def key_of(number: int) -> str:
 
 
 def anonymous_allowed(settings: Settings, listener: Listener) -> bool:
-    """Whether a client without a name comes in."""
+    """Whether a client without user name is admitted."""
     asked = settings.auth.anonymous if listener.anonymous == "auth" else listener.anonymous
     if asked != "auto":
         return asked == "yes"
@@ -219,7 +217,7 @@ def anonymous_allowed(settings: Settings, listener: Listener) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Whether the address can be reached only from this machine."""
     if host == "localhost":
         return True
     try:

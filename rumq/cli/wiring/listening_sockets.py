@@ -1,4 +1,4 @@
-"""The sockets that clients come in through, opened once for all shards. Knows no client."""
+"""Listening sockets of all listeners, opened once and shared by all shards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rumq.shards.stats.event_log import tell
 
 
 class ListeningSocket(NamedTuple):
-    """listener: the number of the listener in the settings that the socket is for, from 0"""
+    """listener: index of its listener in the settings"""
 
     listener: int
     sock: socket.socket
@@ -29,14 +29,13 @@ class ListeningSocket(NamedTuple):
 
 def open_listening_sockets(settings: Settings) -> list[ListeningSocket]:
     """raises: RumqError"""
-    doorways: list[ListeningSocket] = []
+    opened: list[ListeningSocket] = []
     for number, listener in enumerate(settings.listeners):
         sockets = [unix_socket(listener)] if listener.path else address_sockets(listener)
         for sock in sockets:
-            doorway = ListeningSocket(number, sock)
-            doorways.append(doorway)
-            announce(settings, listener, doorway)
-    return doorways
+            opened.append(ListeningSocket(number, sock))
+            announce(settings, listener, opened[-1])
+    return opened
 
 
 def address_sockets(listener: Listener) -> list[socket.socket]:
@@ -59,29 +58,29 @@ def unix_socket(listener: Listener) -> socket.socket:
         ) from fault
 
 
-def announce(settings: Settings, listener: Listener, doorway: ListeningSocket) -> None:
-    host, port = doorway.address
+def announce(settings: Settings, listener: Listener, listening: ListeningSocket) -> None:
+    host, port = listening.address
     protocol = listener.protocol + (" over TLS" if listener.tls_certificate else "")
     tell("listener.bound", host=host, port=port, protocol=protocol)
     if not listener.path:
-        tell_exposed(settings, listener, host, port, "publish and subscribe")
+        warn_if_exposed(settings, listener, host, port, "publish and subscribe")
 
 
-def tell_exposed(settings: Settings, listener: Listener, host: str, port: int, what: str) -> None:
-    """Say so where others than this machine reach an address, and all or none of them come in. what: they may do"""
+def warn_if_exposed(settings: Settings, listener: Listener, host: str, port: int, what: str) -> None:
+    """Warn if an address can be reached from other machines and everybody, or nobody, is admitted. what: they may do"""
     if is_loopback(host):
         return
     if anonymous_allowed(settings, listener):
         tell(
             "listener.open", host=host, port=port,
-            why=f"anybody who reaches this address may {what}: keep a firewall before it, "
-            "or set up users (rumqd passwd)",
+            why=f"anybody who can reach this address may {what}: put a firewall in front of it, "
+            "or configure users (rumqd passwd)",
         )  # fmt: skip
     elif not has_users(settings, listener):
         tell(
             "listener.closed", host=host, port=port,
-            why="no client can come in: this address is not only for this machine, and no users are set up. "
-            'Set auth.password_file, or auth.anonymous = "yes" to let everybody in',
+            why="every client is refused: this address can be reached from other machines, and no users are configured. "
+            'Set auth.password_file, or auth.anonymous = "yes" to admit everybody',
         )  # fmt: skip
 
 

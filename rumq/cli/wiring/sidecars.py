@@ -1,6 +1,4 @@
-"""The processes beside a broker, as its settings say: exporters to Parquet, and the Flight server.
-
-Knows no Parquet and no Flight: it asks only whether there is pyarrow, and whether what they need can be taken."""
+"""Sidecar processes of a broker, by its settings: exporters to Parquet, and the Flight server."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ def check_sidecars(settings: Settings) -> None:
 
 
 def check_flight(settings: Settings) -> None:
-    """raises: ConfigError for what its server could not start with"""
+    """raises: ConfigError for settings that its server could not start with"""
     flight = settings.flight
     if importlib.util.find_spec("pyarrow") is None:
         raise ConfigError(
@@ -39,13 +37,13 @@ def check_flight(settings: Settings) -> None:
                 "settings",
                 "flight.tls_certificate",
                 "",
-                "is missing: tls_authority is about certificates of TLS",
+                "is missing: tls_authority needs TLS",
             )
         )
 
 
 def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
-    """sources: the command line that gives another process these settings"""
+    """sources: command line flags that give another process the same settings"""
     found = [Sidecar(command, lake_died) for command in export_commands(settings, data)]
     if settings.flight.port:
         found.append(Sidecar(flight_command(data, sources), flight_died, reloads=True))

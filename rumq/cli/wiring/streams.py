@@ -1,6 +1,4 @@
-"""The streams of the settings as the log takes them, with the partitions that a data directory has already.
-
-Knows no shard and no record."""
+"""The streams of the settings as the log's specifications, with the partitions that a data directory already has."""
 
 from __future__ import annotations
 
@@ -12,14 +10,15 @@ from rumq.cli.wiring.disk_bounds import space_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 
-PARTITIONS_MAX = 56  # of all streams together: what a code of an in-flight window, and a mask, has room for
+PARTITIONS_MAX = 56  # of all streams together: the slot codes of in-flight windows and partition masks have room for so many
 GENERATION = 1
 
 
 def streams(settings: Settings, data: str) -> list[StreamSpec]:
-    """The last one catches all. raises: DataDirectoryError when one has other partitions than the settings say
+    """Specifications in order; the last one matches every topic.
 
-    A stream that says no number of partitions has as many as there were shards when it was made."""
+    raises: DataDirectoryError if a stream exists with another number of partitions. Without a number in the settings a
+    stream keeps the one it has, initially one per shard"""
     specs = []
     total = space_of(data).total_bytes
     for s in settings.stream:
@@ -28,7 +27,7 @@ def streams(settings: Settings, data: str) -> list[StreamSpec]:
             raise DataDirectoryError(
                 settings.data.dir,
                 f"stream {s.name} has {there} partitions here, and the settings say {s.partitions}: topics would "
-                "change theirs; leave `partitions` out, or use another data directory",
+                "move to other ones; leave `partitions` out, or use another data directory",
             )
         specs.append(
             StreamSpec(
@@ -47,7 +46,7 @@ def streams(settings: Settings, data: str) -> list[StreamSpec]:
 
 
 def partitions_there(data: str, name: str) -> int:
-    """How many partitions a stream has in a data directory; 0: it is not there yet."""
+    """Partitions of a stream in a data directory; 0: it does not exist yet"""
     try:
         names = os.listdir(f"{data}/{name}/g{GENERATION}")
     except OSError:

@@ -1,4 +1,4 @@
-"""From settings to what lies between each listener's sockets and MQTT, with certificates and keys read."""
+"""Transports of each listener (PROXY, TLS, WebSocket, mount point), built from settings; reads certificates and keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROOFS: dict[str, Any] = {"no": "none", "optional": "optional", "required": "req
 
 
 def transports_of(settings: Settings) -> list[Transports]:
-    """Each listener's, in their order. raises: ConfigError for files that cannot be taken"""
+    """Transports in the order of the listeners. raises: ConfigError for invalid files"""
     strict = settings.auth.exposed_files == "refuse"
     return [
         transport_of(number, listener, strict)._replace(mount=mounting(settings, listener))
@@ -65,15 +65,15 @@ def transport_of(number: int, listener: Listener, strict: bool) -> Transports:
 
 
 def reload(settings: Settings, transports: list[Transports]) -> None:
-    """Have new connections use the certificates that the files hold now. raises: ConfigError, with nothing changed"""
-    transports_of(settings)  # so that all or none of them change
+    """Reload certificates, for new connections. raises: ConfigError, with nothing changed"""
+    transports_of(settings)  # checks all files first, so that all or none change
     for number, (listener, each) in enumerate(zip(settings.listeners, transports, strict=False)):
         if each.tls is not None and listener.tls_certificate:
             each.tls.reload(tls_options(number, listener, False))
 
 
 def tls_options(number: int, listener: Listener, strict: bool) -> TlsOptions:
-    """strict: refuse a key that others can read"""
+    """strict: refuse a key that other users can read"""
     key_file = listener.tls_key or listener.tls_certificate
     if strict and holds_key(key_file) and (problem := exposed(key_file)):
         raise ConfigError(Fault("", f"{key_of(number)}.tls_key", "", str(SecretsError(key_file, 0, problem))))
@@ -87,7 +87,7 @@ def tls_options(number: int, listener: Listener, strict: bool) -> TlsOptions:
 
 
 def holds_key(path: str) -> bool:
-    """Whether a file is one to keep secret; a file that is something else, or none, is told when it is loaded."""
+    """Whether a file contains a private key; other errors are reported when it is loaded."""
     try:
         return "key" in pem_kinds(path)
     except OSError:
