@@ -140,7 +140,7 @@ def test_what_it_cannot_start_with_is_one_sentence(root: str, tmp_path: Path) ->
         (Flight(port=1, password_file="/nowhere"), "flight.password_file: /nowhere: cannot be read"),
         (Flight(port=1, rules_file="/nowhere"), "flight.rules_file: /nowhere: cannot be read"),
         (Flight(port=1, tls_certificate="/nowhere"), 'flight.tls_certificate = "/nowhere"'),
-        (Flight(port=1, tls_authority="/nowhere"), "tls_authority is about certificates of TLS"),
+        (Flight(port=1, tls_authority="/nowhere"), "tls_authority needs TLS"),
     ],
 )
 def test_a_broker_refuses_settings_that_its_flight_could_not_start_with(flight: Flight, says: str) -> None:

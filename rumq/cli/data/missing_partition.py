@@ -10,7 +10,7 @@ def lost_content(name: str) -> str:
     stream = name.partition("/")[0]
     if stream == STATE_STREAM:
         return (
-            "it contained persistent sessions and their cursors, which are lost; retained messages are restored from the log, "
-            "as far back as it reaches"
+            "it contained persistent sessions and their cursors, which are lost; retained messages are restored from "
+            "the log, as far back as it reaches"
         )
     return f"it contained records of stream {stream}, which are lost"

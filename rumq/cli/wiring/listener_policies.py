@@ -189,8 +189,8 @@ def rules_in(path: str) -> Rules:
 
 
 def as_listener(flight: Flight) -> Listener:
-    """Flight's settings as a listener. A client certificate admits but names no user: gRPC reports only one of the names
-    in it, and not which."""
+    """Flight's settings as a listener. A client certificate admits but names no user: gRPC reports only one of its
+    names, and not which."""
     return Listener(
         host=flight.host, tls_certificate=flight.tls_certificate, tls_key=flight.tls_key,
         tls_authority=flight.tls_authority, tls_client_certificate="required" if flight.tls_authority else "no",

@@ -79,7 +79,7 @@ def warn_if_exposed(settings: Settings, listener: Listener, host: str, port: int
     elif not has_users(settings, listener):
         tell(
             "listener.closed", host=host, port=port,
-            why="every client is refused: this address can be reached from other machines, and no users are configured. "
+            why="every client is refused: this address can be reached from other machines, and no users are set up. "
             'Set auth.password_file, or auth.anonymous = "yes" to admit everybody',
         )  # fmt: skip
 

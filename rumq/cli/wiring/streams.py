@@ -10,7 +10,7 @@ from rumq.cli.wiring.disk_bounds import space_of
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 
-PARTITIONS_MAX = 56  # of all streams together: the slot codes of in-flight windows and partition masks have room for so many
+PARTITIONS_MAX = 56  # of all streams together: what slot codes and partition masks have room for
 GENERATION = 1
 
 

@@ -1,4 +1,4 @@
-"""Transports of each listener (PROXY, TLS, WebSocket, mount point), built from settings; reads certificates and keys."""
+"""Transports of each listener (PROXY, TLS, WebSocket, mount point), from settings; reads certificates and keys."""
 
 from __future__ import annotations
 
