@@ -7,6 +7,8 @@ from commitlog import Partition, RealFiles, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
+from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Publish
 
 CHUNK_ROWS = 1000
@@ -17,7 +19,7 @@ def chunks_of(
     partition: Partition, payload: bytes, count: int = CHUNK_ROWS, first_topic: int = 0
 ) -> tuple[bytes, bytes, int]:
     """Rows, frames and flags of a chunk of `count` messages, each on another topic, from number `first_topic` on."""
-    wire, batch = ingest.Wire(True, 1 << 20, 65535, 0), ingest.Batch()
+    wire, batch = Wire(True, 1 << 20, 65535, 0), Batch()
     wire.publishers = [partition.add_publisher("load")]
     topics = {name: number for number, name in enumerate(partition.topic_names)}
     for n in range(first_topic, first_topic + count):

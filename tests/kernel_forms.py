@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ def forms(name: str) -> list[object]:
 
 
 def as_python(name: str) -> ModuleType:
+    """The kernel `name` as Python, with the kernels that it imports as Python under it."""
     alias = f"{name}__as_python"
     if alias not in sys.modules:
         path = ROOT / (name.replace(".", "/") + ".py")
@@ -28,5 +30,11 @@ def as_python(name: str) -> ModuleType:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[alias] = module
-        spec.loader.exec_module(module)
+        needed = re.findall(r"^ *from (\S+\.kernels\.\S+) import", path.read_text(), re.MULTILINE)
+        compiled = {each: importlib.import_module(each) for each in needed if "cimports" not in each}
+        sys.modules.update({each: as_python(each) for each in compiled})
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.modules.update(compiled)
     return sys.modules[alias]

@@ -10,9 +10,11 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.errors import MqttFault, PacketTooLarge, ProtocolViolation
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
-from rumq.mqtt.kernels.ingest import Batch, Wire, cut
+from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.ingest import cut
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Packet, Publish, Pubrel
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name

@@ -9,8 +9,10 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
-from rumq.mqtt.kernels.ingest import Batch, Wire, cut
+from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.ingest import cut
 from rumq.mqtt.kernels.topics import TopicTable
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.topics import check_topic_name
 from tests.fuzz.campaign import Wrong

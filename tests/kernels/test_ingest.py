@@ -1,7 +1,8 @@
 """The kernel that cuts a receive buffer, compiled and as Python. MQTT 5.0, 3.3; docs/log-format.md, "Row"."""
 
-import sys
-from types import ModuleType
+import importlib
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,28 +13,22 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
-from rumq.mqtt.kernels import ingest as installed
+from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.packets import Puback, Publish, Pubrel
 from tests.kernel_forms import as_python
 
-WINDOW = "rumq.mqtt.kernels.window"
+
+def kernel_of(load: Callable[[str], ModuleType]) -> SimpleNamespace:
+    """The walk, and the two objects that it fills."""
+    parts = [vars(load(f"rumq.mqtt.kernels.{name}")) for name in ("batch", "wire_state", "ingest")]
+    return SimpleNamespace(**{name: value for part in parts for name, value in part.items()})
 
 
-def plain() -> ModuleType:
-    """The kernel as Python, with the window as Python under it."""
-    kept = sys.modules[WINDOW]
-    sys.modules[WINDOW] = as_python(WINDOW)
-    try:
-        return as_python("rumq.mqtt.kernels.ingest")
-    finally:
-        sys.modules[WINDOW] = kept
-
-
-FORMS = [pytest.param(plain(), id="python")]
-if not str(installed.__file__).endswith(".py"):
-    FORMS.append(pytest.param(installed, id="compiled"))
-forms = pytest.mark.parametrize("kernel", FORMS)
+FORMS = [pytest.param(kernel_of(as_python), id="python")]
+if not str(ingest.__file__).endswith(".py"):
+    FORMS.append(pytest.param(kernel_of(importlib.import_module), id="compiled"))
+KERNEL = pytest.mark.parametrize("kernel", FORMS)
 
 
 class Cutter:
@@ -91,7 +86,7 @@ def published(n: int, qos: int) -> Publish:
     return Publish(f"a/{n % 3}", b"payload %d" % n, qos, packet_id=n + 1 if qos else None)
 
 
-@forms
+@KERNEL
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_publishes_become_rows_and_frames(kernel: Any, version: int, qos: int) -> None:
@@ -104,7 +99,7 @@ def test_publishes_become_rows_and_frames(kernel: Any, version: int, qos: int) -
     )
 
 
-@forms
+@KERNEL
 def test_acknowledgements_between_publishes_are_part_of_no_frame(kernel: Any) -> None:
     packets = [published(n, 2) for n in range(10)]
     mixed = b"".join(
@@ -115,7 +110,7 @@ def test_acknowledgements_between_publishes_are_part_of_no_frame(kernel: Any) ->
     assert cutter.records() == packets
 
 
-@forms
+@KERNEL
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_stream_may_be_cut_anywhere(kernel: Any, version: int) -> None:
     packets = [published(n, n % 3) for n in range(6)]
@@ -129,7 +124,7 @@ def test_a_stream_may_be_cut_anywhere(kernel: Any, version: int) -> None:
     assert cutter.records() == packets
 
 
-@forms
+@KERNEL
 def test_dup_and_retain_are_not_in_the_stored_frame(kernel: Any) -> None:
     cutter = Cutter(kernel, 4)
     cutter.feed([encode(Publish("t", b"x", 1, retain=True, dup=True, packet_id=5), 4)])
@@ -137,7 +132,7 @@ def test_dup_and_retain_are_not_in_the_stored_frame(kernel: Any) -> None:
     assert (packet.dup, packet.retain) == (False, False)
 
 
-@forms
+@KERNEL
 @pytest.mark.parametrize("alias", [False, True])
 def test_what_may_not_be_retained_is_left_over_and_only_that(kernel: Any, alias: bool) -> None:
     cutter = Cutter(kernel, 5)
@@ -153,7 +148,7 @@ def test_what_may_not_be_retained_is_left_over_and_only_that(kernel: Any, alias:
     assert [rows[0], rows[8]] == [7, 1]
 
 
-@forms
+@KERNEL
 def test_a_topic_alias_becomes_the_topic(kernel: Any) -> None:
     told = Publish("long/topic", b"1", properties={"topic_alias": 3, "content_type": "x"})
     used = Publish("", b"2", properties={"topic_alias": 3})
@@ -164,7 +159,7 @@ def test_a_topic_alias_becomes_the_topic(kernel: Any) -> None:
     assert (second.topic, second.properties, second.payload) == ("long/topic", {}, b"2")
 
 
-@forms
+@KERNEL
 def test_a_qos_2_message_that_comes_again_is_stored_once(kernel: Any) -> None:
     packet = published(6, 2)
     cutter = Cutter(kernel, 4)
@@ -173,7 +168,7 @@ def test_a_qos_2_message_that_comes_again_is_stored_once(kernel: Any) -> None:
     assert cutter.acks == b"\x50\x02\x00\x07" * 3
 
 
-@forms
+@KERNEL
 @pytest.mark.parametrize(
     ("version", "data", "reason"),
     [
@@ -219,7 +214,7 @@ def test_both_forms_agree_on_anything(version: int, data: bytes, start: bytes) -
     assert all(end == ends[0] for end in ends)
 
 
-@forms
+@KERNEL
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=80))
 def test_what_is_taken_is_what_the_decoder_takes(kernel: Any, data: bytes) -> None:

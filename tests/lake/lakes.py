@@ -12,6 +12,8 @@ from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
+from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Publish
 from tests.commitlog.records import DEAD, NOW, index, mark, numbers, view, write
 
@@ -38,7 +40,7 @@ class Log:
         self, *packets: Publish, ts: int = MADE_NOW, client_id: str = "device-7", version: int = 5
     ) -> None:
         """One group of messages."""
-        wire, batch = ingest.Wire(version == 5, 1 << 20, 65535, 0), ingest.Batch()
+        wire, batch = Wire(version == 5, 1 << 20, 65535, 0), Batch()
         wire.publishers = [self.partition.add_publisher(client_id)]
         for packet in packets:
             frame = encode(packet, version)

@@ -10,7 +10,7 @@ import pytest
 
 from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.mqtt.kernels.ingest import Batch
+from rumq.mqtt.kernels.batch import Batch
 from rumq.shards.turn.queues import StepQueue
 from rumq.shards.write_path.group_commit import GroupCommit
 from rumq.shards.write_path.write_admission import WriteAdmission

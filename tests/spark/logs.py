@@ -6,6 +6,8 @@ from typing import Any
 from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
+from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Publish
 from tests.commitlog.records import DEAD, NOW, write
 
@@ -22,7 +24,7 @@ class Publisher:
 
     def __init__(self, partition: Partition, client_id: str = "device-7") -> None:
         self._partition = partition
-        self._wire, self._batch = ingest.Wire(True, 1 << 20, 65535, 0), ingest.Batch()
+        self._wire, self._batch = Wire(True, 1 << 20, 65535, 0), Batch()
         self._wire.publishers = [partition.add_publisher(client_id)]
         self._topics: dict[bytes, int] = {name: n for n, name in enumerate(partition.topic_names)}
 

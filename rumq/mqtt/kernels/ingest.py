@@ -1,32 +1,35 @@
 """Kernel: cut a receive buffer into PUBLISH records and acknowledgements. MQTT 5.0 and 3.1.1, 3.3 to 3.7.
 
-One call per `recv`. It walks whole packets from `pos`: PUBLISH packets become rows and frames of a `Batch`
-(docs/log-format.md, "Row" and "Frame"); the short forms of PUBACK, PUBREC, PUBREL and PUBCOMP move the
-connection's `Window`; anything else stops the walk and is left to the ordinary decoder. A fault is returned
-as a reason code and a position, Python raises.
-
-Knows no socket, no log, no subscriber. Every length that came from the network is checked before it is used.
-"""
+One call per `recv`. It walks whole packets: PUBLISH packets become rows and frames of a `Batch` (docs/log-format.md,
+"Row" and "Frame"); acknowledgements in their short forms change the connection's `Window`; any other packet stops the
+walk and is left to the ordinary decoder. A fault is returned in `Wire`, as a reason code. Every length from the network
+is checked before it is used."""
 
 import cython
 
+from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.publish_properties import Found
 from rumq.mqtt.kernels.topics import TopicTable
-from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.kernels.wire_state import FAULT as FAULT
+from rumq.mqtt.kernels.wire_state import FULL as FULL
+from rumq.mqtt.kernels.wire_state import MORE as MORE
+from rumq.mqtt.kernels.wire_state import OTHER as OTHER
+from rumq.mqtt.kernels.wire_state import PUBLISHER as PUBLISHER
+from rumq.mqtt.kernels.wire_state import RETAIN as RETAIN
+from rumq.mqtt.kernels.wire_state import TOPIC as TOPIC
+from rumq.mqtt.kernels.wire_state import Wire
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcmp, memcpy
+    from cython.cimports.rumq.mqtt.kernels.batch import Batch
+    from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, walk_properties
+    from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
-    from cython.cimports.rumq.mqtt.kernels.window import Window
-
-# Why a walk stopped: `Wire.stop`.
-MORE = 0  # the rest is not a whole packet yet, or there is none
-OTHER = 1  # a packet for the ordinary decoder
-TOPIC = 2  # a PUBLISH on a topic that `topics` does not have: add it or refuse it, then call again
-PUBLISHER = 3  # the publisher has no number in partition `Wire.partition` yet: give one, then call again
-FULL = 4  # a buffer of the batch is full: grow it, then call again
-RETAIN = 6  # a retained PUBLISH on a topic whose number says NO_RETAIN: take it or refuse it
-FAULT = 5  # malformed or forbidden: `Wire.fault` is the reason code, `Wire.fault_text` says what was seen
+    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire
+else:
+    from rumq.mqtt.kernels.publish_properties import walk_properties
+    from rumq.mqtt.kernels.short_acks import put_ack, short_ack
 
 # Written out where it is used, the compiler takes it for a Python number.
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
@@ -45,153 +48,6 @@ CHUNK_V5 = cython.declare(cython.uint, 2)
 CHUNK_EXPIRY = cython.declare(cython.uint, 4)
 CHUNK_RETAIN = cython.declare(cython.uint, 8)
 CHUNK_UNIFORM = cython.declare(cython.uint, 32)
-
-
-@cython.cclass
-class Batch:
-    """What one turn brought for one partition: rows, frames and QoS 2 tags in buffers that live on."""
-
-    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    frames_len = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    flags = cython.declare(cython.uint, visibility="readonly")
-    refusing = cython.declare(cython.bint, visibility="public")
-    full_of_retained = cython.declare(cython.bint, visibility="public")
-    first_form = cython.declare(cython.uint)
-    rows = cython.declare(object)
-    frames = cython.declare(object)
-    tags = cython.declare(object)
-
-    def __init__(self) -> None:
-        self.rows = bytearray(32 * 256)
-        self.frames = bytearray(1 << 18)
-        self.tags = bytearray()
-        self.refusing = (
-            False  # the partition takes nothing from clients: what is for it is left to the decoder
-        )
-        self.full_of_retained = False  # likewise, of what is retained and not empty
-        self.count = 0
-        self.frames_len = 0
-        self.flags = CHUNK_UNIFORM
-
-    def grow(self, frames_more: cython.Py_ssize_t) -> None:
-        """Make room for `frames_more` more bytes of frames and as many rows as there are already."""
-        wanted: cython.Py_ssize_t = self.frames_len + frames_more
-        if len(self.frames) < wanted:
-            self.frames.extend(bytes(max(wanted - len(self.frames), len(self.frames))))
-        if len(self.rows) < 64 * self.count:
-            self.rows.extend(bytes(len(self.rows)))
-
-    def take(self) -> tuple[bytearray, bytes, int, int, bytes]:
-        """Give (rows, frames, count, chunk flags, tags) as buffers of their own, and start anew."""
-        rows = self.rows[: 32 * self.count]
-        with memoryview(self.frames) as view:
-            frames = bytes(view[: self.frames_len])
-        taken = (rows, frames, self.count, self.flags, bytes(self.tags))
-        if len(self.frames) > 1 << 22:  # one large message must not hold its size for ever
-            self.frames = bytearray(1 << 18)
-        self.count = 0
-        self.frames_len = 0
-        self.flags = CHUNK_UNIFORM
-        if self.tags:
-            self.tags = bytearray()
-        return taken
-
-
-@cython.cclass
-class Wire:
-    """What the walk must remember of one connection, and how the last walk ended."""
-
-    v5 = cython.declare(cython.bint, visibility="public")
-    packet_bytes_max = cython.declare(cython.Py_ssize_t, visibility="public")
-    qos_max = cython.declare(cython.uint, visibility="public")
-    retain_available = cython.declare(cython.bint, visibility="public")
-    alias_max = cython.declare(cython.uint, visibility="public")
-    aliases = cython.declare(object, visibility="public")
-    publishers = cython.declare(object, visibility="public")
-    qos2_open = cython.declare(object, visibility="public")
-    receive_maximum = cython.declare(cython.Py_ssize_t, visibility="public")
-    unacknowledged = cython.declare(cython.Py_ssize_t, visibility="public")
-    acks = cython.declare(object, visibility="public")
-    ack_parts = cython.declare(cython.ulonglong, visibility="public")
-    pubacks = cython.declare(cython.Py_ssize_t, visibility="public")
-    window = cython.declare(Window, visibility="public")
-    published = cython.declare(cython.ulonglong, visibility="public")
-    others = cython.declare(cython.ulonglong, visibility="public")
-    answers = cython.declare(cython.ulonglong, visibility="public")
-    touched = cython.declare(cython.ulonglong, visibility="public")
-    durable_bit = cython.declare(cython.ulonglong, visibility="public")
-    session_tag = cython.declare(cython.uint, visibility="public")
-    noted = cython.declare(bytearray, visibility="public")
-    own = cython.declare(cython.bint, visibility="public")
-    stop = cython.declare(cython.int, visibility="readonly")
-    fault = cython.declare(cython.int, visibility="readonly")
-    fault_text = cython.declare(object, visibility="readonly")
-    topic = cython.declare(object, visibility="readonly")
-    partition = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    frame_bytes = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    last_key = cython.declare(object)
-    last_value = cython.declare(cython.longlong)
-
-    def __init__(self, v5: bool, packet_bytes_max: int, receive_maximum: int, alias_max: int) -> None:
-        self.v5 = v5
-        self.packet_bytes_max = packet_bytes_max
-        self.qos_max = 2
-        self.retain_available = True
-        self.alias_max = alias_max
-        self.aliases = None
-        self.publishers = None
-        self.qos2_open = None
-        self.receive_maximum = receive_maximum
-        self.unacknowledged = 0
-        self.acks = bytearray()
-        self.ack_parts = 0
-        self.pubacks = 0
-        self.window = None
-        self.published = 0
-        self.others = 0  # packets that came and are no new PUBLISH
-        self.answers = 0  # packets that went out and are no PUBLISH
-        self.touched = 0  # bit p: something was published to partition p
-        self.durable_bit = (
-            0  # the session outlives the broker: which bit of `ack_parts` stands for its journal
-        )
-        self.session_tag = 0  # says in the log of which session an inbound QoS 2 message is
-        self.noted = bytearray()  # acknowledgements of a durable session, u32 each: head << 16 | packet id
-        self.own = False  # the broker's own messages, which are taken in any case
-        self.stop = MORE
-        self.fault = 0
-        self.fault_text = None
-        self.topic = None
-        self.partition = 0
-        self.frame_bytes = 0
-        self.last_key = None
-        self.last_value = 0
-
-    def forget_topics(self) -> None:
-        """Look every topic up again: what this connection may publish to has changed."""
-        self.last_key = None
-
-    def release(self, pid: cython.Py_ssize_t) -> bool:
-        """Take PUBREL: forget an inbound QoS 2 packet id. False: it was not open."""
-        bits: bytearray = self.qos2_open
-        if bits is None or not bits[pid >> 3] >> (pid & 7) & 1:
-            return False
-        bits[pid >> 3] &= ~(1 << (pid & 7)) & 255
-        if self.unacknowledged > 0:
-            self.unacknowledged -= 1
-        return True
-
-    def refuse(self, fault: cython.int, text: object) -> None:
-        self.stop = FAULT
-        self.fault = fault
-        self.fault_text = text
-
-
-def open_tags(wire: Wire) -> list[int]:
-    """The packet ids of inbound QoS 2 messages that wait for PUBREL."""
-    bits = wire.qos2_open
-    if bits is None:
-        return []
-    return [pid for pid in range(1, 65536) if bits[pid >> 3] >> (pid & 7) & 1]
 
 
 @cython.cfunc
@@ -251,164 +107,12 @@ def copy(
 
 @cython.cfunc
 @cython.inline
-def utf8_fault(
-    data: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, end: cython.Py_ssize_t
-) -> cython.bint:
-    """Whether the bytes are no UTF-8 string of MQTT 5.0, 1.5.4: ill-formed, a surrogate, or U+0000."""
-    i: cython.Py_ssize_t = start
-    b: cython.uint
-    need: cython.Py_ssize_t
-    low: cython.uint
-    high: cython.uint
-    while i < end:
-        b = data[i]
-        i += 1
-        if b < 0x80:
-            if b == 0:
-                return True
-            continue
-        low, high = 0x80, 0xBF
-        if 0xC2 <= b <= 0xDF:
-            need = 1
-        elif 0xE0 <= b <= 0xEF:
-            need = 2
-            if b == 0xE0:
-                low = 0xA0
-            elif b == 0xED:
-                high = 0x9F
-        elif 0xF0 <= b <= 0xF4:
-            need = 3
-            if b == 0xF0:
-                low = 0x90
-            elif b == 0xF4:
-                high = 0x8F
-        else:
-            return True
-        if i + need > end:
-            return True
-        if data[i] < low or data[i] > high:
-            return True
-        i += 1
-        need -= 1
-        while need > 0:
-            if data[i] < 0x80 or data[i] > 0xBF:
-                return True
-            i += 1
-            need -= 1
-    return False
-
-
-@cython.cfunc
-@cython.inline
 def cut_bytes(data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, n: cython.Py_ssize_t) -> bytes:
     if n == 0:
         return b""
     if cython.compiled:
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(data[at])), n)
     return bytes(data[at : at + n])
-
-
-@cython.cfunc
-def string_end(
-    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t
-) -> cython.Py_ssize_t:
-    """The end of the UTF-8 string at `at`, or -1."""
-    stop: cython.Py_ssize_t
-    if at + 2 > end:
-        return -1
-    stop = at + 2 + u16(data, at)
-    if stop > end or utf8_fault(data, at + 2, stop):
-        return -1
-    return stop
-
-
-# What a walk over the properties of a PUBLISH found: [alias, alias position, expiry present].
-@cython.cclass
-class Found:
-    alias = cython.declare(cython.uint)
-    alias_at = cython.declare(cython.Py_ssize_t)
-    expiry = cython.declare(cython.bint)
-    text = cython.declare(object)
-
-
-@cython.cfunc
-def walk_properties(
-    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t, found: Found
-) -> cython.int:
-    """Check the properties of a PUBLISH from a client (MQTT 5.0, 3.3.2.3); 0, or the reason code."""
-    seen: cython.uint = 0
-    bit: cython.uint
-    kind: cython.uint
-    stop: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    found.alias = 0
-    found.alias_at = -1
-    found.expiry = False
-    while at < end:
-        kind = data[at]
-        at += 1
-        bit = 0
-        if kind == 0x26:  # user property, may repeat
-            at = string_end(data, at, end)
-            if at >= 0:
-                at = string_end(data, at, end)
-            if at < 0:
-                found.text = "a user property of a PUBLISH is malformed"
-                return 0x81
-            continue
-        if kind == 0x01:
-            bit = 1
-            if at >= end:
-                found.text = "a PUBLISH ends inside its payload format indicator"
-                return 0x81
-            if data[at] > 1:
-                found.text = "the payload format indicator of a PUBLISH is neither 0 nor 1"
-                return 0x82
-            stop = at + 1
-        elif kind == 0x02:
-            bit = 2
-            stop = at + 4
-            found.expiry = True
-        elif kind == 0x03:
-            bit = 4
-            stop = string_end(data, at, end)
-        elif kind == 0x08:
-            bit = 8
-            stop = string_end(data, at, end)
-            if stop >= 0:
-                if stop == at + 2:
-                    found.text = "the response topic of a PUBLISH is empty"
-                    return 0x82
-                for i in range(at + 2, stop):
-                    if data[i] == 0x23 or data[i] == 0x2B:
-                        found.text = "the response topic of a PUBLISH has a wildcard"
-                        return 0x82
-        elif kind == 0x09:
-            bit = 16
-            stop = at + 2
-            if stop <= end:
-                stop += u16(data, at)
-        elif kind == 0x23:
-            bit = 32
-            stop = at + 2
-            if stop <= end:
-                found.alias = u16(data, at)
-                found.alias_at = at - 1
-        elif kind == 0x0B:
-            found.text = "a PUBLISH from a client carries a subscription identifier"
-            return 0x82
-        else:
-            found.text = "a PUBLISH carries a property that does not belong there"
-            return 0x81
-        if stop < 0 or stop > end:
-            found.text = "a property of a PUBLISH is malformed"
-            return 0x81
-        if seen & bit:
-            found.text = "a property that may appear once appears twice in a PUBLISH"
-            return 0x82
-        seen |= bit
-        at = stop
-    return 0
 
 
 def cut(
@@ -802,24 +506,6 @@ def cut(
 
 
 @cython.cfunc
-@cython.inline
-def put_ack(acks: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
-    acks.append(head)
-    acks.append(2)
-    acks.append(pid >> 8)
-    acks.append(pid & 255)
-
-
-@cython.cfunc
-@cython.inline
-def note(noted: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
-    noted.append(pid & 255)
-    noted.append(pid >> 8)
-    noted.append(head)
-    noted.append(0)
-
-
-@cython.cfunc
 def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint, session: cython.uint) -> cython.void:
     tags.append(row & 255)
     tags.append((row >> 8) & 255)
@@ -900,50 +586,3 @@ def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_s
         at += 1
     out[at] = value
     return at + 1
-
-
-@cython.cfunc
-def short_ack(
-    wire: Wire,
-    head: cython.uint,
-    buf: cython.const[cython.uchar][::1],
-    at: cython.Py_ssize_t,
-    rem: cython.Py_ssize_t,
-) -> cython.int:
-    """Take one acknowledgement of two or three bytes; 1 leaves it to the decoder."""
-    pid: cython.uint = u16(buf, at)
-    code: cython.int
-    if pid == 0 or (rem == 3 and buf[at + 2] != 0):
-        return 1
-    if head == 0x62:  # PUBREL
-        wire.answers += 1
-        if wire.release(pid):
-            put_ack(wire.acks, 0x70, pid)
-            if wire.durable_bit:
-                # Before PUBCOMP: the client may use the packet id again after it.
-                note(wire.noted, 0x62, pid)
-                wire.ack_parts |= wire.durable_bit
-        elif wire.v5:
-            wire.acks.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
-        else:
-            put_ack(wire.acks, 0x70, pid)
-        return 0
-    if head != 0x40 and head != 0x50 and head != 0x70:
-        return 1
-    if wire.window is None:
-        code = -1
-    else:
-        code = wire.window.acknowledge(head, pid)
-    if code >= 0 and wire.durable_bit:
-        note(wire.noted, head, pid)
-        if head == 0x50:  # before PUBREL: the client forgets the message with it
-            wire.ack_parts |= wire.durable_bit
-    if head == 0x50:
-        wire.answers += 1
-        if code >= 0:
-            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
-        elif wire.v5:
-            wire.acks.extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
-        else:
-            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
-    return 0

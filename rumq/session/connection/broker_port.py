@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from router.commands import CommandQueue
-from rumq.mqtt.kernels.ingest import Batch
+from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.session.flow_control.limits import Limits
 from rumq.session.journal.recorder import JournalRecorder

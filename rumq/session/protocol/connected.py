@@ -19,8 +19,9 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, UnsupportedVersion
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
-from rumq.mqtt.kernels.ingest import Wire, cut
+from rumq.mqtt.kernels.ingest import cut
 from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.kernels.wire_state import Wire, open_tags
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import BrokerPort
@@ -441,7 +442,7 @@ class Link:
         wire.publishers = session.publishers
         wire.qos2_open = session.qos2_open
         wire.session_tag = tag_of(session.number)
-        wire.unacknowledged = len(ingest.open_tags(wire)) if wire.qos2_open is not None else 0
+        wire.unacknowledged = len(open_tags(wire)) if wire.qos2_open is not None else 0
 
         def make_window() -> Window:
             made = Window(window_limit)

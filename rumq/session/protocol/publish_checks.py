@@ -9,7 +9,8 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
-from rumq.mqtt.kernels.ingest import Wire, cut
+from rumq.mqtt.kernels.ingest import cut
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
 from rumq.session.protocol import authorization, topic_refusals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
-from rumq.mqtt.kernels.ingest import Wire
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Publish, Will
 from rumq.session.state.session import Session
 from rumq.session.state.wills import message_of, rules_permit_will

@@ -15,7 +15,7 @@ from typing import Any
 from router import commands as c
 from router.shard import Shard
 from rumq.auth.identity import Work
-from rumq.mqtt.kernels.ingest import Batch
+from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.packets import Publish
 from rumq.net.pending_logins import State
 from rumq.session.connection.listener_policy import OPEN, ListenerPolicy

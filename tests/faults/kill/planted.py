@@ -7,13 +7,13 @@ SESSIONS = "tests/faults/kill/test_sessions.py"
 
 PLANTED = [
     Planted(
-        "PUBREL leaves before PUBREC is written down", "rumq/mqtt/kernels/ingest.py",
+        "PUBREL leaves before PUBREC is written down", "rumq/mqtt/kernels/short_acks.py",
         "if head == 0x50:  # before PUBREL: the client forgets the message with it",
         "if False:",
         f"{SESSIONS}::test_qos_2_goes_on_with_pubrel_once_pubrel_was_sent",
     ),
     Planted(
-        "PUBCOMP leaves before the id's release is written down", "rumq/mqtt/kernels/ingest.py",
+        "PUBCOMP leaves before the id's release is written down", "rumq/mqtt/kernels/short_acks.py",
         "note(wire.noted, 0x62, pid)\n                wire.ack_parts |= wire.durable_bit",
         "note(wire.noted, 0x62, pid)",
         f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",

@@ -1,0 +1,11 @@
+# What other kernels may reach of a batch at C speed.
+cdef class Batch:
+    cdef readonly Py_ssize_t count
+    cdef readonly Py_ssize_t frames_len
+    cdef readonly unsigned int flags
+    cdef public bint refusing
+    cdef public bint full_of_retained
+    cdef unsigned int first_form
+    cdef object rows
+    cdef object frames
+    cdef object tags

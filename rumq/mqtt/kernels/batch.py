@@ -1,0 +1,43 @@
+"""Kernel: the buffers that collect what one turn publishes to one partition. docs/log-format.md, "Row" and "Frame"."""
+
+import cython
+
+CHUNK_UNIFORM = cython.declare(cython.uint, 32)
+
+
+@cython.cclass
+class Batch:
+    """Rows, frames and QoS 2 tags of one turn; the buffers are used again. Its fields are typed in batch.pxd."""
+
+    def __init__(self) -> None:
+        self.rows = bytearray(32 * 256)
+        self.frames = bytearray(1 << 18)
+        self.tags = bytearray()
+        self.refusing = False  # the partition refuses writes of clients: the decoder handles their packets
+        self.full_of_retained = False  # likewise, of retained messages with a payload
+        self.count = 0
+        self.frames_len = 0
+        self.flags = CHUNK_UNIFORM
+
+    def grow(self, frames_more: cython.Py_ssize_t) -> None:
+        """Make room for `frames_more` more bytes of frames and as many rows as there are already."""
+        wanted: cython.Py_ssize_t = self.frames_len + frames_more
+        if len(self.frames) < wanted:
+            self.frames.extend(bytes(max(wanted - len(self.frames), len(self.frames))))
+        if len(self.rows) < 64 * self.count:
+            self.rows.extend(bytes(len(self.rows)))
+
+    def take(self) -> tuple[bytearray, bytes, int, int, bytes]:
+        """Give (rows, frames, count, chunk flags, tags) as buffers of their own, and start anew."""
+        rows = self.rows[: 32 * self.count]
+        with memoryview(self.frames) as view:
+            frames = bytes(view[: self.frames_len])
+        taken = (rows, frames, self.count, self.flags, bytes(self.tags))
+        if len(self.frames) > 1 << 22:  # one large message must not hold its size for ever
+            self.frames = bytearray(1 << 18)
+        self.count = 0
+        self.frames_len = 0
+        self.flags = CHUNK_UNIFORM
+        if self.tags:
+            self.tags = bytearray()
+        return taken

@@ -1,0 +1,9 @@
+# What other kernels may call at C speed.
+cdef class Found:
+    cdef unsigned int alias
+    cdef Py_ssize_t alias_at
+    cdef bint expiry
+    cdef object text
+
+
+cdef int walk_properties(const unsigned char[::1] data, Py_ssize_t at, Py_ssize_t end, Found found)

@@ -1,0 +1,72 @@
+"""Kernel: PUBACK, PUBREC, PUBREL and PUBCOMP in their short forms, read and written. MQTT 5.0, 3.4 to 3.7."""
+
+import cython
+
+from rumq.mqtt.kernels.wire_state import Wire
+
+if cython.compiled:
+    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire
+
+
+@cython.cfunc
+def put_ack(acks: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
+    acks.append(head)
+    acks.append(2)
+    acks.append(pid >> 8)
+    acks.append(pid & 255)
+
+
+@cython.cfunc
+@cython.inline
+def note(noted: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
+    noted.append(pid & 255)
+    noted.append(pid >> 8)
+    noted.append(head)
+    noted.append(0)
+
+
+@cython.cfunc
+def short_ack(
+    wire: Wire,
+    head: cython.uint,
+    buf: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    rem: cython.Py_ssize_t,
+) -> cython.int:
+    """Take one acknowledgement of two or three bytes; 1 leaves it to the decoder."""
+    pid: cython.uint = (buf[at] << 8) | buf[at + 1]
+    code: cython.int
+    if pid == 0 or (rem == 3 and buf[at + 2] != 0):
+        return 1
+    if head == 0x62:  # PUBREL
+        wire.answers += 1
+        if wire.release(pid):
+            put_ack(wire.acks, 0x70, pid)
+            if wire.durable_bit:
+                # Before PUBCOMP: the client may use the packet id again after it.
+                note(wire.noted, 0x62, pid)
+                wire.ack_parts |= wire.durable_bit
+        elif wire.v5:
+            wire.acks.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
+        else:
+            put_ack(wire.acks, 0x70, pid)
+        return 0
+    if head != 0x40 and head != 0x50 and head != 0x70:
+        return 1
+    if wire.window is None:
+        code = -1
+    else:
+        code = wire.window.acknowledge(head, pid)
+    if code >= 0 and wire.durable_bit:
+        note(wire.noted, head, pid)
+        if head == 0x50:  # before PUBREL: the client forgets the message with it
+            wire.ack_parts |= wire.durable_bit
+    if head == 0x50:
+        wire.answers += 1
+        if code >= 0:
+            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+        elif wire.v5:
+            wire.acks.extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
+        else:
+            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+    return 0

@@ -1,0 +1,35 @@
+# What other kernels may reach of a connection at C speed.
+from rumq.mqtt.kernels.window cimport Window
+
+
+cdef class Wire:
+    cdef public bint v5
+    cdef public Py_ssize_t packet_bytes_max
+    cdef public unsigned int qos_max
+    cdef public bint retain_available
+    cdef public unsigned int alias_max
+    cdef public object aliases
+    cdef public object publishers
+    cdef public object qos2_open
+    cdef public Py_ssize_t receive_maximum
+    cdef public Py_ssize_t unacknowledged
+    cdef public object acks
+    cdef public unsigned long long ack_parts
+    cdef public Py_ssize_t pubacks
+    cdef public Window window
+    cdef public unsigned long long published
+    cdef public unsigned long long others
+    cdef public unsigned long long answers
+    cdef public unsigned long long touched
+    cdef public unsigned long long durable_bit
+    cdef public unsigned int session_tag
+    cdef public bytearray noted
+    cdef public bint own
+    cdef readonly int stop
+    cdef readonly int fault
+    cdef readonly object fault_text
+    cdef readonly object topic
+    cdef readonly Py_ssize_t partition
+    cdef readonly Py_ssize_t frame_bytes
+    cdef object last_key
+    cdef long long last_value

@@ -1,0 +1,80 @@
+"""Kernel: the state of one connection for the walk over its bytes, and how the last walk ended."""
+
+from typing import Any
+
+import cython
+
+UNSET: Any = None  # of fields typed in the pxd; mypy would take None for their only value
+
+# Why a walk stopped: `Wire.stop`.
+MORE = 0  # the rest is not a whole packet yet, or there is none
+OTHER = 1  # a packet for the ordinary decoder
+TOPIC = 2  # a PUBLISH on a topic that `topics` does not have: add it or refuse it, then call again
+PUBLISHER = 3  # the publisher has no number in partition `Wire.partition` yet: give one, then call again
+FULL = 4  # a buffer of the batch is full: grow it, then call again
+RETAIN = 6  # a retained PUBLISH on a topic whose number says NO_RETAIN: take it or refuse it
+FAULT = 5  # malformed or forbidden: `Wire.fault` is the reason code, `Wire.fault_text` says what was seen
+
+
+@cython.cclass
+class Wire:
+    """One connection. Its fields are typed in wire_state.pxd."""
+
+    def __init__(self, v5: bool, packet_bytes_max: int, receive_maximum: int, alias_max: int) -> None:
+        self.v5 = v5
+        self.packet_bytes_max = packet_bytes_max
+        self.qos_max = 2
+        self.retain_available = True
+        self.alias_max = alias_max
+        self.aliases = UNSET
+        self.publishers = UNSET
+        self.qos2_open = UNSET
+        self.receive_maximum = receive_maximum
+        self.unacknowledged = 0
+        self.acks = bytearray()
+        self.ack_parts = 0
+        self.pubacks = 0
+        self.window = UNSET
+        self.published = 0
+        self.others = 0  # packets that came and are no new PUBLISH
+        self.answers = 0  # packets that went out and are no PUBLISH
+        self.touched = 0  # bit p: something was published to partition p
+        self.durable_bit = 0  # of a durable session: the bit of `ack_parts` that stands for its journal
+        self.session_tag = 0  # says in the log of which session an inbound QoS 2 message is
+        self.noted = bytearray()  # acknowledgements of a durable session, u32 each: head << 16 | packet id
+        self.own = False  # the broker's own messages, which are taken in any case
+        self.stop = MORE
+        self.fault = 0
+        self.fault_text = UNSET
+        self.topic = UNSET
+        self.partition = 0
+        self.frame_bytes = 0
+        self.last_key = UNSET
+        self.last_value = 0
+
+    def forget_topics(self) -> None:
+        """Look every topic up again: what this connection may publish to has changed."""
+        self.last_key = None
+
+    def release(self, pid: cython.Py_ssize_t) -> bool:
+        """Take PUBREL: forget an inbound QoS 2 packet id. False: it was not open."""
+        bits: bytearray = self.qos2_open
+        if bits is None or not bits[pid >> 3] >> (pid & 7) & 1:
+            return False
+        bits[pid >> 3] &= ~(1 << (pid & 7)) & 255
+        if self.unacknowledged > 0:
+            self.unacknowledged -= 1
+        return True
+
+    def refuse(self, fault: cython.int, text: object) -> None:
+        self.stop = FAULT
+        self.fault = fault
+        self.fault_text = text
+
+
+def open_tags(wire: Wire) -> list[int]:
+    """The packet ids of inbound QoS 2 messages that wait for PUBREL."""
+    bits = wire.qos2_open
+    if bits is None:
+        return []
+    return [pid for pid in range(1, 65536) if bits[pid >> 3] >> (pid & 7) & 1]
