@@ -111,7 +111,7 @@ class Shard:
             worker=partial(Worker, one_lane=one_writer),
             clock=lambda: (self.now_us, self.monotonic),
         )
-        self.driver.startup.read_journal()
+        self.driver.startup.read_journal(self.driver.tell)
         self.driver.startup.advance()
         if status_seconds:
             self.driver.pump = Counted()

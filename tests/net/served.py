@@ -33,7 +33,7 @@ class Served:
         self._pump.lingering = LingeringClose(self._pump, later=driver.later)
         for worker in (driver.writer, driver.reader):
             self._pump.watch(worker.fd, worker.finish)
-        driver.startup.read_journal()
+        driver.startup.read_journal(driver.tell)
         driver.startup.advance()
         handshakes = TransportHandshakes(self._pump, later=driver.later, event=self.event)
         self._listeners = {

@@ -16,20 +16,20 @@ PLANTED = [
         SCHEDULES,
     ),
     Planted(
-        "two messages on a link change places", "rumq/shards/bus/peer.py",
-        "self._driver.commands.put(c.RemoteChunk(message.partition, chunk))",
-        "self._driver.commands.insert(0, c.RemoteChunk(message.partition, chunk))",
+        "two messages on a link change places", "rumq/shards/bus/remote_partition.py",
+        "self._commands.put(c.RemoteChunk(message.partition, chunk))",
+        "self._commands.items.insert(0, c.RemoteChunk(message.partition, chunk))",
         SCHEDULES,
     ),
     Planted(
         "a publisher in another shard is acknowledged before its message is durable",
         "rumq/shards/bus/publish_receiver.py",
-        "placed, lsn = self._placed, self._partition.committed_lsn",
-        "placed, lsn = self._placed, self._partition.next_lsn",
+        "placed, lsn = self._appended, self._partition.committed_lsn",
+        "placed, lsn = self._appended, self._partition.next_lsn",
         SCHEDULES,
     ),
     Planted(
-        "what a shard's log has already is handed over again", "rumq/shards/bus/peer.py",
+        "what a shard's log has already is handed over again", "rumq/shards/bus/remote_partition.py",
         "max(message.sequence, outgoing.committed_lsn)",
         "outgoing.committed_lsn",
         SCHEDULES,
@@ -79,7 +79,7 @@ PLANTED = [
     ),
     # Subscriptions
     Planted(
-        "retained messages of other shards do not come", "rumq/shards/bus/peers.py",
+        "retained messages of other shards do not come", "rumq/shards/bus/query_client.py",
         "        if answer.retained:\n",
         "        if False:\n",
         SCHEDULES,
@@ -91,19 +91,19 @@ PLANTED = [
         f"{FOUND}::test_a_retained_message_that_comes_while_its_shard_begins_is_the_last",
     ),
     Planted(
-        "SUBACK waits for no other shard", "rumq/shards/turn/turn.py",
-        "        return self.peers.confirm_all(asked, then)\n",
-        "        self.peers.confirm_all(asked, lambda: None)\n        return True\n",
+        "SUBACK waits for no other shard", "rumq/shards/bus/interest.py",
+        "        return self.confirm_all(asked, then)\n",
+        "        self.confirm_all(asked, lambda: None)\n        return True\n",
         SCHEDULES,
     ),
     Planted(
-        "what is asked of a shard before it has begun is forgotten", "rumq/shards/bus/peer.py",
-        "            self._early_wants.append(message)  # asked again before `Begin`, of a run before\n",
+        "what is asked of a shard before it has begun is forgotten", "rumq/shards/bus/record_forwarder.py",
+        "            self._early.append(message)  # asked again before `Begin`, of a run before\n",
         "",
         f"{FOUND}::test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_back",
     ),
     Planted(
-        "a filter that another client asks for is given up", "rumq/shards/bus/peers.py",
+        "a filter that another client asks for is given up", "rumq/shards/bus/interest.py",
         "        gone = [f for f in gone if f not in self._asking]\n",
         "",
         f"{FOUND}::test_what_one_client_does_not_want_any_more_another_is_still_granted",
@@ -123,8 +123,8 @@ PLANTED = [
     ),
     Planted(
         "the beginning of a share is not written down", "rumq/shards/bus/shared_groups.py",
-        "            self._driver.journal.shared(effect.key, effect.cursors)\n",
-        "            pass\n",
+        "        self._barrier.journal.recorder.shared(effect.key, effect.cursors)\n",
+        "        pass\n",
         f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
     ),
     Planted(
@@ -134,9 +134,9 @@ PLANTED = [
         SEEDS,
     ),
     Planted(
-        "a share is over before all have been heard", "rumq/shards/bus/peers.py",
-        "peer.was_begun and not peer.said_early for peer",
-        "peer.was_begun for peer",
+        "a share is over before all have been heard", "rumq/shards/bus/shared_groups.py",
+        "each.was_begun and not each.early for each",
+        "each.was_begun for each",
         f"{FOUND}::test_a_share_survives_its_home_among_three_shards",
     ),
     Planted(

@@ -94,7 +94,7 @@ class Shard:
         self.driver.pump = self.pump
         for worker in self.workers:
             self.pump.watch(worker.fd, worker.finish)
-        self.driver.startup.read_journal()
+        self.driver.startup.read_journal(self.driver.tell)
         take_connections(self.driver, self.pump, [OPEN], OUTBOX_BYTES)
         door = doors[index]
         door.poller = self.poller

@@ -124,7 +124,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         pump.watch(worker.fd, worker.finish)
     scrubber = Worker("rumq-scrub")
     pump.watch(scrubber.fd, scrubber.finish)
-    driver.startup.read_journal()
+    driver.startup.read_journal(driver.tell)
     if driver.doors is None:
         driver.startup.advance()
     else:

@@ -1,41 +1,80 @@
-"""The bus: one stream socket to each other shard, served by the pump like a client's, a message at a time.
+"""One connection to another shard, a stream socket that the pump serves like a client's, and the framing on it.
 
-What is said is `rumq.shards.bus.messages`; who listens is given. Knows no partition."""
+    u32 length of the rest | u32 length of the head | head: MessagePack | raw bytes
+
+The head is a message of `rumq.shards.bus.messages`; raw bytes are rows and frames of chunks (docs/log-format.md), so a
+batch costs the same whatever it holds."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
-from rumq.shards.bus.messages import decode, encode
+import msgspec
 
+from rumq.shards.bus.messages import AnyMessage
+
+Raw = bytes | bytearray | memoryview
+PREFIX = struct.Struct("<II")
 MESSAGE_BYTES_MAX = 1 << 30
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)
+
+
+def encode(message: AnyMessage, *raw: Raw) -> list[Raw]:
+    """The buffers that carry a message, without copying the raw ones."""
+    head = _encoder.encode(message)
+    size = 4 + len(head) + sum(map(len, raw))
+    return [PREFIX.pack(size, len(head)) + head, *[part for part in raw if len(part)]]
+
+
+def decode(view: memoryview) -> tuple[AnyMessage, memoryview]:
+    """The message in a whole frame without its first u32, and the raw bytes behind it. raises: ValueError"""
+    head = int.from_bytes(view[:4], "little")
+    return _decoder.decode(view[4 : 4 + head]), view[4 + head :]
+
+
+class Transport(Protocol):
+    """What is used of `rumq.net.connection.Connection`. room: bytes until its queue is full; refused: for want of room,
+    so `drained` is called once there is some"""
+
+    room: int
+    refused: bool
+    peer: str
+
+    def write(self, data: Raw) -> None: ...
+    def waits(self) -> bool:
+        """Whether something is queued."""
+
+    def close(self) -> None: ...
 
 
 class BusLink:
-    """The protocol of one connection to another shard. It is to the pump what a client's link is."""
+    """The `ConnectionHandler` of a connection to another shard."""
 
     is_bus = True
 
-    __slots__ = ("_heard", "_lost", "closed", "drained", "transport")
+    __slots__ = ("_lost", "_received", "closed", "drained", "transport")
 
     def __init__(
-        self, transport: Any, heard: Callable[[Any, memoryview], None], lost: Callable[[str], None],
+        self, transport: Transport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
         drained: Callable[[], None],
     ) -> None:  # fmt: skip
-        """heard: takes each message with its raw bytes, which are its to read until it returns"""
+        """received: takes each message with its raw bytes, which are valid until it returns"""
         self.transport = transport
-        self._heard, self._lost, self.drained = heard, lost, drained
+        self._received, self._lost, self.drained = received, lost, drained
         self.closed = False
 
-    def say(self, message: Any, *raw: Any) -> None:
+    def say(self, message: AnyMessage, *raw: Raw) -> None:
         """Send a message at the end of the turn; raw buffers must not change until then."""
         if not self.closed:
             for part in encode(message, *raw):
                 self.transport.write(part)
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
-        """Take whole messages of `data[pos:end]`; returns the position of the first byte not taken."""
+    def receive(self, data: Raw, pos: int, end: int) -> int:
+        """Handle the whole messages of `data[pos:end]`; returns the position of the first byte not consumed."""
         view = memoryview(data)
         while end - pos >= 8:
             size = int.from_bytes(view[pos : pos + 4], "little")
@@ -44,19 +83,19 @@ class BusLink:
             if end - pos - 4 < size:
                 break
             message, raw = decode(view[pos + 4 : pos + 4 + size])
-            self._heard(message, raw)
+            self._received(message, raw)
             pos += 4 + size
             if self.closed:
                 return end
         return pos
 
     def lost(self, why: str) -> None:
-        """The other shard is gone."""
+        """The connection has ended."""
         if not self.closed:
             self.closed = True
             self._lost(why)
 
     def end(self, *, with_will: bool = True) -> None:
-        """The connection is given up."""
+        """Close the connection after a fault; the shard with the higher index dials again."""
         self.lost("given up")
         self.transport.close()

@@ -1,31 +1,28 @@
-"""What shards say to one another: plain data, and how it stands on the bus.
+"""The messages that shards exchange over the bus, as plain data; `rumq.shards.bus.bus_link` frames them.
 
-    u32 length of what follows | u32 length of the head | head: MessagePack | raw bytes, as long as the head says
-
-The heads are arrays that begin with their name. Raw bytes are rows and frames of chunks (docs/log-format.md), so a
-batch costs the same whatever it holds. Knows no socket."""
+Both sides begin with `Hello`; `Begin` subscribes to everything that sessions want, once they are restored. Records flow
+both ways: `Published` to a partition's owner, `Rows` from it; `Mark` has the partition's watermarks. A `request` number
+is answered with `Wanted`, or with the answer of its kind; a question without answer is asked again over the next link.
+Shared subscriptions: `rumq.shards.bus.shared_groups`."""
 
 from __future__ import annotations
 
-import struct
-from typing import Any
-
 import msgspec
 
-PREFIX = struct.Struct("<II")
 Names = list[tuple[int, bytes]]
+Ranges = list[tuple[int, int, int]]  # (partition, first lsn, next lsn)
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
-    """One thing said."""
+    """An array that begins with the message's tag."""
 
 
-# Beginning
+# Joining
 
 
 class Hello(Message, frozen=True, tag="hello"):
-    """The first thing each side says. incarnation: of this run of the shard; partitions: index -> (first lsn, next lsn)
-    of those that it owns."""
+    """The first message of each side. incarnation: of this run of the shard; partitions: index -> (first lsn, next lsn)
+    of those that it owns"""
 
     shard: int
     incarnation: int
@@ -33,25 +30,26 @@ class Hello(Message, frozen=True, tag="hello"):
 
 
 class Begin(Message, frozen=True, tag="begin"):
-    """Send what these filters match, of each partition from its lsn on.
+    """Forward records that these filters match, of each partition from its lsn on.
 
-    shares: whose home the other one is: key -> (filter, members here); handed: what these have, (partition, lsns)"""
+    shares: shared subscriptions whose home is the receiver: key -> (filter, weight)
+    handed: likewise, ranges that members have"""
 
     filters: list[str]
     cursors: dict[int, int]
     shares: dict[str, tuple[str, int]]
-    handed: dict[str, list[tuple[int, int, int]]]
+    handed: dict[str, Ranges]
 
 
 class Resume(Message, frozen=True, tag="resume"):
-    """How much of what I handed to you is in your log? lsn: before it there is nothing that you have not told of."""
+    """Asks up to which sequence the owner's log has the sender's records. lsn: those below are acknowledged"""
 
     partition: int
     lsn: int
 
 
 class Resumed(Message, frozen=True, tag="resumed"):
-    """sequence: what is in the log; 0: nothing since the lsn"""
+    """sequence: of the last record in the log; 0: none since the lsn"""
 
     partition: int
     sequence: int
@@ -61,9 +59,9 @@ class Resumed(Message, frozen=True, tag="resumed"):
 
 
 class Published(Message, frozen=True, tag="published"):
-    """Records for a partition, with the sender's numbers of topics and publishers; those that are new come with names.
+    """Records for a partition, with the sender's numbers of topics and publishers; new ones come with their names.
 
-    Raw: rows, frames, tags."""
+    sequence: of the last record, in the sender's count. Raw: rows, frames, tags."""
 
     partition: int
     sequence: int
@@ -76,15 +74,15 @@ class Published(Message, frozen=True, tag="published"):
 
 
 class Numbered(Message, frozen=True, tag="numbered"):
-    """What the owner calls publishers: (the sender's number, the owner's)."""
+    """The owner's numbers of publishers: (the sender's number, the owner's)."""
 
     partition: int
     publishers: list[tuple[int, int]]
 
 
 class Mark(Message, frozen=True, tag="mark"):
-    """How far a partition has come. sequence: what was handed over up to it is committed; live_lsn: everything wanted
-    below has been sent, 0 when that is not known."""
+    """A partition's watermarks. sequence: the receiver's records up to it are committed; live_lsn: all wanted records
+    below have been forwarded, 0 while that is not known"""
 
     partition: int
     sequence: int
@@ -94,14 +92,14 @@ class Mark(Message, frozen=True, tag="mark"):
 
 
 class RetainedFull(Message, frozen=True, tag="retained_full"):
-    """Whether a partition may retain nothing more."""
+    """Whether a partition's quota of retained messages is used up."""
 
     partition: int
     full: bool
 
 
 class Refusing(Message, frozen=True, tag="refusing"):
-    """Whether a partition takes records. why: empty when it does; full: for want of room"""
+    """Whether a partition refuses records. why: empty when it does not; full: for want of disk space"""
 
     partition: int
     full: bool
@@ -112,7 +110,9 @@ class Refusing(Message, frozen=True, tag="refusing"):
 
 
 class Want(Message, frozen=True, tag="want"):
-    """Send what these filters match as well; answered with `Wanted`, once that is so. marks: and marks soon."""
+    """Forward records that these filters match as well; answered with `Wanted` once that has begun.
+
+    marks: and send `Mark` as soon as a watermark moves"""
 
     request: int
     filters: list[str]
@@ -128,7 +128,7 @@ class Unwant(Message, frozen=True, tag="unwant"):
 
 
 class WantPublishers(Message, frozen=True, tag="publishers?"):
-    """Tell who has published to your partitions, and from now on who does; answered with `Wanted`, once it is told."""
+    """Send the publishers' client ids of all partitions, now and as new ones come; answered with `Wanted`."""
 
     request: int
 
@@ -142,7 +142,7 @@ class Publishers(Message, frozen=True, tag="publishers"):
 
 
 class Rows(Message, frozen=True, tag="rows"):
-    """A chunk, frames that nobody wants left out. topics: names of ids that were not used before. Raw: rows, frames."""
+    """A chunk without the frames that nobody wants. topics: names of ids not used before. Raw: rows, frames."""
 
     partition: int
     base_lsn: int
@@ -153,11 +153,11 @@ class Rows(Message, frozen=True, tag="rows"):
     rows_len: int
 
 
-# Shared subscriptions: between their home and the shards that have members
+# Shared subscriptions: between the home of a group and the shards that have members. `rumq.shards.bus.shared_groups`
 
 
 class ShareJoin(Message, frozen=True, tag="join"):
-    """A member is about to be here: answered with `Wanted`, once the share begins."""
+    """To the home: a client is about to join; answered with `Wanted` once the group exists in the home's journal."""
 
     request: int
     key: str
@@ -165,48 +165,54 @@ class ShareJoin(Message, frozen=True, tag="join"):
 
 
 class ShareWeight(Message, frozen=True, tag="weight"):
+    """To the home: this shard has so many members; 0: the last one has left."""
+
     key: str
     topic_filter: str
     weight: int
 
 
 class ShareParts(Message, frozen=True, tag="parts"):
-    """From the home: these records are for members of yours. (partition, first lsn, next lsn)"""
+    """From the home: these ranges are assigned to the receiver's members."""
 
     key: str
-    ranges: list[tuple[int, int, int]]
+    ranges: Ranges
 
 
 class ShareBack(Message, frozen=True, tag="back"):
-    """To the home: nobody here can take these, nor any others for now. early: there is no member here (yet)"""
+    """To the home: no member here has room for these ranges, nor for others until `ShareReady`.
+
+    early: because there is no member here (yet)"""
 
     key: str
-    ranges: list[tuple[int, int, int]]
+    ranges: Ranges
     early: bool = False
 
 
 class ShareLeft(Message, frozen=True, tag="left"):
-    """From the home: it has heard that there is no member any more, and has taken back what was outstanding."""
+    """From the home: weight 0 has arrived, and all outstanding ranges are revoked."""
 
     key: str
 
 
 class ShareReady(Message, frozen=True, tag="ready"):
+    """To the home: members here have room again."""
+
     key: str
 
 
 class ShareDone(Message, frozen=True, tag="done"):
-    """To the home: members here have these, and that is written down."""
+    """To the home: these ranges were delivered to members here, and the journal of this shard has that."""
 
     key: str
-    ranges: list[tuple[int, int, int]]
+    ranges: Ranges
 
 
 # Questions to a partition's owner, and answers
 
 
 class ReadFrom(Message, frozen=True, tag="read"):
-    """Whole chunks from the one with `lsn` on."""
+    """Read whole chunks from the one with `lsn` on; answered with `Chunks`."""
 
     request: int
     partition: int
@@ -235,7 +241,9 @@ class Chunks(Message, frozen=True, tag="chunks"):
 
 
 class FindStart(Message, frozen=True, tag="find"):
-    """Where a replay begins: at a time, or at a topic's offset. retained: and what a filter had retained there"""
+    """Find where a replay begins, at a time or at a topic's offset; answered with `Found`.
+
+    retained: and the messages that were retained then, of a filter"""
 
     request: int
     ts_us: int | None
@@ -245,7 +253,7 @@ class FindStart(Message, frozen=True, tag="find"):
 
 
 class FindRetained(Message, frozen=True, tag="retained?"):
-    """What a filter has retained now. below: partition -> lsn"""
+    """Find the messages of a filter that are retained now; answered with `Found`. below: partition -> lsn"""
 
     request: int
     topic_filter: str
@@ -262,7 +270,7 @@ class RetainedItem(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Found(Message, frozen=True, tag="found"):
-    """lsns: partition -> lsn. Retained messages may come in several answers; the last one has `more` false."""
+    """lsns: partition -> lsn. Retained messages may come in several answers; the last one has `more` false"""
 
     request: int
     lsns: dict[int, int]
@@ -272,22 +280,25 @@ class Found(Message, frozen=True, tag="found"):
 
 
 class FindTags(Message, frozen=True, tag="tags?"):
-    """Inbound QoS 2 messages of the asker's sessions from these lsns on, once everything handed over is committed."""
+    """Find inbound QoS 2 messages of the asker's sessions from these lsns on; answered with `Tags`, once everything
+    that the asker published is committed."""
 
     request: int
     from_lsns: dict[int, int]
 
 
 class Tags(Message, frozen=True, tag="tags"):
+    """tags: (client id, session tag << 16 | packet id)"""
+
     request: int
     tags: list[tuple[str, int]]
 
 
-# What the broker tells of itself
+# Statistics
 
 
 class Counts(msgspec.Struct, frozen=True, array_like=True):
-    """What a shard has counted since it began. docs/sys.md says what each number is."""
+    """Counters of a shard since its start; docs/sys.md explains each number."""
 
     packets_in: int = 0
     packets_out: int = 0
@@ -314,7 +325,7 @@ class PartitionTally(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Standing(msgspec.Struct, frozen=True, array_like=True):
-    """What there is in a shard now. partitions: those that it owns"""
+    """Gauges of a shard. partitions: those that it owns"""
 
     connected: int = 0
     sessions: int = 0
@@ -327,7 +338,7 @@ class Standing(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Tally(Message, frozen=True, tag="tally"):
-    """To shard 0, which tells clients. incarnation: of the sender's run, as in `Hello`"""
+    """To shard 0, which publishes $SYS. incarnation: as in `Hello`"""
 
     shard: int
     incarnation: int
@@ -335,18 +346,18 @@ class Tally(Message, frozen=True, tag="tally"):
     standing: Standing
 
 
-# Retention and the end
+# Retention and shutdown
 
 
 class Needs(Message, frozen=True, tag="needs"):
-    """The first record of each partition that a lasting session has not had."""
+    """The first record of each partition that a persistent session of the sender has not had."""
 
     lsns: dict[int, int]
 
 
 class Leaving(Message, frozen=True, tag="leaving"):
-    """Records of a partition of mine are about to go: answered with `Wanted`, once what readers of yours lose by it is
-    counted."""
+    """Retention is about to remove records below `next_lsn`; answered with `Wanted` once the receiver has counted what
+    its readers lose."""
 
     request: int
     partition: int
@@ -354,37 +365,22 @@ class Leaving(Message, frozen=True, tag="leaving"):
 
 
 class Trimmable(Message, frozen=True, tag="trimmable"):
-    """What the sender's log holds, and which finished segments may go for room: (µs of the first record, bytes), the
-    oldest of all its partitions."""
+    """Bytes in the sender's log, and the oldest finished segments that may go to free disk space: (µs of the first
+    record, bytes)."""
 
     log_bytes: int
     oldest: list[tuple[int, int]]
 
 
 class Drained(Message, frozen=True, tag="drained"):
-    """The sender stops, and nothing more will be published by it."""
+    """The sender is stopping and publishes nothing more."""
 
 
 AnyMessage = (
     Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | RetainedFull | Want | Wanted | Unwant
-    | Rows | ReadFrom
-    | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Trimmable | Drained | ShareJoin
-    | ShareWeight
-    | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally | Leaving | WantPublishers | Publishers
+    | Rows | ReadFrom | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Trimmable | Drained
+    | ShareJoin | ShareWeight | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally | Leaving
+    | WantPublishers | Publishers
 )  # fmt: skip
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(AnyMessage)
-
-
-def encode(message: Any, *raw: Any) -> list[Any]:
-    """The buffers that carry a message, without copying the raw ones."""
-    head = _encoder.encode(message)
-    size = 4 + len(head) + sum(map(len, raw))
-    return [PREFIX.pack(size, len(head)) + head, *[part for part in raw if len(part)]]
-
-
-def decode(view: memoryview) -> tuple[Any, memoryview]:
-    """The message in a whole frame without its first u32, and the raw bytes behind it. raises: ValueError"""
-    head = int.from_bytes(view[:4], "little")
-    return _decoder.decode(view[4 : 4 + head]), view[4 + head :]
+Question = ReadFrom | FindStart | FindRetained | FindTags | Leaving | Want | WantPublishers | ShareJoin
+Answer = Wanted | Chunks | Found | Tags

@@ -1,37 +1,43 @@
-"""What another shard publishes to a partition of ours: its numbers become ours, and it is told what is committed.
-
-Knows no socket: records become commands for the router, answers are handed to `say`."""
+"""What another shard publishes to partitions of this shard: its numbers are translated, and commits acknowledged."""
 
 from __future__ import annotations
 
 import struct
 from array import array
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
 
+from commitlog.chunk import FLAG_QOS
 from commitlog.kernels import rows as kernel
+from commitlog.partition_types import PartitionWriter
 from router.commands import Append
+from rumq.session.state.shard_totals import ShardTotals
+from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.messages import Numbered, Published
+from rumq.shards.turn.ports import CommandQueue
 
 UNKNOWN = 0xFFFFFFFF
 
 
-class Incoming:
-    """The way from one other shard to one partition."""
+class IncomingPartition:
+    """The records of one other shard for one partition."""
 
-    def __init__(self, partition: Any, source: int, number_topic: Callable[[bytes], int]) -> None:
+    def __init__(self, partition: PartitionWriter, source: int, number_topic: Callable[[bytes], int]) -> None:
         """source: the incarnation of the other shard; number_topic: the id of a topic in this partition"""
         self._partition = partition
-        self._source = source
+        self.source = source
         self._number_topic = number_topic
         self._topics = array("I")
         self._publishers = array("I", [0])
-        self._placed: deque[tuple[int, int]] = deque()  # (our lsn behind it, its sequence), not committed yet
-        self._unplaced = 0
-        self.sequence = 0  # what of the other shard's is committed
+        self._appended: deque[tuple[int, int]] = (
+            deque()
+        )  # (our lsn behind it, its sequence), not committed yet
+        self._queued = 0  # the last sequence that is in a command
+        self._sequence = 0  # the last one that is committed
 
-    def take(self, message: Published, raw: memoryview, say: Callable[..., None]) -> Append:
+    def append_command(self, message: Published, raw: memoryview, say: Callable[[Numbered], None]) -> Append:
         """The command for what was published. raises: ValueError for numbers that were never introduced"""
         for number, name in message.topics:
             put(self._topics, number, self._number_topic(name))
@@ -47,24 +53,24 @@ class Incoming:
         unknown = kernel.translate(rows, message.count, self._topics, self._publishers)
         if unknown >= 0:
             raise ValueError(f"row {unknown} of a batch on the bus has a number that was never introduced")
-        self._unplaced = message.sequence
+        self._queued = message.sequence
         return Append(
             self._partition.index, rows, bytes(raw[message.rows_len : frames_end]), message.count, message.flags,
-            bytes(raw[frames_end:]), struct.pack("<QQ", self._source, message.sequence),
+            bytes(raw[frames_end:]), struct.pack("<QQ", self.source, message.sequence),
         )  # fmt: skip
 
-    def placed(self) -> None:
-        """The commands have been carried out: everything up to here stands before the partition's end."""
-        if self._unplaced:
-            self._placed.append((self._partition.next_lsn, self._unplaced))
-            self._unplaced = 0
+    def step_done(self) -> None:
+        """The commands have been carried out: all records up to here are in the partition."""
+        if self._queued:
+            self._appended.append((self._partition.next_lsn, self._queued))
+            self._queued = 0
 
-    def committed(self) -> int:
+    def committed_sequence(self) -> int:
         """The sequence up to which everything is committed."""
-        placed, lsn = self._placed, self._partition.committed_lsn
+        placed, lsn = self._appended, self._partition.committed_lsn
         while placed and placed[0][0] <= lsn:
-            self.sequence = placed.popleft()[1]
-        return self.sequence
+            self._sequence = placed.popleft()[1]
+        return self._sequence
 
 
 def put(table: array[int], number: int, value: int) -> None:
@@ -72,3 +78,38 @@ def put(table: array[int], number: int, value: int) -> None:
     if missing > 0:
         table.extend([UNKNOWN] * missing)
     table[number] = value
+
+
+class TopicNumbers(Protocol):
+    """`rumq.shards.write_path.topic_registry`"""
+
+    def number(self, partition: PartitionWriter, name: bytes) -> int: ...
+
+
+class PublishReceiver:
+    """Everything that one other shard publishes here. incoming: by partition; empty until the shard has joined"""
+
+    def __init__(
+        self, partitions: Sequence[PartitionWriter], topics: TopicNumbers, commands: CommandQueue, totals: ShardTotals,
+        urgent: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        """partitions: of this shard; urgent: somebody waits until a partition is committed"""
+        self._partitions, self._topics, self._commands = partitions, topics, commands
+        self._totals, self._urgent = totals, urgent
+        self.incoming: dict[int, IncomingPartition] = {}
+
+    def joined(self, incarnation: int) -> None:
+        for partition in self._partitions:
+            self.incoming[partition.index] = IncomingPartition(
+                partition, incarnation, partial(self._topics.number, partition)
+            )
+
+    def lost(self) -> None:
+        self.incoming = {}
+
+    def published(self, link: BusLink, message: Published, raw: memoryview) -> None:
+        command = self.incoming[message.partition].append_command(message, raw, link.say)
+        self._totals.taken_over += message.count
+        self._commands.put(command)
+        if command.flags & FLAG_QOS:
+            self._urgent(message.partition)

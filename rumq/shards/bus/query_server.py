@@ -1,79 +1,91 @@
-"""What another shard asks about our partitions, and the answers: chunks, where a replay begins, what is retained.
+"""Answers to other shards about this shard's partitions: chunks, where a replay begins, what is retained; and after a
+crash, how far their records are in the log, and which inbound QoS 2 messages of their sessions it has.
 
-What may wait for a disk runs on the reader thread, one question after the other. Knows no client."""
+What may wait for a disk runs on the reader thread."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 from commitlog import Chunk, Gap, OffsetTrimmed, Partition, Store
 from commitlog.chunk import FLAG_QOS, HEADER_BYTES
 from commitlog.errors import NotInMemory
 from commitlog.kernels.rows import first_seen, lay_out
+from commitlog.partition_types import PartitionReader, PartitionWriter
 from commitlog.row_layout import tag_publishers
 from commitlog.write_group import pieced
 from router.retained import Retained
+from router.shard import Shard
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.bus_link import BusLink
-from rumq.shards.delivery.replay_start import SEARCHES, lookups_for
-
-if TYPE_CHECKING:
-    from rumq.shards.bus.peer import Peer
-    from rumq.shards.turn.turn import Driver
+from rumq.shards.bus.bus_link import BusLink, Raw
+from rumq.shards.turn.ports import FaultGuard, Placement, ReadPool, Timers
 
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
 BUSY_SECONDS = 0.002  # the bus is full: look again after that
+UNCOMMITTED_SECONDS = 0.005  # likewise, records are not committed yet
+Found = tuple[dict[int, int], list[Retained]]  # partition -> lsn, and what was retained there
+SearchStart = Callable[[m.FindStart, Callable[[Found | None, BaseException | None], None]], None]
+
+
+class Names(Protocol):
+    """Names the publishers of records, to shards that ask for them: `rumq.shards.bus.record_forwarder`."""
+
+    def introduce(self, index: int) -> None: ...
+    def introduce_all(self) -> None: ...
+
+
+class Asker(NamedTuple):
+    """link: the one that the question came over"""
+
+    shard: int
+    link: BusLink
+    names: Names
 
 
 class QueryServer:
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._answers: dict[type, Callable[[Peer, BusLink, Any], None]] = {
-            m.ReadFrom: self._read, m.FindStart: self._find_start, m.FindRetained: self._find_retained,
-            m.FindTags: self._find_tags, m.Leaving: self._leaving,
-        }  # fmt: skip
-
-    def answer(self, peer: Peer, link: BusLink, question: Any) -> None:
-        self._answers[type(question)](peer, link, question)
+    def __init__(
+        self, store: Store, router: Shard, reader: ReadPool, timers: Timers,
+        search_start: SearchStart, leave_behind: Callable[[int, int, Callable[[], None]], None],
+    ) -> None:  # fmt: skip
+        """search_start: of this shard's partitions; leave_behind: counts what readers here lose of a partition below an
+        lsn, then calls back"""
+        self._store, self._router, self._reader, self._timers = store, router, reader, timers
+        self._search_start, self._leave_behind = search_start, leave_behind
 
     # Chunks
 
-    def _read(self, peer: Peer, link: BusLink, question: m.ReadFrom) -> None:
-        partition = self._driver.store.partitions[question.partition]
-        limit = self._driver.shard.feeds[question.partition].visible_lsn
+    def read(self, asker: Asker, question: m.ReadFrom) -> None:
+        partition = self._store.partitions[question.partition]
+        assert isinstance(partition, PartitionWriter)
+        limit = self._router.feeds[question.partition].visible_lsn
         try:
             found = [chunk for chunk in partition.read(question.lsn, READ_BYTES) if chunk.next_lsn <= limit]
             if found:
-                self._send_chunks(peer, link, question, found, None)
+                self._send_chunks(asker, question, found, None)
                 return
         except (NotInMemory, OffsetTrimmed):
             pass
-        read = partition.cold_read(question.lsn, READ_BYTES)
-        self._driver.reader.submit(
-            read.run, lambda chunks, fault: self._send_chunks(peer, link, question, chunks or [], fault)
+        self._reader.submit(
+            partition.cold_read(question.lsn, READ_BYTES).run,
+            lambda chunks, fault: self._send_chunks(asker, question, chunks or [], fault),
         )
 
     def _send_chunks(
-        self,
-        peer: Peer,
-        link: BusLink,
-        question: m.ReadFrom,
-        chunks: list[Any],
-        fault: BaseException | None,
+        self, asker: Asker, question: m.ReadFrom, chunks: Iterable[Chunk | Gap], fault: BaseException | None
     ) -> None:
-        partition = self._driver.store.partitions[question.partition]
+        partition = self._store.partitions[question.partition]
         pieces: list[m.Piece] = []
-        raw: list[Any] = []
+        raw: list[Raw] = []
         names: m.Names = []
         seen = bytearray(len(partition.topic_names))
         for chunk in joined(chunks):
             if isinstance(chunk, Gap):
                 pieces.append(m.Piece(chunk.base_lsn, chunk.next_lsn, 0, 0, 0, 0, chunk.why))
                 continue
-            names += named(partition, chunk.rows, seen)
+            names += new_names(partition, chunk.rows, seen)
             raw += [chunk.rows, chunk.frames]
             pieces.append(
                 m.Piece(
@@ -83,28 +95,27 @@ class QueryServer:
         answer = m.Chunks(
             question.request, question.partition, partition.first_lsn, names, pieces, str(fault) if fault else ""
         )  # fmt: skip
-        peer.introduce(question.partition)
-        link.say(answer, *raw)
+        asker.names.introduce(question.partition)
+        asker.link.say(answer, *raw)
 
     # Beginnings
 
-    def _find_start(self, peer: Peer, link: BusLink, question: m.FindStart) -> None:
-        driver = self._driver
-        find = lookups_for(
-            driver.store, driver.shard.retained, question.ts_us, question.topic, question.offset, question.retained
-        )  # fmt: skip
-
-        def done(found: Any, fault: BaseException | None) -> None:
+    def find_start(self, asker: Asker, question: m.FindStart) -> None:
+        def done(found: Found | None, fault: BaseException | None) -> None:
             lsns, retained = found or ({}, [])
-            self._send_found(peer, link, question.request, lsns, retained, str(fault) if fault else "")
+            asker.names.introduce_all()
+            for at in range(0, len(retained), RETAINED_A_PIECE):
+                some = items_of(retained[at : at + RETAINED_A_PIECE])
+                asker.link.say(m.Found(question.request, {}, some, more=True))
+            asker.link.say(m.Found(question.request, lsns, [], fault=str(fault) if fault else ""))
 
-        driver.reader.submit(find, done, SEARCHES)
+        self._search_start(question, done)
 
-    def _find_retained(self, peer: Peer, link: BusLink, question: m.FindRetained) -> None:
+    def find_retained(self, asker: Asker, question: m.FindRetained) -> None:
         """Some in each turn: a filter may match a million."""
-        driver = self._driver
-        below = [question.below.get(feed.index, 0) for feed in driver.shard.feeds]
-        search = driver.shard.view_of(question.topic_filter).search(question.topic_filter, below)
+        link = asker.link
+        below = [question.below.get(feed.index, 0) for feed in self._router.feeds]
+        search = self._router.view_of(question.topic_filter).search(question.topic_filter, below)
 
         def go_on() -> None:
             if link.closed:
@@ -112,40 +123,36 @@ class QueryServer:
             if link.transport.room > 0:
                 messages = search.next_messages()
                 if messages or search.over:
-                    peer.introduce_all()
+                    asker.names.introduce_all()
                     link.say(m.Found(question.request, {}, items_of(messages), more=not search.over))
             if not search.over:
-                driver.later(0.0 if link.transport.room > 0 else BUSY_SECONDS, go_on)
+                self._timers.later(0.0 if link.transport.room > 0 else BUSY_SECONDS, go_on)
 
         go_on()
 
-    def _send_found(
-        self,
-        peer: Peer,
-        link: BusLink,
-        request: int,
-        lsns: dict[int, int],
-        retained: list[Retained],
-        fault: str,
-    ) -> None:
-        peer.introduce_all()
-        for at in range(0, len(retained), RETAINED_A_PIECE):
-            link.say(m.Found(request, {}, items_of(retained[at : at + RETAINED_A_PIECE]), more=True))
-        link.say(m.Found(request, lsns, [], fault=fault))
+    # Retention
 
-    # Retention of the other's partitions
-
-    def _leaving(self, peer: Peer, link: BusLink, question: m.Leaving) -> None:
-        self._driver.losses.leave_behind(
-            question.partition, question.next_lsn, lambda: link.say(m.Wanted(question.request))
+    def leaving(self, asker: Asker, question: m.Leaving) -> None:
+        """Retention of a partition of the asker is about to remove records."""
+        self._leave_behind(
+            question.partition, question.next_lsn, lambda: asker.link.say(m.Wanted(question.request))
         )
 
-    # What the other shard lost
 
-    def _find_tags(self, peer: Peer, link: BusLink, question: m.FindTags) -> None:
-        """Nothing of the asker's may still be on its way to the log when it is searched."""
-        driver = self._driver
-        wanted = [p for p in driver.store.own if p.index in question.from_lsns]
+class RestartQueries:
+    """Questions of a shard that has died, or whose records were on their way to one that has."""
+
+    def __init__(
+        self, store: Store, reader: ReadPool, timers: Timers, placement: Placement, guard: FaultGuard,
+        urgent: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        """urgent: somebody waits until a partition is committed"""
+        self._store, self._reader, self._timers = store, reader, timers
+        self._placement, self._guard, self._urgent = placement, guard, urgent
+
+    def find_tags(self, asker: Asker, question: m.FindTags) -> None:
+        """Search once everything that the asker published is committed."""
+        wanted = [p for p in self._store.own if p.index in question.from_lsns]
         ends = [(p, p.next_lsn) for p in wanted]
 
         def search() -> list[tuple[str, int]]:
@@ -153,54 +160,51 @@ class QueryServer:
                 (client_id, packet_id)
                 for partition in wanted
                 for client_id, packet_id in log_tags(
-                    driver.store, partition, question.from_lsns[partition.index]
+                    self._store, partition, question.from_lsns[partition.index]
                 )
-                if driver.home(client_id) == peer.index
+                if self._placement.home(client_id) == asker.shard
             ]
 
         def begin() -> None:
             if any(p.committed_lsn < end for p, end in ends):
-                driver.later(0.005, begin)
+                self._timers.later(UNCOMMITTED_SECONDS, begin)
                 return
-            driver.reader.submit(search, done)
+            self._reader.submit(search, done)
 
         def done(tags: list[tuple[str, int]] | None, fault: BaseException | None) -> None:
             if fault is not None:
-                driver.given_up(link, fault)
+                self._guard.given_up(asker.link, fault)
                 return
-            link.say(m.Tags(question.request, tags or []))
+            asker.link.say(m.Tags(question.request, tags or []))
 
         for partition in wanted:
-            driver.writing.urgent(partition.index)
+            self._urgent(partition.index)
         begin()
 
-    def resume(self, peer: Peer, source: int, question: m.Resume) -> None:
-        """Look for the last of what the other shard handed over before we died."""
-        driver = self._driver
-        partition = driver.store.partitions[question.partition]
-        link = peer.link
+    def resume(self, asker: Asker, source: int, question: m.Resume) -> None:
+        """Find the last record that the asker published before this shard died. source: the asker's incarnation"""
+        partition = next(p for p in self._store.own if p.index == question.partition)
 
         def search() -> int:
             last = 0
-            for chunk in driver.store.chunks_with(partition, 0, question.lsn):
-                for one, sequence in struct.iter_unpack("<QQ", getattr(chunk, "sources", b"")):
-                    if one == source:
-                        last = max(last, sequence)
+            for chunk in self._store.chunks_with(partition, 0, question.lsn):
+                if isinstance(chunk, Chunk):
+                    for each, sequence in struct.iter_unpack("<QQ", chunk.sources):
+                        if each == source:
+                            last = max(last, sequence)
             return last
 
         def done(sequence: int | None, fault: BaseException | None) -> None:
-            if link is None:
-                return
             if fault is not None:
-                driver.given_up(link, fault)
+                self._guard.given_up(asker.link, fault)
             else:
-                link.say(m.Resumed(question.partition, sequence or 0))
+                asker.link.say(m.Resumed(question.partition, sequence or 0))
 
-        driver.reader.submit(search, done)
+        self._reader.submit(search, done)
 
 
-def joined(chunks: list[Any]) -> Iterator[Chunk | Gap]:
-    """Consecutive small chunks as larger ones: what is in memory is as small as the turns in which it came."""
+def joined(chunks: Iterable[Chunk | Gap]) -> Iterator[Chunk | Gap]:
+    """Consecutive small chunks as larger ones: chunks in memory are as small as the turns in which they came."""
     run: list[Chunk] = []
     for chunk in chunks:
         if isinstance(chunk, Chunk) and (not run or run[-1].next_lsn == chunk.base_lsn):
@@ -232,13 +236,13 @@ def as_one(chunks: list[Chunk]) -> Chunk:
     )  # fmt: skip
 
 
-def items_of(messages: list[Retained]) -> list[m.RetainedItem]:
+def items_of(messages: Iterable[Retained]) -> list[m.RetainedItem]:
     return [
         m.RetainedItem(r.topic, r.partition, r.lsn, r.base_ts, bytes(r.row), bytes(r.frame)) for r in messages
     ]
 
 
-def named(partition: Any, rows: Any, seen: bytearray) -> m.Names:
+def new_names(partition: PartitionReader, rows: Raw, seen: bytearray) -> m.Names:
     """The names of the topics in some rows, those that are not marked in `seen`; marks them."""
     return [(number, partition.topic_names[number]) for number, _ in first_seen(rows, 0, seen)]
 

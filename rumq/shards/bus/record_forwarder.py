@@ -1,21 +1,50 @@
-"""What another shard gets of our partitions: the records that somebody there wants, in the order of their lsns.
+"""Records of this shard's partitions for another shard that has subscribers, in the order of their lsns.
 
-To the router it is a subscriber like any other. If the bus is full it falls behind, and reads on from the log when
-there is room: nothing is queued for it. Knows no client."""
+To the router the other shard is a subscriber like any other. If the bus is full it falls behind, and reads on from the
+log when there is room: nothing is queued for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 from commitlog.chunk import FLAG_UNIFORM
 from commitlog.cold_reads import clipped
 from commitlog.kernels import rows as row_kernel
-from router.commands import Blocked, CommandQueue
+from commitlog.partition_types import PartitionWriter
+from router import commands as c
 from router.effects import Deliver
+from router.feed import Feed
 from router.kernels import routes as route_kernel
-from rumq.shards.bus.bus_link import BusLink
-from rumq.shards.bus.messages import Names, Rows
+from router.reader import Reader
+from router.subscriber import Subscriber
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import BusLink, Raw
+from rumq.shards.turn.ports import Call, CommandQueue, Timers
+
+NAMES_A_MESSAGE = 4096
+
+
+class PublisherNames:
+    """Client ids of publisher numbers, sent to a shard whose subscribers ask for publishers, ahead of their records.
+
+    Numbers are given in order and never change while a partition is open, so only how many were sent is kept."""
+
+    def __init__(self, link: BusLink, partitions: Sequence[PartitionWriter]) -> None:
+        self._link = link
+        self._names: dict[int, list[bytes]] = {p.index: p.publisher_names for p in partitions}
+        self._sent = dict.fromkeys(self._names, 1)  # number 0 is nobody's
+
+    def introduce(self, index: int) -> None:
+        """Send the names of a partition that are new. Cost: a comparison when there are none."""
+        names, sent = self._names[index], self._sent[index]
+        if sent < len(names):
+            for first in range(sent, len(names), NAMES_A_MESSAGE):
+                self._link.say(m.Publishers(index, first, names[first : first + NAMES_A_MESSAGE]))
+            self._sent[index] = len(names)
+
+    def introduce_all(self) -> None:
+        for index in self._names:
+            self.introduce(index)
 
 
 class ShardSink:
@@ -37,22 +66,21 @@ class RecordForwarder(ShardSink):
     """Sends the records that another shard's own readers want."""
 
     def __init__(
-        self, link: BusLink, feeds: list[Any], commands: CommandQueue, introduce: Callable[[int], None]
+        self, link: BusLink, feeds: Sequence[Feed], commands: CommandQueue, names: RemoteSubscriber
     ) -> None:
-        """introduce: tells the other shard who publishes to a partition, if it asks for that"""
         super().__init__(link)
-        self._feeds, self._commands, self._introduce = feeds, commands, introduce
-        self._told = [bytearray() for _ in feeds]  # of each partition: which topic ids have been named
+        self._feeds, self._commands, self._publisher_names = feeds, commands, names
+        self._named = [bytearray() for _ in feeds]  # of each partition: which topic ids have been named
 
     def forward(self, effect: Deliver) -> None:
-        """Send the wanted rows of a chunk, or say that there is no room."""
+        """Send the wanted rows of a chunk, or report that there is no room."""
         if not self.is_open:
             return
         chunk, index = effect.chunk, effect.partition
         if self.outbox.room <= 0:
             self.outbox.refused = True
             for reader in effect.readers:
-                self._commands.put(Blocked(reader, index, chunk.base_lsn + effect.first))
+                self._commands.put(c.Blocked(reader, index, chunk.base_lsn + effect.first))
             return
         flags = chunk.flags
         if effect.wanted is None:
@@ -63,16 +91,94 @@ class RecordForwarder(ShardSink):
                 chunk.rows, chunk.frames, effect.first, effect.stop, effect.places, effect.wanted
             )
             flags &= ~FLAG_UNIFORM
-        message = Rows(
+        message = m.Rows(
             index, chunk.base_lsn + effect.first, effect.stop - effect.first, chunk.base_ts, flags,
-            self.names(index, rows), len(rows),
+            self._new_names(index, rows), len(rows),
         )  # fmt: skip
-        self._introduce(index)
+        self._publisher_names.introduce(index)
         self._link.say(message, rows, frames)
 
-    def names(self, index: int, rows: Any) -> Names:
+    def _new_names(self, index: int, rows: Raw) -> m.Names:
         """The names of topic ids in some rows that the other shard does not know yet."""
-        topic_names, told = self._feeds[index].partition.topic_names, self._told[index]
-        if len(told) < len(topic_names):
-            told.extend(bytes(len(topic_names) - len(told) + 1024))
-        return [(number, topic_names[number]) for number, _ in row_kernel.first_seen(rows, 0, told)]
+        topic_names, named = self._feeds[index].partition.topic_names, self._named[index]
+        if len(named) < len(topic_names):
+            named.extend(bytes(len(topic_names) - len(named) + 1024))
+        return [(number, topic_names[number]) for number, _ in row_kernel.first_seen(rows, 0, named)]
+
+
+class RemoteSubscriber:
+    """Another shard as a subscriber: the filters that it has asked for, over one link after the other."""
+
+    def __init__(
+        self, shard: int, partitions: Sequence[PartitionWriter], feeds: Sequence[Feed], commands: CommandQueue,
+        timers: Timers,
+    ) -> None:  # fmt: skip
+        """partitions: of this shard"""
+        self._shard, self._partitions, self._feeds = shard, partitions, feeds
+        self._commands, self._timers = commands, timers
+        self._subscriber: Subscriber | None = None
+        self._early: list[m.Want] = []
+        self._names: PublisherNames | None = None  # if it has subscriptions that ask for publishers
+        self.wants_marks = False
+
+    @property
+    def reader(self) -> Reader | None:
+        return self._subscriber.main if self._subscriber is not None else None
+
+    def begin(self, link: BusLink, message: m.Begin, confirmed: Call) -> None:
+        """Forward records from the cursors on. confirmed: called before each `Wanted`"""
+        self._subscriber = Subscriber(f"shard {self._shard}", None, is_shard=True)
+        self._commands.put(
+            c.Attach(self._subscriber, RecordForwarder(link, self._feeds, self._commands, self))
+        )
+        own = [partition.index for partition in self._partitions]
+        self._commands.put(c.Interest(self._subscriber, message.filters, own, message.cursors))
+        early, self._early = self._early, []
+        for want in early:
+            self.want(link, want, confirmed)
+
+    def lost(self) -> None:
+        if self._subscriber is not None:
+            self._commands.put(c.End(self._subscriber, []))
+            self._subscriber = None
+        self._names = None
+        self._early.clear()
+
+    def drained(self) -> None:
+        """The link has room again."""
+        if self._subscriber is not None:
+            self._commands.put(c.Ready(self._subscriber))
+
+    def want(self, link: BusLink, message: m.Want, confirmed: Call) -> None:
+        self.wants_marks |= message.marks
+        if self._subscriber is None:
+            self._early.append(message)  # asked again before `Begin`, of a run before
+            return
+        self._commands.put(c.Interest(self._subscriber, message.filters, []))
+
+        def confirm() -> None:
+            confirmed()
+            link.say(m.Wanted(message.request))
+
+        self._timers.after_step(confirm)
+
+    def unwant(self, message: m.Unwant, _: memoryview) -> None:
+        if self._subscriber is not None:
+            self._commands.put(c.NoInterest(self._subscriber, message.filters))
+
+    # Publishers
+
+    def want_publishers(self, link: BusLink, message: m.WantPublishers) -> None:
+        if self._names is None:
+            self._names = PublisherNames(link, self._partitions)
+        self.introduce_all()
+        link.say(m.Wanted(message.request))
+
+    def introduce(self, index: int) -> None:
+        """Name the new publishers of a partition, if the other shard asks for them: before their records."""
+        if self._names is not None:
+            self._names.introduce(index)
+
+    def introduce_all(self) -> None:
+        if self._names is not None:
+            self._names.introduce_all()

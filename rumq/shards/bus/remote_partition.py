@@ -1,17 +1,26 @@
-"""A partition that another shard owns: what is known of it here. It can be read by way of its owner only.
+"""Partitions that other shards own, as this shard knows them: names, watermarks, and the way to publish to them.
 
-Knows no socket; `rumq.shards.bus.peer` keeps it up to date."""
+They are read by way of their owners only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from commitlog import Chunk, Gap, NotInMemory, StreamSpec
+from commitlog import Chunk, Gap, NotInMemory, Store, StreamSpec
+from commitlog.partition_types import PartitionWriter
+from router import commands as c
+from router.remote_feed import RemoteFeed
+from router.shard import Shard
+from rumq.session.state.session import Session
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.publish_sender import PublishSender
+from rumq.shards.turn.ports import CommandQueue
 
 
 class RemotePartition:
-    """In the place of a `commitlog.Partition`, for what is asked of one that is not ours."""
+    """A `PartitionReader` of another shard's partition."""
 
     is_mirrored = True
     offline = None
@@ -22,13 +31,12 @@ class RemotePartition:
         self.owner = owner
         self.is_volatile = spec.durability == "memory"
         self.first_lsn = 0
-        self.next_lsn = 0  # when its owner was met; then the router's feed knows
+        self.next_lsn = 0  # when its owner joined; from then on the router's feed knows
         self.is_met = False
-        self.topic_names: list[bytes] = []  # by the owner's ids; empty while not known
+        self.topic_names: list[bytes] = []  # by the owner's ids; empty where not known
         self.topic_ids: dict[bytes, int] = {}
-        self.publisher_names: list[bytes] = [
-            b""
-        ]  # by the owner's numbers; only if somebody here asks for them
+        # By the owner's numbers; only if a subscription here asks for publishers.
+        self.publisher_names: list[bytes] = [b""]
         self.outgoing = PublishSender(index)
 
     @property
@@ -37,11 +45,11 @@ class RemotePartition:
 
     @property
     def committed_lsn(self) -> int:
-        """Below it nothing of ours is on its way."""
+        """Of the owner's log, when it last acknowledged records of ours."""
         return self.outgoing.committed_there
 
     def name_topics(self, names: list[tuple[int, bytes]]) -> None:
-        """Take in names of topic ids."""
+        """Learn names of topic ids."""
         for topic_id, name in names:
             missing = topic_id + 1 - len(self.topic_names)
             if missing > 0:
@@ -53,7 +61,7 @@ class RemotePartition:
             self.topic_ids[name] = topic_id
 
     def name_publishers(self, first: int, names: list[bytes]) -> None:
-        """Take in names of publisher numbers, from `first` on."""
+        """Learn names of publisher numbers, from `first` on."""
         missing = first - len(self.publisher_names)
         if missing > 0:
             self.publisher_names.extend([b""] * missing)
@@ -68,8 +76,143 @@ class RemotePartition:
     def known_publisher(self, client_id: str) -> int:
         return self.outgoing.known_publisher(client_id)
 
-    def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
-        return self.outgoing.uncommitted_tags()
-
     def read(self, lsn: int, bytes_max: int = 1) -> list[Chunk | Gap]:
         raise NotInMemory(lsn)
+
+
+def own_partitions(store: Store) -> list[PartitionWriter]:
+    """The partitions that this shard owns, also the volatile one of statistics."""
+    return [p for p in store.partitions if isinstance(p, PartitionWriter)]
+
+
+class RemoteFeeds:
+    """The router's side of partitions of other shards: what their owners' starts mean for readers here."""
+
+    def __init__(self, router: Shard, sessions: Mapping[str, Session]) -> None:
+        self._router, self._sessions = router, sessions
+
+    def feed(self, index: int) -> RemoteFeed:
+        feed = self._router.feeds[index]
+        assert isinstance(feed, RemoteFeed)
+        return feed
+
+    def partition(self, index: int) -> RemotePartition:
+        partition = self._router.feeds[index].partition
+        assert isinstance(partition, RemotePartition)
+        return partition
+
+    def owner_joined(self, partition: RemotePartition, first_lsn: int, next_lsn: int) -> None:
+        """The owner of a partition has said where it begins and ends."""
+        feed = self.feed(partition.index)
+        partition.first_lsn = first_lsn
+        if not partition.is_met:
+            partition.is_met = True
+            partition.next_lsn = next_lsn
+            feed.start_at(next_lsn)
+            return
+        feed.owner_restarted()
+        self._forget_aliases()
+        # Messages of QoS 0 may have been delivered here that were never written; their lsns are given out again.
+        partition.next_lsn = min(partition.next_lsn, next_lsn)
+        if next_lsn < feed.visible_lsn:
+            feed.truncate(next_lsn)
+        self._router.sharing.truncate(partition.index, next_lsn)
+        for session in self._sessions.values():
+            for reader in session.subscriber.readers():
+                reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
+
+    def drop_cached(self) -> None:
+        """Records that were filtered out may be wanted now: read them again."""
+        for feed in self._router.feeds:
+            if isinstance(feed, RemoteFeed):
+                feed.drop_cached()
+
+    def _forget_aliases(self) -> None:
+        """Topic ids may have changed, and topic aliases of connections are known by them."""
+        for session in self._sessions.values():
+            if session.link is not None and session.link.flow is not None:
+                session.link.flow.aliases = None
+
+
+class Admission(Protocol):
+    """Which partitions refuse records: `rumq.shards.write_path.write_admission`."""
+
+    def elsewhere(self, index: int, full: bool, why: str) -> None:
+        """Whether another shard's partition refuses records; why: empty when it does not."""
+
+    def is_offline_elsewhere(self, index: int) -> bool: ...
+    def reasons(self) -> dict[int, tuple[bool, str]]:
+        """Of each partition of this shard that refuses records: (for want of disk space, why)."""
+
+
+class Quota(Protocol):
+    """Which partitions retain nothing more: `rumq.shards.write_path.retained_quota`. full: of this shard's"""
+
+    full: set[int]
+
+    def elsewhere(self, index: int, full: bool) -> None: ...
+
+
+class Owner:
+    """Another shard as the owner of its partitions: where they begin and end, their records and watermarks."""
+
+    def __init__(
+        self, partitions: list[RemotePartition], feeds: RemoteFeeds, commands: CommandQueue, admission: Admission,
+        quota: Quota, acknowledged: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        """acknowledged: records that were published to a partition are committed there"""
+        self.partitions = partitions
+        self._by_index = {partition.index: partition for partition in partitions}
+        self._feeds, self._commands = feeds, commands
+        self._admission, self._quota, self._acknowledged = admission, quota, acknowledged
+
+    def joined(self, link: BusLink, partitions: Mapping[int, tuple[int, int]]) -> None:
+        """partitions: index -> (first lsn, next lsn). What was published and not acknowledged is published again."""
+        for partition in self.partitions:
+            self._feeds.owner_joined(partition, *partitions[partition.index])
+            outgoing = partition.outgoing
+            if outgoing.pending_bytes:
+                link.say(m.Resume(partition.index, outgoing.committed_there))
+            else:
+                outgoing.attach(link.say, outgoing.committed_lsn)
+
+    def lost(self) -> None:
+        for partition in self.partitions:
+            partition.outgoing.detach()
+            self._quota.elsewhere(partition.index, False)
+
+    @property
+    def unacknowledged_bytes(self) -> int:
+        """Published and not acknowledged; partitions that cannot be written do not count: nothing would come."""
+        offline = self._admission.is_offline_elsewhere
+        return sum(p.outgoing.pending_bytes for p in self.partitions if not offline(p.index))
+
+    def resumed(self, link: BusLink, message: m.Resumed) -> None:
+        outgoing = self._by_index[message.partition].outgoing
+        outgoing.attach(link.say, max(message.sequence, outgoing.committed_lsn))
+        self._acknowledged(message.partition)
+
+    def numbered(self, message: m.Numbered, _: memoryview) -> None:
+        self._by_index[message.partition].outgoing.numbered(message.publishers)
+
+    def publishers(self, message: m.Publishers, _: memoryview) -> None:
+        self._by_index[message.partition].name_publishers(message.first, message.names)
+
+    def mark(self, message: m.Mark, _: memoryview) -> None:
+        partition = self._by_index[message.partition]
+        partition.first_lsn = message.first_lsn
+        if partition.outgoing.acknowledged(message.sequence, message.committed_lsn):
+            self._acknowledged(message.partition)
+        self._commands.put(c.RemoteWatermark(message.partition, message.live_lsn, message.committed_lsn))
+
+    def rows(self, message: m.Rows, raw: memoryview) -> None:
+        self._by_index[message.partition].name_topics(message.topics)
+        rows, frames = bytes(raw[: message.rows_len]), bytes(raw[message.rows_len :])
+        chunk = Chunk(message.base_lsn, message.count, message.base_ts, message.flags, rows, frames)
+        self._commands.put(c.RemoteChunk(message.partition, chunk))
+
+    def refusing(self, message: m.Refusing, _: memoryview) -> None:
+        self._admission.elsewhere(message.partition, message.full, message.why)
+
+    def retained_full(self, message: m.RetainedFull, _: memoryview) -> None:
+        self._quota.elsewhere(message.partition, message.full)

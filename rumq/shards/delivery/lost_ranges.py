@@ -199,7 +199,7 @@ class LostRanges:
                 over = True
                 then()
 
-        peers.leave_behind(index, next_lsn, one_less)
+        self._driver.queries.leave_behind(index, next_lsn, one_less)
         self.leave_behind(index, next_lsn, one_less)
         if not over:
             self._driver.later(PATIENCE_SECONDS, go)

@@ -42,7 +42,7 @@ class Restorer:
         limits: Limits,
     ) -> None:
         self._store, self._router, self._registry = store, router, registry
-        self._journal, self._clock, self._limits = journal, clock, limits
+        self.journal, self._clock, self._limits = journal, clock, limits
         self.is_done = False
 
     def restore(self, state: ReplayedState, carry_out: Callable[[Effect], None]) -> bool:
@@ -51,12 +51,12 @@ class Restorer:
         state: as `replay` gave it, fitted to the log, with what other shards' partitions add
         carry_out: of the router's effects: searches for the starts of replays. raises: OSError"""
         changed = state.changed
-        self._journal.begin(self._clock.now_us)
+        self.journal.begin(self._clock.now_us)
         self._restore_retained(state)
         if state.sessions:
             for partition in self._store.own:
                 add_tags(state, log_tags(self._store, partition, state.tags_from[partition.index]))
-        self._journal.recorder.last_number = state.last_number
+        self.journal.recorder.last_number = state.last_number
         recovery = Recovery(self._router.subscribing)
         for key, share in state.shares.items():
             restore_share(recovery, state, key, share)
@@ -68,9 +68,9 @@ class Restorer:
                 self._registry.end(session)  # it ended with the last run
         if changed:
             # Cursors beyond the log's end must not be found again once the log has grown past them.
-            self._journal.flush(self._clock.now_us)
-            self._journal.write_snapshot(self._clock.now_us)
-            write_now(self._journal.partition)
+            self.journal.flush(self._clock.now_us)
+            self.journal.write_snapshot(self._clock.now_us)
+            write_now(self.journal.partition)
         self.is_done = True
         return self._limits.publisher_available and any(
             subscription.entry.tells_publisher
@@ -96,7 +96,7 @@ class Restorer:
             for chunk in feed.pending:
                 if chunk.flags & FLAG_RETAIN and chunk.next_lsn <= feed.visible_lsn:
                     view.update(feed.index, chunk, feed.partition.topic_names)
-        self._journal.retained_restored(state.retained_from, as_snapshot=view.changes == changes)
+        self.journal.retained_restored(state.retained_from, as_snapshot=view.changes == changes)
 
     def _restore_session(self, recovery: Recovery, replayed: ReplayedSession) -> Session:
         session = Session(
@@ -125,7 +125,7 @@ class Restorer:
             session.will = will_of(replayed.will)
             session.author = replayed.will.author
             will_in = max(0.0, min(replayed.will.delay_seconds, session.expiry_seconds) - away)
-        recorder = self._journal.recorder
+        recorder = self.journal.recorder
         recorder.sessions[session.number] = session
         self._registry.restore(session, expires_in=expires_in, will_in=will_in, now=self._clock.monotonic)
         if replayed.qos2_changed:

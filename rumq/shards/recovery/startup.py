@@ -10,21 +10,21 @@ from collections.abc import Callable
 from commitlog import Store
 from router.effects import Effect
 from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.bus.interest import Interest
 from rumq.shards.bus.peers import Peers
+from rumq.shards.bus.query_client import QueryClient
 from rumq.shards.recovery.fit_to_log import fit_to_partitions
 from rumq.shards.recovery.journal_reader import add_tags, replay
-from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.recovery.restore import Restorer
-from rumq.shards.turn.ports import EventSink
 
 
 class Startup:
     def __init__(
-        self, store: Store, journal: JournalWriter, peers: Peers, restorer: Restorer, events: EventSink,
+        self, store: Store, peers: Peers, interest: Interest, queries: QueryClient, restorer: Restorer,
         carry_out: Callable[[Effect], None],
     ) -> None:  # fmt: skip
-        self._store, self._journal, self._peers = store, journal, peers
-        self._restorer, self._events, self._carry_out = restorer, events, carry_out
+        self._store, self._peers, self._interest, self._queries = store, peers, interest, queries
+        self._restorer, self._carry_out = restorer, carry_out
         self._state = ReplayedState()
         self._ends = {p.index: p.next_lsn for p in store.partitions if not p.is_mirrored}
         self._has_met = False
@@ -32,9 +32,9 @@ class Startup:
             set()
         )  # shards that have not said yet what their logs have of our sessions
 
-    def read_journal(self) -> None:
-        """First of all, before other shards are linked. raises: OSError"""
-        self._state = replay(self._store, self._journal.partition, self._events.tell)
+    def read_journal(self, tell: Callable[..., None]) -> None:
+        """First of all, before other shards are linked. tell: reports gaps of the journal. raises: OSError"""
+        self._state = replay(self._store, self._restorer.journal.partition, tell)
 
     def advance(self) -> bool:
         """Go on as far as is possible now; True, and not to be called again, once clients may come. raises: OSError"""
@@ -46,17 +46,17 @@ class Startup:
             self._fit()
             if self._state.sessions:
                 self._unanswered = set(peers.others)
-                peers.find_tags(self._state.tags_from, self._tags_found)
+                self._queries.find_tags(self._state.tags_from, self._tags_found)
         if self._unanswered:
             return False
         self._fit()  # an owner may have died since, and lost what it had not written
-        peers.wants_publishers |= self._restorer.restore(self._state, self._carry_out)
+        wants_publishers = self._restorer.restore(self._state, self._carry_out)
         if peers.others:
-            peers.begin()
+            self._interest.begin(wants_publishers=wants_publishers)
         return True
 
     def _fit(self) -> None:
-        fit_to_partitions(self._state, self._journal.layout(), self._store.partitions, self._ends)
+        fit_to_partitions(self._state, self._restorer.journal.layout(), self._store.partitions, self._ends)
 
     def _tags_found(self, shard: int, tags: list[tuple[str, int]]) -> None:
         add_tags(self._state, tags)

@@ -45,7 +45,7 @@ class EffectDispatch:
         elif kind is FindStart:
             self._find_start(effect)
         elif kind is FindRetained:
-            driver.peers.find_retained(effect)
+            driver.queries.find_retained(effect)
         elif kind is Merged:
             self._merged(effect)
         elif kind is ReplayStarted:
@@ -64,7 +64,7 @@ class EffectDispatch:
         driver = self._driver
         partition = driver.store.partitions[index]
         if partition.is_mirrored:
-            driver.peers.read(index, lsn, done)
+            driver.queries.read(index, lsn, done)
         else:
             driver.reader.submit(partition.cold_read(lsn, COLD_READ_BYTES).run, done)
 
@@ -101,4 +101,4 @@ class EffectDispatch:
             where = driver.store.partitions[driver.store.place(effect.topic.decode())]
             owner = where.owner if where.is_mirrored else driver.index
         local = partial(driver.finding.find, effect) if owner in (None, driver.index) else None
-        driver.peers.find_start(effect, local, owner)
+        driver.queries.find_start(effect, local, owner)

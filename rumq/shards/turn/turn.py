@@ -29,8 +29,6 @@ from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.messages import Refusing as RefusingMessage
 from rumq.shards.bus.messages import RetainedFull
-from rumq.shards.bus.peers import Peers
-from rumq.shards.bus.shared_groups import SharedGroups
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.delivery.lost_ranges import LostRanges
 from rumq.shards.delivery.redelivery import Redelivery
@@ -50,6 +48,7 @@ from rumq.shards.stats.admin_listings import TopicRates
 from rumq.shards.stats.consumer_lag import ConsumerLag
 from rumq.shards.stats.refusal_summary import RefusalSummary
 from rumq.shards.turn.auth_pool import AuthPool
+from rumq.shards.turn.bus_assembly import build_bus
 from rumq.shards.turn.effect_dispatch import EffectDispatch
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.queues import ReadyLinks, StepQueue
@@ -169,11 +168,20 @@ class Driver:
         if self.doors is not None:
             self.doors.failed = self.failed
         self.homes = self.placement = ClientPlacement(self.doors, index, count)
-        self.peers = Peers(self, self.doors, count)
+        self.bus = build_bus(
+            clock=self.clock, timers=self.timers, commands=self.commands, events=self.events, guard=self.events,
+            placement=self.homes, reader=self.reader, store=store, router=self.shard, sessions=self.registry.sessions,
+            journal=self.keeping, totals=self.shard_totals, topics=self.numbering, admission=self.refusing,
+            quota=self.retaining, urgent=self.writing.urgent, acknowledged=self.writing.released,
+            leave_behind=self.losses.leave_behind, doors=self.doors, pump=lambda: self.pump,
+            is_draining=lambda: self.drain,
+            tally=lambda tally: self.announcing.heard(tally) if self.announcing is not None else None, count=count,
+            incarnation=self.incarnation,
+        )  # fmt: skip
+        self.peers, self.interest, self.queries, self.shares = self.bus
         self.startup = Startup(
-            store, self.keeping, self.peers, self.restorer, self.events, self.carrying.carry_out
+            store, self.peers, self.interest, self.queries, self.restorer, self.carrying.carry_out
         )
-        self.shares = SharedGroups(self)
         self.shard.sharing.is_home = self.homes.is_here
         self.checking = AuthPool(
             lambda fd, call: self.pump.watch(fd, call), self.later, lambda: self.monotonic
@@ -219,14 +227,10 @@ class Driver:
             self.retaining.refuse(link, packet)
 
     def _say_refusing(self, partition: int, full: bool, why: str) -> None:
-        for peer in self.peers.others.values():
-            if peer.link is not None:
-                peer.link.say(RefusingMessage(partition, full, why))
+        self.peers.say_all(RefusingMessage(partition, full, why))
 
     def _say_retained(self, partition: int, full: bool) -> None:
-        for peer in self.peers.others.values():
-            if peer.link is not None:
-                peer.link.say(RetainedFull(partition, full))
+        self.peers.say_all(RetainedFull(partition, full))
 
     def send_again(self, link: Link) -> None:
         self.repeat.go_on(link)
@@ -294,17 +298,7 @@ class Driver:
         """Whether what (filter as written, plain filter) match will come from every shard; if not, `then` is called.
 
         publishers: and the names of those who publish"""
-        if self.doors is None:
-            return True
-        if publishers and not self.peers.has_publishers:
-
-            def named() -> None:
-                if self.peers.confirm_all(asked, then):
-                    then()
-
-            self.peers.ask_publishers(named)
-            return False
-        return self.peers.confirm_all(asked, then)
+        return self.interest.confirm_subscriptions(asked, then, publishers=publishers)
 
     def slow(self, link: Link, much: bool) -> None:
         """Read nothing more from a client until the partitions it publishes to have caught up."""
@@ -360,7 +354,7 @@ class Driver:
         self._run()
         if self.shard.groups.ended:
             self.shard.subscribing.grouping.remove_some_filters()
-            self.peers.changes()
+            self.interest.changes()
         if self.monotonic >= self.keep_alive_monitor.next_check:
             self.keep_alive_monitor.check(self)
         deadline = self.registry.next_deadline()
@@ -382,7 +376,7 @@ class Driver:
         self.retaining.look()
         if self.doors is not None:
             self.shares.end_turn()
-            self.peers.end_turn(self.monotonic)
+            self.peers.end_turn()
             self.doors.flush()
 
     def _tidy(self) -> None:
@@ -411,7 +405,7 @@ class Driver:
                 for effect in self.shard.step([], self.now_us):
                     carry_out(effect)
             if self.shard.groups.changed_filters:
-                self.peers.changes()
+                self.interest.changes()
             self.timers.run_after_step(self.alone)
             self.settle()
         if self._held or self._held_messages:

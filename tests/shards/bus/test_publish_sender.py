@@ -8,8 +8,9 @@ import pytest
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.row_layout import ROW, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.bus.messages import Numbered, Published, decode, encode
-from rumq.shards.bus.publish_receiver import Incoming
+from rumq.shards.bus.bus_link import decode, encode
+from rumq.shards.bus.messages import Numbered, Published
+from rumq.shards.bus.publish_receiver import IncomingPartition
 from rumq.shards.bus.publish_sender import PublishSender
 from tests.commitlog.records import everything, frame, opened, write
 
@@ -21,7 +22,7 @@ class Owner:
 
     def __init__(self, files: SimulatedFiles, seed: int = 0) -> None:
         self.partition = opened(files, seed=seed).partitions[0]
-        self.incoming = Incoming(self.partition, SOURCE, self._number)
+        self.incoming = IncomingPartition(self.partition, SOURCE, self._number)
         self.answers: list[Any] = []
 
     def _number(self, name: bytes) -> int:
@@ -32,11 +33,11 @@ class Owner:
         """What `say` was given, over the wire and back."""
         wire = b"".join(bytes(part) for part in encode(message, *raw))
         again, rest = decode(memoryview(wire)[4:])
-        command = self.incoming.take(again, rest, self.answers.append)
+        command = self.incoming.append_command(again, rest, self.answers.append)
         self.partition.append(
             command.rows, command.frames, command.count, command.flags, 1_000, command.tags, command.sources
         )
-        self.incoming.placed()
+        self.incoming.step_done()
 
     def in_log(self) -> int:
         """How far the other shard's sequence is in the log, as a successor finds it."""
@@ -97,9 +98,9 @@ def test_what_is_committed_is_acknowledged_and_let_go() -> None:
     owner, outgoing = Owner(SimulatedFiles()), PublishSender(0)
     outgoing.attach(owner.hear, 1)
     publish(outgoing, b"t", "p", [b"1", b"2"])
-    assert owner.incoming.committed() == 0 and outgoing.pending_bytes
+    assert owner.incoming.committed_sequence() == 0 and outgoing.pending_bytes
     write(owner.partition)
-    assert outgoing.acknowledged(owner.incoming.committed(), owner.partition.committed_lsn)
+    assert outgoing.acknowledged(owner.incoming.committed_sequence(), owner.partition.committed_lsn)
     assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
 
 
@@ -138,7 +139,7 @@ def test_what_is_to_come_at_most_once_is_not_handed_over_twice(written: int) -> 
     before = [b"0", b"1", b"2"][:written]
     kept = before if b"1" in before else [*before, b"1"]
     assert [payload for _, _, payload in stored(successor)] == [*kept, b"while it was away"]
-    assert outgoing.acknowledged(successor.incoming.committed(), successor.partition.committed_lsn)
+    assert outgoing.acknowledged(successor.incoming.committed_sequence(), successor.partition.committed_lsn)
     assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
 
 
@@ -159,7 +160,7 @@ def test_of_a_batch_with_retained_messages_only_those_are_handed_over_again(
     publish(outgoing, b"t", "p", [b"4"])
     write(successor.partition)
     assert [payload for _, _, payload in stored(successor)] == [*retained, b"4"]
-    assert outgoing.acknowledged(successor.incoming.committed(), successor.partition.committed_lsn)
+    assert outgoing.acknowledged(successor.incoming.committed_sequence(), successor.partition.committed_lsn)
     assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
 
 

@@ -1,0 +1,170 @@
+"""Interest: which filters all other shards forward records of. A SUBACK waits until they do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from router.shard import Shard
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.bus.shared_groups import SharedGroups
+from rumq.shards.turn.ports import Call, Placement, Timers
+
+
+class OtherShard(Protocol):
+    """Another shard that can be asked: `rumq.shards.bus.peer`."""
+
+    link: BusLink | None
+
+    @property
+    def partitions(self) -> list[RemotePartition]: ...
+    def begin(self) -> None:
+        """Sessions of this shard are restored."""
+
+    def ask(self, question: Callable[[int], m.Question], answered: Callable[[Any, memoryview], None]) -> None:
+        """Ask what `question(request)` gives, now or once the shard is linked (again)."""
+
+
+class Interest:
+    """confirmed: filters whose records every other shard forwards
+
+    has_begun: sessions are restored, so it is known what is wanted here"""
+
+    def __init__(
+        self, others: Mapping[int, OtherShard], router: Shard, placement: Placement, timers: Timers,
+        shared_groups: SharedGroups,
+    ) -> None:  # fmt: skip
+        """others: complete before the first question"""
+        self._others, self._router, self._placement = others, router, placement
+        self._timers, self._shared_groups = timers, shared_groups
+        self.has_begun = False
+        self.confirmed: set[str] = set()
+        self._asking: Counter[str] = (
+            Counter()
+        )  # filters that others have been asked for, and have not confirmed
+        self.wants_publishers = False  # a subscription here asks for publishers
+        self._has_publishers = False  # and every other shard sends them
+
+    def begin(self, *, wants_publishers: bool) -> None:
+        """Sessions are restored: have everything forwarded that they want."""
+        self.wants_publishers |= wants_publishers
+        self.has_begun = True
+        self.confirmed = set(self._router.groups.local_filters)
+        self._router.groups.take_changes()
+        for other in self._others.values():
+            other.begin()
+
+    def filters(self) -> list[str]:
+        """What a shard that has just joined is to forward: also filters that a client is about to have: its SUBACK
+        may wait for nothing more."""
+        here = self._router.groups.local_filters
+        return [*here, *sorted(self.confirmed.union(self._asking).difference(here))]
+
+    def changes(self) -> None:
+        """After a step: tell which filters are wanted here that were not, and which are not any more."""
+        groups = self._router.groups
+        if not groups.changed_filters or not self.has_begun:
+            return
+        fresh, gone = groups.take_changes()
+        # What is being asked for is looked at again when that is answered.
+        gone = [f for f in gone if f not in self._asking]
+        for other in self._others.values():
+            if gone and other.link is not None:
+                other.link.say(m.Unwant(gone))
+        self.confirmed.difference_update(gone)
+        self.confirm([f for f in fresh if f not in self._asking], lambda: None)
+
+    def confirm(self, filters: Iterable[str], then: Call, *, marks: bool = False) -> bool:
+        """Whether every shard forwards what these filters match; if not, they are asked to, and `then` is called.
+
+        marks: `Mark` is to come as soon as a watermark moves"""
+        needed = [f for f in filters if f not in self.confirmed]
+        if not needed or not self._others:
+            return True
+        self._asking.update(needed)
+
+        def confirmed() -> None:
+            self._asking.subtract(needed)
+            self._asking = +self._asking
+            self.confirmed.update(needed)
+            # If it is not subscribed to after all, that is found out after the next step.
+            self._router.groups.changed_filters.update(dict.fromkeys(needed))
+            then()
+
+        self._ask_all(lambda request: m.Want(request, needed, marks), confirmed)
+        return False
+
+    def _ask_all(self, question: Callable[[int], m.Question], then: Call) -> None:
+        """Ask every other shard; `then` is called when all have answered."""
+        left = set(self._others)
+
+        def answered(index: int, _: m.Wanted, __: memoryview) -> None:
+            left.discard(index)
+            if not left:
+                then()
+
+        for index, other in self._others.items():
+            other.ask(question, partial(answered, index))
+
+    def confirm_subscriptions(
+        self, asked: list[tuple[str, str]], then: Call, *, publishers: bool = False
+    ) -> bool:
+        """As `confirm`, of (filter as written, plain filter); groups of other homes are joined there first.
+
+        publishers: client ids of publishers are to be known, too"""
+        if not self._others:
+            return True
+        if publishers and not self._has_publishers:
+
+            def named() -> None:
+                self._has_publishers = True
+                if self.confirm_all(asked, then):
+                    then()
+
+            self.wants_publishers = True
+            self._ask_all(m.WantPublishers, named)
+            return False
+        return self.confirm_all(asked, then)
+
+    def confirm_all(self, asked: Iterable[tuple[str, str]], then: Call) -> bool:
+        plain: list[str] = []
+        away: dict[str, str] = {}
+        for written, topic_filter in asked:
+            if written.startswith("$share/") and not self._placement.is_here(written):
+                away[written] = topic_filter
+            else:
+                plain.append(topic_filter)
+        left = len(away)
+
+        def one_less() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                then()
+
+        if self.confirm(plain, one_less):
+            if not away:
+                return True
+        else:
+            left += 1
+        for key, topic_filter in away.items():
+            self._join_group(key, topic_filter, one_less)
+        return False
+
+    def _join_group(self, key: str, topic_filter: str, then: Call) -> None:
+        """Have the home of a group, another shard, create it for a client here, which joins in `then`."""
+        other = self._others[self._placement.home(key)]
+
+        def joined(_: m.Wanted, __: memoryview) -> None:
+            then()
+            self._timers.after_step(leave_if_gone)
+
+        def leave_if_gone() -> None:
+            if key not in self._router.sharing.shares and other.link is not None:
+                self._shared_groups.leave(other.link, key, topic_filter)
+
+        other.ask(partial(m.ShareJoin, key=key, topic_filter=topic_filter), joined)

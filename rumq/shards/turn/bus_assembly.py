@@ -1,0 +1,88 @@
+"""Assembly of the bus: the parts of each other shard, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from commitlog import Store
+from router.shard import Shard
+from rumq.net.pump import Pump
+from rumq.session.state.session import Session
+from rumq.session.state.shard_totals import ShardTotals
+from rumq.shards.bus.interest import Interest
+from rumq.shards.bus.messages import FindStart, Tally
+from rumq.shards.bus.peer import Parts, Peer, ThisShard
+from rumq.shards.bus.peers import Peers
+from rumq.shards.bus.publish_receiver import PublishReceiver, TopicNumbers
+from rumq.shards.bus.query_client import QueryClient
+from rumq.shards.bus.query_server import Found, QueryServer, RestartQueries
+from rumq.shards.bus.record_forwarder import RemoteSubscriber
+from rumq.shards.bus.remote_partition import (
+    Admission,
+    Owner,
+    Quota,
+    RemoteFeeds,
+    RemotePartition,
+    own_partitions,
+)
+from rumq.shards.bus.shared_groups import (
+    Journal,
+    JournalBarrier,
+    RemoteMembers,
+    SharedGroupHome,
+    SharedGroups,
+)
+from rumq.shards.delivery.replay_start import SEARCHES, lookups_for
+from rumq.shards.processes.fd_passing import FdPassing
+from rumq.shards.turn.ports import Clock, CommandQueue, EventSink, FaultGuard, Placement, ReadPool, Timers
+
+
+class Bus(NamedTuple):
+    peers: Peers
+    interest: Interest
+    queries: QueryClient
+    shared_groups: SharedGroups
+
+
+def build_bus(
+    *, clock: Clock, timers: Timers, commands: CommandQueue, events: EventSink, guard: FaultGuard,
+    placement: Placement, reader: ReadPool, store: Store, router: Shard, sessions: Mapping[str, Session],
+    journal: Journal, totals: ShardTotals, topics: TopicNumbers, admission: Admission, quota: Quota,
+    urgent: Callable[[int], None], acknowledged: Callable[[int], None],
+    leave_behind: Callable[[int, int, Callable[[], None]], None], doors: FdPassing | None, pump: Callable[[], Pump],
+    is_draining: Callable[[], bool], tally: Callable[[Tally], None], count: int, incarnation: int,
+) -> Bus:  # fmt: skip
+    """urgent: somebody waits until a partition is committed; acknowledged: records published to a partition of another
+    shard are committed there; leave_behind: counts what readers here lose of a partition below an lsn"""
+    index = placement.index
+    own = own_partitions(store)
+    others: dict[int, Peer] = {}
+
+    def search_start(question: FindStart, done: Callable[[Found | None, BaseException | None], None]) -> None:
+        lookups = lookups_for(
+            store, router.retained, question.ts_us, question.topic, question.offset, question.retained
+        )
+        reader.submit(lookups, done, SEARCHES)
+
+    peers = Peers(index, others, doors, events, pump, is_draining=is_draining, tally=tally)
+    barrier = JournalBarrier(journal, clock, urgent)
+    groups = SharedGroups(peers, placement, barrier, router, commands, sessions)
+    interest = Interest(others, router, placement, timers, groups)
+    home = SharedGroupHome(router, commands, timers, barrier, interest)
+    feeds = RemoteFeeds(router, sessions)
+    queries = QueryServer(store, router, reader, timers, search_start, leave_behind)
+    restarts = RestartQueries(store, reader, timers, placement, guard, urgent)
+    here = ThisShard(index, incarnation, own, router.feeds, admission, quota)
+    for shard in range(count):
+        if shard == index:
+            continue
+        theirs = [p for p in store.partitions if isinstance(p, RemotePartition) and p.owner == shard]
+        parts = Parts(
+            Owner(theirs, feeds, commands, admission, quota, acknowledged),
+            PublishReceiver(own, topics, commands, totals, urgent),
+            RemoteSubscriber(shard, own, router.feeds, commands, timers),
+            RemoteMembers(shard, home), groups, queries, restarts,
+        )  # fmt: skip
+        others[shard] = Peer(shard, here, parts, interest, peers, clock)
+    return Bus(peers, interest, QueryClient(others, feeds, commands, interest), groups)
