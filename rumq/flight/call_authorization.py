@@ -1,11 +1,11 @@
-"""Who asks, and what of the log they may read, by the broker's own authenticator and rules. docs/security.md.
+"""Authenticates and authorizes each Flight call with the broker's own authenticator and rules. docs/security.md.
 
-An `authorization` header comes in, as gRPC brought it; a `Caller` goes out, or `Denied`. Wrong answers are held back
-here too: calls are served by threads, so the one that was wrong waits, and a place has its share of them
-(rumq.flight.login_turns). What was right not long ago waits for nobody. Knows no gRPC; time and waiting are arguments.
+An `authorization` header comes in; a `Caller` goes out, or `Denied`. A refusal is delayed: the call's thread waits,
+and a source has a bounded number of them (rumq.flight.login_turns). Credentials that were right a moment ago do not
+wait. Time and waiting are arguments.
 
-A handshake has no address: gRPC tells it of calls only. While handshakes have their share of wrong answers, one is
-answered with what it brought, sealed: it is checked at its first call, as what came from that call's address."""
+gRPC tells no address for a handshake. While too many refused handshakes wait, one is answered with its own header,
+sealed: the header is checked at its first call, and counts for the address of that call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rumq.auth.login_backoff import LoginBackoff
 from rumq.auth.permit import Permit
 from rumq.auth.rules import Rules
 from rumq.auth.seal import Seal
-from rumq.flight.login_turns import ANYWHERE, WAITING_MAX, LoginTurns, TooMany, place_of
+from rumq.flight.login_turns import HANDSHAKE_SOURCE, WAITING_MAX, LoginTurns, TooManyWaiting, source_of
 
 HEADER = "authorization"
 SESSION_SECONDS, SESSIONS_MAX = 3600.0, 10_000
@@ -40,10 +40,10 @@ class Caller(NamedTuple):
     permit: Permit | None
 
     def may_read(self, topic: str) -> bool:
-        """As a replay over MQTT may: it goes on live there, and here it is asked for again and again."""
+        """As for a replay over MQTT, which continues live: repeated reads amount to the same."""
         return self.permit is None or self.permit.past.may_receive(topic)
 
-    def reads_any(self, topic_filter: str) -> bool:
+    def may_read_any(self, topic_filter: str) -> bool:
         return self.permit is None or self.permit.reach("replay", topic_filter) != "none"
 
 
@@ -54,35 +54,35 @@ class CallAuthorization:
         self, authenticator: Authenticator, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
         wait: Callable[[float], None], exact: bool = True, guess_seconds_max: float = 8.0, hashes_max: int = 1,
     ) -> None:  # fmt: skip
-        """exact: whether who asks is told that the password was wrong; hashes_max: computed at once"""
+        """exact: whether a refused client reads that the password was wrong; hashes_max: computed at once"""
         self._now, self._now_us, self._wait = now, now_us, wait
-        self._lock = threading.Lock()  # methods and rules remember, and were made for one thread
+        self._lock = threading.Lock()  # authenticator and rules have caches, and are made for one thread
         self._turns = LoginTurns(hashes_max)
         self._guesses = LoginBackoff(seconds_max=guess_seconds_max)
         self._seal = Seal()
-        self.become(authenticator, rules, exact=exact)
+        self.replace_rules(authenticator, rules, exact=exact)
 
-    def become(self, authenticator: Authenticator, rules: Rules | None, *, exact: bool = True) -> None:
-        """Use this authenticator and these rules from now on; clients that had shaken hands do so again."""
+    def replace_rules(self, authenticator: Authenticator, rules: Rules | None, *, exact: bool = True) -> None:
+        """Another authenticator and other rules apply from now on; sessions of earlier handshakes end."""
         with self._lock:
             self._authenticator, self._rules, self._exact = authenticator, rules, exact
             self._sessions: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
 
-    def enter(self, header: str | None, peer: str) -> Caller:
-        """peer: address without port. raises: Denied, after as long as `peer` has earned"""
-        who = self._identity(header, peer, place_of(peer))
+    def authorize(self, header: str | None, peer: str) -> Caller:
+        """peer: address without port. raises: Denied, after the delay that `peer` has earned"""
+        who = self._identity(header, peer, source_of(peer))
         with self._lock:
             rules = self._rules
             permit = rules.permit(who, who.client_id or "") if rules is not None else None
         return Caller(who.user, permit)
 
-    def shake_hands(self, header: str | None) -> str:
-        """The header that stands for this one for an hour: a password once, then a token. raises: Denied
+    def handshake(self, header: str | None) -> str:
+        """A bearer header that is valid for an hour in place of this one. raises: Denied
 
-        It may be one that is not checked yet, see the module: then the first call is refused if it is wrong.
+        It may be sealed and not checked yet, see the module: then its first call may be refused.
         """
         try:
-            who = self._identity(header, ANYWHERE, ANYWHERE)
+            who = self._identity(header, HANDSHAKE_SOURCE, HANDSHAKE_SOURCE)
         except Denied as denied:
             if denied.reason != SERVER_BUSY:
                 raise
@@ -94,15 +94,15 @@ class CallAuthorization:
                 self._forget_session()
         return f"Bearer {made}"
 
-    def told(self, denied: Denied) -> str:
-        """What a refused one may know of why. `why` itself is for the operator."""
+    def refusal_text(self, denied: Denied) -> str:
+        """The reason that a refused client may read. `denied.why` is for the operator."""
         if denied.reason == SERVER_BUSY:
             return "too many wrong answers wait already, try again later"
         if denied.reason == BAD_USER_NAME_OR_PASSWORD and self._exact:
             return "wrong user name, password or token"
         return "not authorized"
 
-    def _identity(self, header: str | None, peer: str, place: str) -> Identity:
+    def _identity(self, header: str | None, peer: str, source: str) -> Identity:
         kind, value = parsed(header)
         if kind == "bearer" and value.startswith(SEALED):
             opened = self._seal.maybe_opened(value.removeprefix(SEALED), self._now())
@@ -121,30 +121,30 @@ class CallAuthorization:
         shown = Credentials("", username, password, peer=peer, now=self._now(), now_us=self._now_us())
         user = username or ""
         try:
-            return self._checked(shown, place, user)
-        except TooMany:
+            return self._checked(shown, source, user)
+        except TooManyWaiting:
             raise Denied(SERVER_BUSY, "too many wrong answers from there wait already") from None
         except Denied as denied:
             if denied.guess:
-                self._hold_back(place, user)
+                self._delay_refusal(source, user)
             raise
 
-    def _checked(self, shown: Credentials, place: str, user: str) -> Identity:
-        """raises: Denied, TooMany"""
+    def _checked(self, shown: Credentials, source: str, user: str) -> Identity:
+        """raises: Denied, TooManyWaiting"""
         steps = self._authenticator.authenticate(shown)
         with self._lock:
             step = outcome(steps)
         asked = False
         while isinstance(step, Work):
-            self._turns.check(place, user)
-            if step.kind != "hash":  # a server that is asked takes no core
+            self._turns.check(source, user)
+            if step.kind != "hash":  # a request to a server takes no core
                 step = self._next(steps, step)
                 asked = True
                 continue
-            with self._turns.turn(place, HANDSHAKES_MAX if place == ANYWHERE else WAITING_MAX):
-                self._turns.check(place, user)
+            with self._turns.turn(source, HANDSHAKES_MAX if source == HANDSHAKE_SOURCE else WAITING_MAX):
+                self._turns.check(source, user)
                 if not asked:
-                    # What came before in this lane may have been the same, and is remembered.
+                    # The same credentials may have been checked while this call waited, and are cached.
                     steps = self._authenticator.authenticate(shown)
                     with self._lock:
                         step = outcome(steps)
@@ -172,16 +172,16 @@ class CallAuthorization:
         raise Denied(NOT_AUTHORIZED, "the hands were shaken too long ago: once more")
 
     def _forget_session(self) -> None:
-        """The oldest of who has most: nobody's sessions push out another's."""
+        """Drop the oldest session of the user with the most: no user can push out another's."""
         user, _ = Counter(who.user for _, who in self._sessions.values()).most_common(1)[0]
         del self._sessions[next(key for key, (_, who) in self._sessions.items() if who.user == user)]
 
-    def _hold_back(self, place: str, user: str) -> None:
-        with self._turns.holding(place, user) as held:
+    def _delay_refusal(self, source: str, user: str) -> None:
+        with self._turns.delayed_refusal(source, user) as held:
             if not held:
                 return
             with self._lock:
-                seconds = self._guesses.failed(place, self._now())
+                seconds = self._guesses.failed(source, self._now())
             if seconds:
                 self._wait(seconds)
 

@@ -31,31 +31,33 @@ class LogClient:
     """Connects when it is first used, and anew when the connection was lost."""
 
     def __init__(
-        self, where: FlightLocation, *, wait: Callable[[float], None] = time.sleep,
+        self, location: FlightLocation, *, wait: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.monotonic, known: bool = False,
     ) -> None:  # fmt: skip
-        """known: another process has had an answer from there: it is worth waiting for"""
-        self._where, self._wait, self._now, self._known = where, wait, now, known
+        """known: another process has had an answer from there, so an outage is waited out"""
+        self._location, self._wait, self._now, self._known = location, wait, now, known
         self._client: Any = None
         self._away_since: float | None = None
 
     def heads(self) -> dict[str, dict[str, int]]:
         """As `rumq.flight.served_log.Log.heads`."""
-        found: dict[str, dict[str, int]] = self._act("heads")
+        found: dict[str, dict[str, int]] = self._action("heads")
         return found
 
     def find_time(self, partition: str, ts_us: int, *, behind_lost: bool = False) -> int:
-        return int(self._act("find_time", partition=partition, ts_us=ts_us, behind_lost=behind_lost)["lsn"])
+        return int(
+            self._action("find_time", partition=partition, ts_us=ts_us, behind_lost=behind_lost)["lsn"]
+        )
 
     def end_within(self, partition: str, start: int, end: int, bytes_max: int) -> int:
         return int(
-            self._act("end_within", partition=partition, start=start, end=end, bytes_max=bytes_max)["lsn"]
+            self._action("end_within", partition=partition, start=start, end=end, bytes_max=bytes_max)["lsn"]
         )
 
     def segments(self, below: dict[str, int]) -> dict[str, str]:
         """By partition, the segment of the last record below an lsn. Of a server that does not know this: none."""
         try:
-            found: dict[str, str] = self._act("segments", below=below)
+            found: dict[str, str] = self._action("segments", below=below)
         except BadRequest:
             return {}
         return found
@@ -65,14 +67,14 @@ class LogClient:
 
         raises: what the server said (rumq.flight.errors, DataLoss), Away when nobody answers as often as may be
         """
-        left = self._where.retries
+        left = self._location.retries
         while True:
             try:
                 for batch, next_lsn in self._received(ticket):
                     yield batch
-                    ticket, left = msgspec.structs.replace(ticket, start=next_lsn), self._where.retries
-                    self._answered()
-                self._answered()
+                    ticket, left = msgspec.structs.replace(ticket, start=next_lsn), self._location.retries
+                    self._note_answer()
+                self._note_answer()
                 return
             except (Away, Busy) as fault:
                 self._before_retry(left, fault)
@@ -83,56 +85,56 @@ class LogClient:
         if client is not None:
             client.close()
 
-    def _act(self, name: str, **said: Any) -> Any:
+    def _action(self, name: str, **said: Any) -> Any:
         action = fl.Action(name, json.dumps(said).encode())
-        return self._patiently(lambda: self._acted(action))
+        return self._with_retries(lambda: self._call(action))
 
-    def _acted(self, action: Any) -> Any:
-        with translated(self._where.address):
-            options = self._options(timeout=self._where.read_seconds_max)
-            return json.loads(next(iter(self._opened().do_action(action, options))).body.to_pybytes())
+    def _call(self, action: Any) -> Any:
+        with translated(self._location.address):
+            options = self._options(timeout=self._location.read_seconds_max)
+            return json.loads(next(iter(self._connected().do_action(action, options))).body.to_pybytes())
 
-    def _patiently(self, call: Callable[[], T]) -> T:
-        left = self._where.retries
+    def _with_retries(self, call: Callable[[], T]) -> T:
+        left = self._location.retries
         while True:
             try:
                 found = call()
-                self._answered()
+                self._note_answer()
                 return found
             except (Away, Busy) as fault:
                 self._before_retry(left, fault)
                 left -= 1
 
-    def _answered(self) -> None:
+    def _note_answer(self) -> None:
         self._known, self._away_since = True, None
 
     def _before_retry(self, left: int, fault: Away | Busy) -> None:
         """Within an `except`: wait, or give up."""
         self.close()
-        seconds = self._where.retry_seconds * 2.0 ** min(self._where.retries - left, 20)
+        seconds = self._location.retry_seconds * 2.0 ** min(self._location.retries - left, 20)
         if left <= 0:
             if not self._known or (isinstance(fault, Away) and fault.why in LASTING):
                 raise
             seconds = min(seconds, AWAY_RETRY_SECONDS)
             if self._away_since is None:
                 self._away_since = self._now()
-            if self._now() - self._away_since + seconds > self._where.away_seconds_max:
+            if self._now() - self._away_since + seconds > self._location.away_seconds_max:
                 raise
         self._wait(seconds)
 
     def _received(self, ticket: Ticket) -> Iterator[tuple[pa.RecordBatch, int]]:
-        with translated(self._where.address):
-            reader = self._opened().do_get(fl.Ticket(ticket.to_bytes()), self._options())
-            for chunk in ahead(reader, self._where.read_seconds_max):
+        with translated(self._location.address):
+            reader = self._connected().do_get(fl.Ticket(ticket.to_bytes()), self._options())
+            for chunk in prefetched(reader, self._location.read_seconds_max):
                 yield chunk.data, int(json.loads(chunk.app_metadata.to_pybytes())["next"])
 
-    def _opened(self) -> Any:
+    def _connected(self) -> Any:
         if self._client is None:
-            self._client = fl.connect(self._where.address, **tls_of(self._where))
+            self._client = fl.connect(self._location.address, **tls_of(self._location))
         return self._client
 
     def _options(self, timeout: float | None = None) -> Any:
-        header = header_of(self._where)
+        header = header_of(self._location)
         headers = [] if header is None else [(b"authorization", header.encode())]
         return fl.FlightCallOptions(timeout=timeout, headers=headers)
 
@@ -159,7 +161,7 @@ def translated(address: str) -> Iterator[None]:
 LOST = (fl.FlightUnavailableError, fl.FlightTimedOutError, fl.FlightCancelledError, fl.FlightInternalError)
 
 
-def ahead(reader: Any, seconds_max: float) -> Iterator[Any]:
+def prefetched(reader: Any, seconds_max: float) -> Iterator[Any]:
     """The chunks of a stream, the next ones fetched meanwhile. raises: TimeoutError when one takes longer than that"""
     ready: SimpleQueue[Any] = SimpleQueue()
     slots, stopped = Semaphore(AHEAD), Event()

@@ -73,7 +73,7 @@ class Away(RumqError):
 
 
 # Those that travel, by their name on the wire; each is rebuilt from its plain arguments.
-TRAVELLERS: dict[str, type[RumqError]] = {
+WIRE_ERRORS: dict[str, type[RumqError]] = {
     "bad_request": BadRequest,
     "not_allowed": NotAllowed,
     "busy": Busy,
@@ -82,12 +82,12 @@ TRAVELLERS: dict[str, type[RumqError]] = {
     "bad_option": BadOption,
     "unknown_option": UnknownOption,
 }
-NAMES = {kind: name for name, kind in TRAVELLERS.items()}
+NAMES = {kind: name for name, kind in WIRE_ERRORS.items()}
 FIELDS = {"data_loss": ("partition", "first", "next", "why")}
 
 
 def to_wire(fault: RumqError) -> bytes:
-    """A fault of `TRAVELLERS` as JSON. Of data loss, by name: partition, first, next (exclusive), why."""
+    """A fault of `WIRE_ERRORS` as JSON. Of data loss, by name: partition, first, next (exclusive), why."""
     name = NAMES[type(fault)]
     told: dict[str, Any] = {"error": name}
     if name in FIELDS:
@@ -103,6 +103,6 @@ def maybe_fault(wire: bytes) -> RumqError | None:
         told = json.loads(wire)
         name = told["error"]
         given = [told[field] for field in FIELDS[name]] if name in FIELDS else told["about"]
-        return TRAVELLERS[name](*given)
+        return WIRE_ERRORS[name](*given)
     except (ValueError, TypeError, KeyError):
         return None

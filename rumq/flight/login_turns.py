@@ -1,7 +1,7 @@
-"""Who may have a secret checked now, and how many refusals may wait: fair to each place that calls come from.
+"""Bounds how many credentials are checked at once and how many refusals are delayed, fairly between sources of calls.
 
-A place is an address (of IPv6 its /64), or a handshake, of which gRPC does not say where it comes from. Calls have
-threads: here they wait. Knows no gRPC, no secret and no clock."""
+A source is an address (of IPv6 its /64), or a handshake, of which gRPC does not say where it comes from. Calls have
+threads: here they wait."""
 
 from __future__ import annotations
 
@@ -14,72 +14,72 @@ from typing import TypeVar
 
 from rumq.auth.fair_queue import FairQueue
 
-HELD_MAX = 16  # refusals of one user at one place that wait at once
-HELD_OF_A_PLACE_MAX = 48  # refusals of all users at it
-HELD_TOGETHER_MAX = 128  # of all places; beyond it a place may hold HELD_LEAST
-HELD_LEAST = 2
-WAITING_MAX = 256  # calls of a place that wait for their turn
-ANYWHERE = ""  # the place of a handshake
+DELAYED_MAX = 16  # refusals of one user at one source that wait at once
+DELAYED_OF_A_SOURCE_MAX = 48  # refusals of all users at it
+DELAYED_TOTAL_MAX = 128  # of all sources; beyond it a source may have DELAYED_GUARANTEED
+DELAYED_GUARANTEED = 2
+WAITING_MAX = 256  # calls of a source that wait for their turn
+HANDSHAKE_SOURCE = ""  # the source of a handshake
 T = TypeVar("T")
 
 
-class TooMany(Exception):
-    """A place has as many calls here as it may have."""
+class TooManyWaiting(Exception):
+    """A source has as many calls here as it may have."""
 
 
 class LoginTurns:
-    """At most `running_max` at once; each place in turn."""
+    """At most `running_max` at once; each source in turn."""
 
     def __init__(self, running_max: int) -> None:
         self._lock = threading.Lock()
         self._lanes: FairQueue[threading.Event] = FairQueue(running_max)
         self._waiting: Counter[str] = Counter()
-        self._held: Counter[tuple[str, str]] = Counter()
+        self._delayed: Counter[tuple[str, str]] = Counter()
 
     @contextmanager
-    def turn(self, place: str, waiting_max: int = WAITING_MAX) -> Iterator[None]:
-        """Wait for a turn, and have it. raises: TooMany"""
+    def turn(self, source: str, waiting_max: int = WAITING_MAX) -> Iterator[None]:
+        """Wait for a turn, and have it. raises: TooManyWaiting"""
         ready = threading.Event()
         with self._lock:
-            if self._waiting[place] >= waiting_max or not self._lanes.put(place, ready):
-                raise TooMany
-            self._waiting[place] += 1
+            if self._waiting[source] >= waiting_max or not self._lanes.put(source, ready):
+                raise TooManyWaiting
+            self._waiting[source] += 1
             self._start()
         ready.wait()
         try:
             yield
         finally:
             with self._lock:
-                forget_one(self._waiting, place)
+                forget_one(self._waiting, source)
                 self._lanes.finished()
                 self._start()
 
-    def check(self, place: str, user: str) -> None:
-        """raises: TooMany where the refusals of a user, or of a place, wait already"""
+    def check(self, source: str, user: str) -> None:
+        """raises: TooManyWaiting where the refusals of a user, or of a source, wait already"""
         with self._lock:
-            if self._full(place, user):
-                raise TooMany
+            if self._full(source, user):
+                raise TooManyWaiting
 
     @contextmanager
-    def holding(self, place: str, user: str) -> Iterator[bool]:
+    def delayed_refusal(self, source: str, user: str) -> Iterator[bool]:
         """A refusal waits meanwhile; False: it may not, there are too many."""
         with self._lock:
-            held = not self._full(place, user)
-            if held:
-                self._held[place, user] += 1
+            admitted = not self._full(source, user)
+            if admitted:
+                self._delayed[source, user] += 1
         try:
-            yield held
+            yield admitted
         finally:
-            if held:
+            if admitted:
                 with self._lock:
-                    forget_one(self._held, (place, user))
+                    forget_one(self._delayed, (source, user))
 
-    def _full(self, place: str, user: str) -> bool:
-        of_place = sum(count for (where, _), count in self._held.items() if where == place)
+    def _full(self, source: str, user: str) -> bool:
+        of_source = sum(count for (of, _), count in self._delayed.items() if of == source)
         return (
-            self._held.get((place, user), 0) >= HELD_MAX
-            or of_place >= HELD_OF_A_PLACE_MAX
-            or (of_place >= HELD_LEAST and self._held.total() >= HELD_TOGETHER_MAX)
+            self._delayed.get((source, user), 0) >= DELAYED_MAX
+            or of_source >= DELAYED_OF_A_SOURCE_MAX
+            or (of_source >= DELAYED_GUARANTEED and self._delayed.total() >= DELAYED_TOTAL_MAX)
         )
 
     def _start(self) -> None:
@@ -93,8 +93,8 @@ def forget_one(counts: Counter[T], key: T) -> None:
         del counts[key]
 
 
-def place_of(peer: str) -> str:
-    """The place of an address without port: who has an IPv6 network has all of its /64."""
+def source_of(peer: str) -> str:
+    """The source of an address without port: who has an IPv6 network has all of its /64."""
     try:
         address = ipaddress.ip_address(peer.partition("%")[0])
     except ValueError:

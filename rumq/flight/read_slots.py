@@ -32,7 +32,7 @@ class ReadSlots:
         self._going: dict[Read, None] = {}
         self._leaving: Counter[str] = Counter()
 
-    def begin(self, holder: str) -> Read:
+    def acquire(self, holder: str) -> Read:
         """raises: Busy"""
         with self._lock:
             made = Read(holder)
@@ -43,18 +43,18 @@ class ReadSlots:
             self._going[made] = None
             return made
 
-    def gives(self, read: Read) -> None:
+    def batch_offered(self, read: Read) -> None:
         """A batch goes out. raises: Busy where the read lost its place"""
         with self._lock:
             read.since = self._now()
             if read.ended:
                 raise Busy("others needed its place: it goes on where it was")
 
-    def given(self, read: Read) -> None:
+    def batch_taken(self, read: Read) -> None:
         """... and was taken."""
         read.since = INFINITY
 
-    def finish(self, read: Read) -> None:
+    def release(self, read: Read) -> None:
         with self._lock:
             if not read.ended:
                 del self._going[read]

@@ -14,9 +14,9 @@ from rumq.flight.schema import makers_of, schema_of
 from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Segments, Ticket, parse_command
 from rumq.table.lake_fallback import LakeFallback
 from rumq.table.options import Options
-from rumq.table.partition_ranges import Extent, extents, reader
+from rumq.table.partition_ranges import PartitionRange, log_reader, partition_ranges
 from rumq.table.plan import cut, spans
-from rumq.table.scan import marked, wanting
+from rumq.table.scan import scan_with_positions, topic_matcher
 from rumq.table.topic_ranges import topic_ranges
 
 
@@ -29,28 +29,28 @@ class ServedLog:
     def heads(self) -> dict[str, dict[str, int]]:
         """Of each partition: first lsn, committed (one behind the last record that may be read), its generation, and
         last_ts, when the newest record came, µs since 1970. Numbers of records, not of those that one may read."""
-        return {extent.name: head(extent) for extent in extents(Options(self.path))}
+        return {partition.name: head(partition) for partition in partition_ranges(Options(self.path))}
 
     def find_time(self, asked: FindTime) -> int:
         """The first lsn at or after a time; the end where there is none. raises: BadRequest"""
-        extent = self._extent("action", asked.partition)
-        return extent.find_time(asked.ts_us, behind_lost=asked.behind_lost)
+        partition = self._partition_range("action", asked.partition)
+        return partition.find_time(asked.ts_us, behind_lost=asked.behind_lost)
 
     def end_within(self, asked: EndWithin) -> int:
         """How far so many bytes of the log go: `PartitionView.end_within`. raises: BadRequest"""
-        extent = self._extent("action", asked.partition)
-        return extent.end_within(asked.start, asked.end, asked.bytes_max)
+        partition = self._partition_range("action", asked.partition)
+        return partition.end_within(asked.start, asked.end, asked.bytes_max)
 
     def segments(self, asked: Segments) -> dict[str, str]:
         """By partition, the name of the file that has the last record below an lsn; "" where none does."""
         names = [name for name in asked.below if PARTITION.fullmatch(name) is not None]
-        found = extents(Options(self.path), names)
-        return {extent.name: extent.segment_of(asked.below[extent.name] - 1) for extent in found}
+        found = partition_ranges(Options(self.path), names)
+        return {partition.name: partition.segment_of(asked.below[partition.name] - 1) for partition in found}
 
     def tickets(self, command: Command) -> list[Ticket]:
         """A ticket for each range. raises: BadOption, DataLoss"""
         options = command.options
-        planned = spans(options, extents(options))
+        planned = spans(options, partition_ranges(options))
         found = cut(planned, options.partitions_min, options.records_max, cores=1)
         return [command.ticket(*span) for span in found]
 
@@ -64,46 +64,51 @@ class ServedLog:
         raises: BadRequest, NotAllowed at once; DataLoss, OSError while they are read
         """
         check_permission(ticket, caller)
-        extent = self._extent("ticket", ticket.partition)
+        partition = self._partition_range("ticket", ticket.partition)
         schema = schema_of(ticket.columns, ticket.properties)
         columns, wanted = makers_of(ticket.columns, ticket.properties), wants(ticket, caller)
-        filling = None
-        if extent.place:
-            filling = LakeFallback(
-                extent.place, extent.name, columns, schema, wanted, topic_ranges(ticket.topics)
+        fallback = None
+        if partition.location:
+            fallback = LakeFallback(
+                partition.location,
+                partition.name,
+                columns,
+                schema,
+                wanted,
+                topic_ranges(ticket.topics),
             )
-        return marked(
-            extent.view, ticket.start, ticket.end, columns, schema, wants=wanted,
-            fail_on_data_loss=ticket.failOnDataLoss, filling=filling,
+        return scan_with_positions(
+            partition.view, ticket.start, ticket.end, columns, schema, wants=wanted,
+            fail_on_data_loss=ticket.failOnDataLoss, fallback=fallback,
         )  # fmt: skip
 
-    def _extent(self, what: str, name: str) -> Extent:
+    def _partition_range(self, what: str, name: str) -> PartitionRange:
         found = None
         if PARTITION.fullmatch(name) is not None:
-            found = next(iter(extents(Options(self.path), [name])), None)
+            found = next(iter(partition_ranges(Options(self.path), [name])), None)
         if found is None:
-            there = ", ".join(reader(self.path).names()) or "none yet"
+            there = ", ".join(log_reader(self.path).names()) or "none yet"
             raise BadRequest(what, f"there is no partition {name!r}; there are {there}")
         return found
 
 
-def head(extent: Extent) -> dict[str, int]:
+def head(partition: PartitionRange) -> dict[str, int]:
     return {
-        "first": extent.first_lsn, "committed": extent.end_lsn,
-        "generation": int(extent.name.split("/")[1].removeprefix("g")), "last_ts": extent.last_ts,
+        "first": partition.first_lsn, "committed": partition.end_lsn,
+        "generation": int(partition.name.split("/")[1].removeprefix("g")), "last_ts": partition.last_ts,
     }  # fmt: skip
 
 
 def check_permission(ticket: Ticket | Command, caller: Caller) -> None:
     """Refuse who would get nothing, as a subscription is; who may read some gets that. raises: NotAllowed"""
-    if not any(caller.reads_any(topic_filter) for topic_filter in ticket.topics or ("#",)):
+    if not any(caller.may_read_any(topic_filter) for topic_filter in ticket.topics or ("#",)):
         asked = ", ".join(ticket.topics) or "any topic"
         raise NotAllowed(f"the rules do not allow user {caller.user!r} to replay {asked}", known=True)
 
 
 def wants(ticket: Ticket, caller: Caller) -> Callable[[str], bool] | None:
     """Asked once for each topic of a range."""
-    wanted = wanting(ticket.topics, None)
+    wanted = topic_matcher(ticket.topics, None)
     if caller.permit is None:
         return wanted
     if wanted is None:

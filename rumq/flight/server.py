@@ -20,7 +20,7 @@ from rumq.auth.errors import SERVER_BUSY, Denied
 from rumq.errors import RumqError
 from rumq.flight.call_authorization import HEADER, CallAuthorization, Caller
 from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_wire
-from rumq.flight.login_turns import place_of
+from rumq.flight.login_turns import source_of
 from rumq.flight.read_slots import READS_MAX, ReadSlots
 from rumq.flight.schema import schema_of
 from rumq.flight.served_log import ServedLog, check_permission
@@ -35,7 +35,7 @@ ACTIONS = {
 Event = Callable[..., None]
 
 
-class Shown(fl.ServerMiddleware):  # type: ignore[misc]
+class AuthorizationHeader(fl.ServerMiddleware):  # type: ignore[misc]
     """The authorization header of a call; of a handshake also the answer."""
 
     def __init__(self, header: str | None, answer: str | None) -> None:
@@ -45,21 +45,21 @@ class Shown(fl.ServerMiddleware):  # type: ignore[misc]
         return {} if self._answer is None else {HEADER: self._answer}
 
 
-class Showing(fl.ServerMiddlewareFactory):  # type: ignore[misc]
+class AuthorizationHeaders(fl.ServerMiddlewareFactory):  # type: ignore[misc]
     """Takes the header of every call; a handshake is answered here, for nothing else of it has headers."""
 
-    def __init__(self, door: CallAuthorization, event: Event) -> None:
-        self._door, self._event = door, event
+    def __init__(self, authorization: CallAuthorization, event: Event) -> None:
+        self._authorization, self._event = authorization, event
 
-    def start_call(self, info: Any, headers: dict[str, list[str]]) -> Shown:
+    def start_call(self, info: Any, headers: dict[str, list[str]]) -> AuthorizationHeader:
         found = headers.get(HEADER)
         header = found[0] if found else None
         if info.method != fl.FlightMethod.HANDSHAKE:
-            return Shown(header, None)
+            return AuthorizationHeader(header, None)
         try:
-            return Shown(header, self._door.shake_hands(header))
+            return AuthorizationHeader(header, self._authorization.handshake(header))
         except Denied as denied:
-            raise as_flight(refused(denied, "", self._door, self._event)) from None
+            raise as_flight(refused(denied, "", self._authorization, self._event)) from None
 
 
 class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
@@ -76,7 +76,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
     """Serves from when it is made until `close`."""
 
     def __init__(
-        self, location: str, log: ServedLog, door: CallAuthorization, *, event: Event,
+        self, location: str, log: ServedLog, authorization: CallAuthorization, *, event: Event,
         certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None,
         reads_max: int = READS_MAX, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
@@ -85,11 +85,11 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
 
         raises: OSError, pa.ArrowException where it cannot listen
         """
-        self._log, self._door, self._event = log, door, event
+        self._log, self._authorization, self._event = log, authorization, event
         self._reads = ReadSlots(reads_max, now=now)
         self._closing = False
         super().__init__(
-            location, auth_handler=Handshake(), middleware={"shown": Showing(door, event)},
+            location, auth_handler=Handshake(), middleware={"shown": AuthorizationHeaders(authorization, event)},
             tls_certificates=certificates, verify_client=authority is not None, root_certificates=authority,
         )  # fmt: skip
 
@@ -104,7 +104,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
     # What Flight calls
 
     def list_flights(self, context: Any, criteria: bytes) -> Iterator[Any]:
-        with self._answering(context):
+        with self._authorized(context):
             found = []
             for name, head in self._log.heads().items():
                 command = self._log.command(json.dumps({"assign": [name]}).encode(), now_us())
@@ -114,31 +114,31 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         return iter(found)
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
-        with self._answering(context) as caller:
+        with self._authorized(context) as caller:
             command = self._log.command(asked(descriptor), now_us())
             check_permission(command, caller)
             return self._info(descriptor, command)
 
     def do_get(self, context: Any, ticket: Any) -> Any:
-        with self._answering(context) as caller:
+        with self._authorized(context) as caller:
             parsed = parse_ticket(ticket.ticket)
             batches = self._log.batches(parsed, caller)
             schema = schema_of(parsed.columns, parsed.properties)
         peer = peer_of(context)
-        holder = f"user {caller.user}" if caller.user is not None else place_of(peer)
+        holder = f"user {caller.user}" if caller.user is not None else source_of(peer)
         return fl.GeneratorStream(schema, self._read(context, peer, holder, batches))
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
         return list(ACTIONS.items())
 
     def do_action(self, context: Any, action: Any) -> Iterator[Any]:
-        with self._answering(context):
-            answer = self._acted(action.type, action.body.to_pybytes())
+        with self._authorized(context):
+            answer = self._answer(action.type, action.body.to_pybytes())
         yield fl.Result(json.dumps(answer).encode())
 
     # How it is answered
 
-    def _acted(self, name: str, body: bytes) -> Any:
+    def _answer(self, name: str, body: bytes) -> Any:
         match name:
             case "heads":
                 return self._log.heads()
@@ -161,33 +161,33 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         self, context: Any, peer: str, holder: str, batches: Iterator[tuple[Any, int]]
     ) -> Iterator[tuple[Any, bytes]]:
         """Batches, each with the lsn from which on to ask again if the connection is lost."""
-        with self._translating(peer):
-            read = self._reads.begin(holder)
+        with self._translated_errors(peer):
+            read = self._reads.acquire(holder)
             try:
                 for batch, next_lsn in batches:
-                    self._reads.gives(read)
+                    self._reads.batch_offered(read)
                     if self._closing:
                         raise Busy("the server stops")
                     if context.is_cancelled():
                         return
                     yield batch, b'{"next":%d}' % next_lsn
-                    self._reads.given(read)
+                    self._reads.batch_taken(read)
             finally:
-                self._reads.finish(read)
+                self._reads.release(read)
 
     @contextmanager
-    def _answering(self, context: Any) -> Iterator[Caller]:
+    def _authorized(self, context: Any) -> Iterator[Caller]:
         """Let in who asks, and have what goes wrong leave as Flight's errors."""
         peer = peer_of(context)
-        with self._translating(peer):
+        with self._translated_errors(peer):
             try:
-                caller = self._door.enter(context.get_middleware("shown").header, peer)
+                caller = self._authorization.authorize(context.get_middleware("shown").header, peer)
             except Denied as denied:
-                raise refused(denied, peer, self._door, self._event) from None
+                raise refused(denied, peer, self._authorization, self._event) from None
             yield caller
 
     @contextmanager
-    def _translating(self, peer: str) -> Iterator[None]:
+    def _translated_errors(self, peer: str) -> Iterator[None]:
         try:
             yield
         except RumqError as fault:
@@ -202,11 +202,11 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             raise as_flight(Failed("a bug, which its events tell")) from None
 
 
-def refused(denied: Denied, peer: str, door: CallAuthorization, event: Event) -> NotAllowed:
+def refused(denied: Denied, peer: str, authorization: CallAuthorization, event: Event) -> NotAllowed:
     """What is answered; told to the operator unless it came unchecked, at whatever rate somebody likes."""
     if denied.reason != SERVER_BUSY:
         event("flight.refused", peer=peer, why=denied.why)
-    return NotAllowed(door.told(denied), known=False)
+    return NotAllowed(authorization.refusal_text(denied), known=False)
 
 
 def as_flight(fault: RumqError) -> Exception:

@@ -18,7 +18,7 @@ from rumq.lake.schema import GROUP_ROWS, LEVELS, PAIRS, SCHEMA
 UTC = pa.timestamp("us", "UTC")
 
 
-class Topics:
+class TopicColumns:
     """The distinct topics of a piece in the order of their UTF-8 bytes, which is that of Parquet.
 
     names: Arrow strings; ranks: the topic of each record as its place in `names`"""
@@ -48,10 +48,10 @@ def batches(
     piece: Piece, names: tuple[Mapping[int, bytes], Mapping[int, bytes]], partition: str
 ) -> Iterator[pa.Table]:
     """The rows of a piece in the order of the file, a row group each. names: as of `PartitionView.names`"""
-    topics = Topics(piece.topic_ids, names[0])
+    topics = TopicColumns(piece.topic_ids, names[0])
     order = np.argsort(topics.ranks, kind="stable")  # in a topic, offsets grow with the lsn
     payloads = between(piece.payloads, piece.ends, piece.frames, pa.binary())
-    properties = Found(piece) if (piece.flags & PROPERTIES).any() else None
+    properties = PropertyColumns(piece) if (piece.flags & PROPERTIES).any() else None
     people, person = np.unique(piece.publishers, return_inverse=True)
     clients = as_text(pa.array([names[1].get(n) if n else None for n in people.tolist()], pa.binary()))
     for first in range(0, len(piece), GROUP_ROWS):
@@ -115,7 +115,7 @@ def as_text(raw: pa.Array) -> pa.Array:
         return pa.array(words, pa.string())
 
 
-class Found:
+class PropertyColumns:
     """The MQTT 5 properties of a piece, found once, as columns of some of its records."""
 
     def __init__(self, piece: Piece) -> None:

@@ -25,7 +25,7 @@ from rumq.lake.file_names import GAPS, file_path, gap_path, is_hidden, maybe_nam
 from rumq.lake.file_publish import publish
 from rumq.lake.folder import NEW, Folder, Step, absolute
 from rumq.lake.manifest import File, Lost, Manifest, Partition, as_fields
-from rumq.lake.merge import MERGED_BYTES_MAX, Merging
+from rumq.lake.merge import MERGED_BYTES_MAX, MergeRound
 from rumq.lake.piece import Piece, joined
 from rumq.lake.schema import GAPS as GAPS_SCHEMA
 from rumq.lake.schema import writer
@@ -34,7 +34,7 @@ PIECE_BYTES_MAX = 128 << 20  # of frames that are in memory at once
 Names = tuple[dict[int, bytes], dict[int, bytes]]
 
 
-class Done(NamedTuple):
+class ExportCounts(NamedTuple):
     """What a run has exported."""
 
     segments: int = 0
@@ -57,12 +57,12 @@ class Exporter:
     ) -> None:  # fmt: skip
         self._files, self._data, self._folder, self._streams = files, data, folder, streams
         self._marks, self._step, self._event = marks, step, event
-        folder.hold()
+        folder.lock()
         try:
             self.manifest = Manifest(folder).writable()
             self._sweep()
         except BaseException:
-            folder.let_go()
+            folder.unlock()
             raise
 
     def merge(
@@ -71,7 +71,7 @@ class Exporter:
         """Merge small files of the hours before one (since 1970); how many files are made.
 
         now_s: seconds since 1970; keep_s: so long what a query has been told of stays. raises: OSError, LakeError"""
-        merging = Merging(self._folder, self.manifest, now_s, keep_s, step=self._step, event=self._event)
+        merging = MergeRound(self._folder, self.manifest, now_s, keep_s, step=self._step, event=self._event)
         made = merging.merge(before_hour, bytes_max)
         merging.show()
         merging.tidy()
@@ -79,7 +79,7 @@ class Exporter:
 
     def close(self) -> None:
         """Let another one export to the folder."""
-        self._folder.let_go()
+        self._folder.unlock()
 
     def _sweep(self) -> None:
         """Remove what a crash left: files that were being written, and those whose records are in other files."""
@@ -102,16 +102,16 @@ class Exporter:
             elif is_covered(partition, named.base_lsn, named.next_lsn):
                 self._folder.remove(path)
 
-    def run(self) -> Done:
+    def run(self) -> ExportCounts:
         """Export every finished segment that the lake does not have. raises: OSError, LakeError"""
-        done = Done()
+        done = ExportCounts()
         for view in LogReader(self._files, self._data).partitions():
             if self._streams is None or view.stream in self._streams:
                 for more in self._partition(view):
-                    done = Done(*map(sum, zip(done, more, strict=True)))
+                    done = ExportCounts(*map(sum, zip(done, more, strict=True)))
         return done
 
-    def _partition(self, view: PartitionView) -> Iterator[Done]:
+    def _partition(self, view: PartitionView) -> Iterator[ExportCounts]:
         known = self.manifest.partition(view.name)
         segments = [segment for segment in view.segments() if segment.finished]
         self._check_same_log(view, known, segments)
@@ -128,12 +128,12 @@ class Exporter:
         name = next((name_of(s) for s in segments if s.base_lsn < known.next_lsn <= s.end_lsn), known.segment)
         if name != known.segment or view.end_lsn < known.next_lsn:
             raise LakeError(
-                self._folder.place,
+                self._folder.location,
                 f"it has records of {view.name} that are not of the log in {self._data}: export each log to a folder "
                 "of its own",
             )
 
-    def _segment(self, view: PartitionView, segment: SegmentView, start: int) -> Done:
+    def _segment(self, view: PartitionView, segment: SegmentView, start: int) -> ExportCounts:
         """Export start..the segment's end, in as many files as it has hours, or pieces if it is large."""
         names = view.segment_names(segment.base_lsn)
         files: list[File] = []
@@ -163,7 +163,7 @@ class Exporter:
         self._step("committed")
         self._mark(view, segment.end_lsn)
         rows = sum(file.rows for file in files)
-        done = Done(1, len(files), rows, segment.bytes, sum(file.bytes for file in files), len(gaps))
+        done = ExportCounts(1, len(files), rows, segment.bytes, sum(file.bytes for file in files), len(gaps))
         self._event(
             "lake.exported", stream=view.stream, partition=view.number, base_lsn=start, next_lsn=segment.end_lsn,
             files=len(files), bytes=done.bytes,
@@ -201,7 +201,7 @@ class Exporter:
         """Tell the broker that everything below is exported."""
         if not self._marks or next_lsn < 0:
             return
-        write_exported(self._files, view.directory, next_lsn, absolute(self._folder.place))
+        write_exported(self._files, view.directory, next_lsn, absolute(self._folder.location))
         self._step("marked")
 
 

@@ -17,7 +17,7 @@ def publish(folder: Folder, file: File, raw: Any, step: Step) -> File:
     expected = Content(file.rows, file.lsn, file.payload)
     if found.crc != file.crc or found.content != expected or found.repeated:
         raise LakeError(
-            folder.place, f"{file.path} reads back as {found}, written was {file}: the disk or a bug"
+            folder.location, f"{file.path} reads back as {found}, written was {file}: the disk or a bug"
         )
     step("checked")
     return file

@@ -32,15 +32,15 @@ WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # what
 
 
 class Folder(Protocol):
-    """Every method may raise OSError. place: as the operator wrote it; system: of pyarrow.fs, which `path` is for"""
+    """Every method may raise OSError. location: as the operator wrote it; system: of pyarrow.fs, which `path` is for"""
 
-    place: str
+    location: str
     system: Any
 
-    def hold(self) -> None:
+    def lock(self) -> None:
         """Be the one that writes here. raises: LakeError when another process is"""
 
-    def let_go(self) -> None: ...
+    def unlock(self) -> None: ...
 
     def put(self, name: str, data: Any, step: Step) -> None:
         """Have a file appear whole and synced, in the place of an older one. step: is told what was done"""
@@ -69,13 +69,13 @@ class Folder(Protocol):
         """What any other reader opens: a path, or a URI with its scheme."""
 
 
-def folder_at(place: str) -> Folder:
+def folder_at(location: str) -> Folder:
     """raises: LakeError when the URI cannot be used"""
-    if "://" not in place:
-        return LocalFolder(place)
-    if has_secret(place):
+    if "://" not in location:
+        return LocalFolder(location)
+    if has_secret(location):
         raise LakeError(
-            without_secret(place),
+            without_secret(location),
             "a URI stands in settings, events and notes beside the log, and this one has a secret in it: give that as "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or as a profile (docs/lake.md)",
         )
@@ -83,21 +83,23 @@ def folder_at(place: str) -> Folder:
     from pyarrow import fs
 
     try:
-        system, root = fs.FileSystem.from_uri(place)
+        system, root = fs.FileSystem.from_uri(location)
     except (pa.ArrowInvalid, OSError) as fault:
-        raise LakeError(place, f"it cannot be used: {fault}") from None
-    return LocalFolder(root) if isinstance(system, fs.LocalFileSystem) else RemoteFolder(place, system, root)
+        raise LakeError(location, f"it cannot be used: {fault}") from None
+    return (
+        LocalFolder(root) if isinstance(system, fs.LocalFileSystem) else RemoteFolder(location, system, root)
+    )
 
 
 class LocalFolder:
     system = None  # pyarrow's own, for paths
 
-    def __init__(self, place: str) -> None:
-        self.place = place.rstrip("/") or "/"
+    def __init__(self, location: str) -> None:
+        self.location = location.rstrip("/") or "/"
         self._lock = -1
 
-    def hold(self) -> None:
-        self._make(f"{self.place}/_rumq")
+    def lock(self) -> None:
+        self._make(f"{self.location}/_rumq")
         lock = self._open(self.path(LOCK), os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,10 +107,10 @@ class LocalFolder:
         except BlockingIOError:
             os.close(lock)
             raise LakeError(
-                self.place, "another process exports to it: end that one, or name another folder"
+                self.location, "another process exports to it: end that one, or name another folder"
             ) from None
 
-    def let_go(self) -> None:
+    def unlock(self) -> None:
         """Let another one write here."""
         if self._lock >= 0:
             os.close(self._lock)
@@ -177,8 +179,8 @@ class LocalFolder:
 
     def names(self, name: str) -> list[str]:
         found = []
-        for above, _, files in os.walk(self.path(name) if name else self.place):
-            found += [os.path.relpath(f"{above}/{file}", self.place) for file in files]
+        for above, _, files in os.walk(self.path(name) if name else self.location):
+            found += [os.path.relpath(f"{above}/{file}", self.location) for file in files]
         return sorted(found)
 
     def remove(self, name: str) -> None:
@@ -186,7 +188,7 @@ class LocalFolder:
             os.unlink(self.path(name))
 
     def path(self, name: str) -> str:
-        return f"{self.place}/{name}"
+        return f"{self.location}/{name}"
 
     def name(self, name: str) -> str:
         return self.path(name)
@@ -208,7 +210,7 @@ class LocalFolder:
     def _mode(self) -> int:
         """Of what is made here: as open to its group as the lake's folder is, and to nobody else."""
         try:
-            return DIRECTORY_MODE | (os.stat(self.place).st_mode & GROUP_READS)
+            return DIRECTORY_MODE | (os.stat(self.location).st_mode & GROUP_READS)
         except FileNotFoundError:
             return DIRECTORY_MODE
 
@@ -216,13 +218,13 @@ class LocalFolder:
 class RemoteFolder:
     """An object store: an object appears whole when it is closed. Nothing keeps a second writer away."""
 
-    def __init__(self, place: str, system: Any, root: str) -> None:
-        self.place, self.system, self._root = place, system, root.rstrip("/")
+    def __init__(self, location: str, system: Any, root: str) -> None:
+        self.location, self.system, self._root = location, system, root.rstrip("/")
 
-    def hold(self) -> None:
+    def lock(self) -> None:
         """Object stores have no lock: see to it that one process exports to it."""
 
-    def let_go(self) -> None:
+    def unlock(self) -> None:
         pass
 
     def put(self, name: str, data: Any, step: Step) -> None:
@@ -266,26 +268,26 @@ class RemoteFolder:
 
     def name(self, name: str) -> str:
         # What stands behind a ? is for pyarrow: endpoint, region.
-        parts = urlsplit(self.place)
+        parts = urlsplit(self.location)
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{name}"
 
 
-def has_secret(place: str) -> bool:
+def has_secret(location: str) -> bool:
     """Whether a URI has a key or a password in it: before an @, as in s3://key:secret@bucket, or behind the ?"""
-    parts = urlsplit(place)
+    parts = urlsplit(location)
     said = {name.lower() for name, _ in parse_qsl(parts.query)}
     return parts.password is not None or bool(said & SECRETS)
 
 
-def without_secret(place: str) -> str:
+def without_secret(location: str) -> str:
     """For a message."""
-    parts = urlsplit(place)
+    parts = urlsplit(location)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def absolute(place: str) -> str:
-    """A place that means the same wherever it is read."""
-    return place if "://" in place else os.path.abspath(place)
+def absolute(location: str) -> str:
+    """A location that means the same wherever it is read."""
+    return location if "://" in location else os.path.abspath(location)
 
 
 def sync_directory(path: str) -> None:

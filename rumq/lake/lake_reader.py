@@ -28,17 +28,17 @@ class Lake(NamedTuple):
     manifest: Manifest
 
 
-def lake_at(place: str, *, fresh: bool = False) -> Lake:
+def lake_at(location: str, *, fresh: bool = False) -> Lake:
     """A lake as its manifest says now. A process that lives long reads a manifest again only when it has grown.
 
     fresh: read it whatever its size is. raises: LakeError where there is none, or it is damaged; OSError"""
-    size, folder, manifest = _known.get(place) or (-1, folder_at(place), None)
+    size, folder, manifest = _known.get(location) or (-1, folder_at(location), None)
     now = folder.size(NAME)
     if now < 0:
-        raise LakeError(place, f"it has no {NAME}: no lake of rumq, or nothing was exported yet")
+        raise LakeError(location, f"it has no {NAME}: no lake of rumq, or nothing was exported yet")
     if manifest is None or now != size or fresh:
         manifest = Manifest(folder).readable()
-        _known[place] = now, folder, manifest
+        _known[location] = now, folder, manifest
     return Lake(folder, manifest)
 
 
@@ -98,8 +98,8 @@ def read(
             # Merged, and since removed: the manifest names another one by now.
             tries -= 1
             if not tries:
-                raise LakeError(lake.folder.place, f"a file of its manifest is gone: {fault}") from None
-            lake = lake_at(lake.folder.place, fresh=True)
+                raise LakeError(lake.folder.location, f"a file of its manifest is gone: {fault}") from None
+            lake = lake_at(lake.folder.location, fresh=True)
 
 
 def part_of(
@@ -122,11 +122,11 @@ def part_of(
         table = opened(folder, file.path, names, condition)
     except pa.ArrowInvalid as fault:
         raise LakeError(
-            folder.place,
+            folder.location,
             f"{file.path} cannot be read ({str(fault).splitlines()[0]}): `rumqd lake verify` says more",
         ) from None
     if condition is None and len(table) != file.rows:
-        raise LakeError(folder.place, f"{file.path} has {len(table)} rows, its manifest says {file.rows}")
+        raise LakeError(folder.location, f"{file.path} has {len(table)} rows, its manifest says {file.rows}")
     if wants is not None:
         distinct = pc.unique(table.column("topic")).to_pylist()
         wanted = [word for word in distinct if wants(word)]

@@ -124,7 +124,7 @@ class Manifest:
         """Itself. raises: LakeError when a line is damaged: then nobody knows what is there"""
         if self.bad_lines:
             raise LakeError(
-                self._folder.place,
+                self._folder.location,
                 f"line {self.bad_lines[0]} of {NAME} is damaged, so what it named would be lost or exported twice: "
                 "bring that file back from a copy, or export to a new folder",
             )

@@ -46,7 +46,7 @@ def groups(manifest: Manifest, before_hour: int, bytes_max: int) -> Iterator[lis
                 yield group
 
 
-class Merging:
+class MergeRound:
     """One round of it. now_s: seconds since 1970; keep_s: so long a file stays after the manifest has another one"""
 
     def __init__(
@@ -131,6 +131,7 @@ def read_back(folder: Folder, file: File) -> pa.Table:
     table = pq.read_table(pa.BufferReader(raw), use_threads=False) if crc32(raw) == file.crc else None
     if table is None or content_of(table) != Content(file.rows, file.lsn, file.payload):
         raise LakeError(
-            folder.place, f"{file.path} is damaged, so its hour is not merged: `rumqd lake verify` says more"
+            folder.location,
+            f"{file.path} is damaged, so its hour is not merged: `rumqd lake verify` says more",
         )
     return table

@@ -69,7 +69,7 @@ def head(folder: Folder, now_ms: int) -> list[dict[str, Any]]:
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
         {
             "metaData": {
-                "id": str(uuid5(NAMESPACE_URL, absolute(folder.place))), "name": "rumq",
+                "id": str(uuid5(NAMESPACE_URL, absolute(folder.location))), "name": "rumq",
                 "format": {"provider": "parquet", "options": {}},
                 "schemaString": json.dumps({"type": "struct", "fields": fields}),
                 "partitionColumns": list(PARTS), "configuration": {}, "createdTime": now_ms,

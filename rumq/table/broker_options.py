@@ -15,7 +15,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def maybe_where(said: Mapping[str, str]) -> FlightLocation | None:
+def maybe_flight_location(said: Mapping[str, str]) -> FlightLocation | None:
     """said: by names in lower case. None: the log is read from its files. raises: BadOption, UnknownOption"""
     given = {name: said[name.lower()] for name in NAMES if name.lower() in said}
     if "broker" not in given:
@@ -40,10 +40,10 @@ def maybe_where(said: Mapping[str, str]) -> FlightLocation | None:
         given.get("tlsCa"),
         given.get("tlsCertificate"),
         given.get("tlsKey"),
-        whole(given, "readTimeoutMs", 120_000, 1) / 1000,
-        whole(given, "fetchOffset.numRetries", 3, 0),
-        whole(given, "fetchOffset.retryIntervalMs", 1000, 0) / 1000,
-        whole(given, "awayTimeoutMs", 300_000, 0) / 1000,
+        whole_number(given, "readTimeoutMs", 120_000, 1) / 1000,
+        whole_number(given, "fetchOffset.numRetries", 3, 0),
+        whole_number(given, "fetchOffset.retryIntervalMs", 1000, 0) / 1000,
+        whole_number(given, "awayTimeoutMs", 300_000, 0) / 1000,
     )
 
 
@@ -63,7 +63,7 @@ def check_pairs(given: Mapping[str, str], address: str) -> None:
             raise BadOption(name, given[name], "TLS: broker = grpc+tls://...")
 
 
-def whole(given: Mapping[str, str], name: str, default: int, least: int) -> int:
+def whole_number(given: Mapping[str, str], name: str, default: int, least: int) -> int:
     value = given.get(name, str(default))
     if not (value.isascii() and value.isdigit() and int(value) >= least):
         raise BadOption(name, value, f"a whole number, {least} or more")

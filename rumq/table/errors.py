@@ -127,7 +127,7 @@ class BrokerCannot(RumqError):
         )
 
 
-class BadMark(RumqError):
+class BadProgressMarker(RumqError):
     """Something else was published to a state topic."""
 
     def __init__(self, topic: str, payload: bytes) -> None:
@@ -141,7 +141,7 @@ class BadMark(RumqError):
         )
 
 
-class Overtaken(RumqError):
+class BatchSuperseded(RumqError):
     """An attempt at a batch that is behind: a late one, or a checkpoint of yesterday."""
 
     def __init__(self, topic: str, marked: int, batch: int) -> None:
@@ -169,7 +169,7 @@ class Doubt(RumqError):
         )
 
 
-class Changed(RumqError):
+class RowsChanged(RumqError):
     """Rows that were published before came out otherwise."""
 
     def __init__(self, topic: str, batch: int, first: int, end: int, cleared: bool) -> None:

@@ -20,9 +20,9 @@ BATCH_BYTES_MAX = 8 << 20  # of frames; larger ones make Spark slower, much larg
 class LakeFallback(NamedTuple):
     """Where else the records of a partition may be, and which are wanted.
 
-    place: of the lake; columns, schema, wants, times: as of `scan`; ranges: bounds of the topics that are wanted"""
+    location: of the lake; columns, schema, wants, times: as of `scan`; ranges: bounds of the topics that are wanted"""
 
-    place: str
+    location: str
     partition: str
     columns: dict[str, str]
     schema: pa.Schema
@@ -34,12 +34,12 @@ class LakeFallback(NamedTuple):
         """The records of a gap in order, as of `marked`, and first the gaps that are left.
 
         raises: LakeError, OSError"""
-        lake = lake_at(self.place)
+        lake = lake_at(self.location)
         if any(
             lost.why == MISSING for lost in lost_within(self._partition_of(lake), gap.base_lsn, gap.next_lsn)
         ):
             # Exported since the manifest was read, or never.
-            lake = lake_at(self.place, fresh=True)
+            lake = lake_at(self.location, fresh=True)
         for lost in lost_within(self._partition_of(lake), gap.base_lsn, gap.next_lsn):
             why = f"{gap.why}, and {lost.why}" if lost.why == MISSING else lost.why
             yield Gap(lost.base_lsn, lost.next_lsn, why)
@@ -49,7 +49,7 @@ class LakeFallback(NamedTuple):
             lake, self.partition, gap.base_lsn, gap.next_lsn, list(dict.fromkeys(names)),
             wants=self.wants, ranges=self.ranges,
         ):  # fmt: skip
-            yield from self._batches(table if self.times is None else within(table, self.times))
+            yield from self._batches(table if self.times is None else within_times(table, self.times))
 
     def _partition_of(self, lake: Any) -> Any:
         return lake.manifest.partition(self.partition)
@@ -69,7 +69,7 @@ class LakeFallback(NamedTuple):
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), part["lsn"][-1].as_py() + 1
 
 
-def within(table: pa.Table, times: tuple[int, int]) -> pa.Table:
+def within_times(table: pa.Table, times: tuple[int, int]) -> pa.Table:
     """The rows of these times."""
     ts = table["ts"].cast(pa.int64())
     return table.filter(pc.and_(pc.greater_equal(ts, times[0]), pc.less(ts, times[1])))

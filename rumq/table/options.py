@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter, parse_share
 from rumq.table.broker_options import NAMES as OF_A_BROKER
-from rumq.table.broker_options import maybe_where
+from rumq.table.broker_options import maybe_flight_location
 from rumq.table.errors import BadOption, UnknownOption
 from rumq.table.flight_location import FlightLocation
 
@@ -78,7 +78,7 @@ class Options:
     trigger_records_min: int = 0
     trigger_seconds_max: float = 900.0
     trigger_bytes_max: int = 0  # 0: no bound
-    where: FlightLocation | None = None  # the broker to read from, and then path is empty
+    flight_location: FlightLocation | None = None  # the broker to read from, and then path is empty
     lake: str = ""  # "": where the log is exported to, if it says so; "none": no lake
 
 
@@ -90,12 +90,12 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
     def get(name: str, default: str = "") -> str:
         return said.get(name.lower(), default)
 
-    where = maybe_where(said)
-    if not get("path") and where is None:
+    flight_location = maybe_flight_location(said)
+    if not get("path") and flight_location is None:
         raise BadOption(
             "path", "", 'a data directory, as in .load("rumq-data"), or .option("broker", "grpc://host:8815")'
         )
-    if get("lake") and where is not None:
+    if get("lake") and flight_location is not None:
         raise BadOption("lake", get("lake"), "it with a path: a broker finds its lake itself")
     start = bound("starting", said, "earliest", now_us)
     end = bound("ending", said, "latest", now_us)
@@ -125,7 +125,7 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
         positive("minOffsetsPerTrigger", get("minOffsetsPerTrigger", "1")),
         seconds("maxTriggerDelay", get("maxTriggerDelay", "15m")),
         positive("maxBytesPerTrigger", get("maxBytesPerTrigger")) if "maxbytespertrigger" in said else 0,
-        where,
+        flight_location,
         get("lake"),
     )
 

@@ -21,8 +21,8 @@ from rumq.table.options import Options
 NO_LAKE = "none"
 
 
-class View(Protocol):
-    """A partition as it was when it was looked at: of files and a lake, `Extent`, or of a broker, `RemoteView`."""
+class ReadablePartition(Protocol):
+    """A snapshot of a partition: of files and a lake, `PartitionRange`, or of a Flight server, `RemotePartition`."""
 
     @property
     def name(self) -> str: ...
@@ -35,7 +35,7 @@ class View(Protocol):
     def segment_of(self, lsn: int) -> str: ...
 
 
-def reader(path: str) -> LogReader:
+def log_reader(path: str) -> LogReader:
     """raises: BadOption where there is no log"""
     try:
         return LogReader(RealFiles(), path)
@@ -50,7 +50,7 @@ _looking = threading.Lock()  # views of a partition share what they know of its 
 def maybe_view(path: str, name: str) -> PartitionView | None:
     """A partition as it is now. A process that lives long, on the driver or of a worker, looks at what is new only."""
     with _looking:
-        view = reader(path).maybe_partition(name, _views.get((path, name)))
+        view = log_reader(path).maybe_partition(name, _views.get((path, name)))
         if view is None:
             _views.pop((path, name), None)
         else:
@@ -58,13 +58,13 @@ def maybe_view(path: str, name: str) -> PartitionView | None:
         return view
 
 
-class Extent:
-    """Records first_lsn..end_lsn of one partition. place: of its lake, "" if it has none; see `PartitionView`"""
+class PartitionRange:
+    """Records first_lsn..end_lsn of one partition. location: of its lake, "" if it has none; see `PartitionView`"""
 
     def __init__(
-        self, name: str, view: PartitionView | None, place: str = "", lake: Lake | None = None
+        self, name: str, view: PartitionView | None, location: str = "", lake: Lake | None = None
     ) -> None:
-        self.view, self.place, self.lake = view, place, lake
+        self.view, self.location, self.lake = view, location, lake
         self._name = name
         self.exported = lake.manifest.partition(name) if lake is not None else Partition(name)
         self.log_first_lsn = view.first_lsn if view is not None else self.exported.next_lsn
@@ -99,7 +99,7 @@ class Extent:
         if next_lsn > view.end_lsn or (name and name != self.exported.segment):
             raise BadOption(
                 "lake",
-                self.place,
+                self.location,
                 f"the lake of this log: its records of {self.name} are another's (option lake = {NO_LAKE} reads "
                 "the log alone)",
             )
@@ -130,59 +130,59 @@ class Extent:
         return self.view.end_within(at, to_lsn, bytes_max)
 
 
-class Places(NamedTuple):
+class LakeLocations(NamedTuple):
     """Where the records of a log are. of: partition -> its lake; lakes: as they were before the log was looked at"""
 
     of: dict[str, str]
     lakes: dict[str, Lake]
 
     def maybe(self, name: str) -> tuple[str, Lake | None]:
-        place = self.of.get(name, "")
-        return place, self.lakes.get(place)
+        location = self.of.get(name, "")
+        return location, self.lakes.get(location)
 
 
-def places(options: Options, names: list[str]) -> Places:
+def lake_locations(options: Options, names: list[str]) -> LakeLocations:
     """Of each partition, also of those that only a lake has. names: those of the log
 
     raises: BadOption where a lake cannot be read"""
     if options.lake == NO_LAKE:
-        return Places({}, {})
+        return LakeLocations({}, {})
     if options.lake:
         of = dict.fromkeys(names, options.lake)
     else:
         files = RealFiles()
         found = {name: exported_to(files, f"{options.path}/{name}") for name in names}
-        of = {name: place for name, place in found.items() if place}
+        of = {name: location for name, location in found.items() if location}
     lakes: dict[str, Lake] = {}
-    for place in {options.lake} if options.lake else sorted(set(of.values())):
+    for location in {options.lake} if options.lake else sorted(set(of.values())):
         try:
-            lakes[place] = lake_at(place)
+            lakes[location] = lake_at(location)
         except (RumqError, OSError, ImportError) as fault:
             allowed = f"a lake that can be read ({fault}); {NO_LAKE} reads the log alone"
-            raise BadOption("lake", place, allowed) from None
-        for name in lakes[place].manifest.partitions:
-            of.setdefault(name, place)
-    return Places(of, lakes)
+            raise BadOption("lake", location, allowed) from None
+        for name in lakes[location].manifest.partitions:
+            of.setdefault(name, location)
+    return LakeLocations(of, lakes)
 
 
-def lakes_of(options: Options) -> dict[str, str]:
+def lakes_by_partition(options: Options) -> dict[str, str]:
     """Partition -> the place of its lake, for those that have one."""
-    return places(options, reader(options.path).names()).of
+    return lake_locations(options, log_reader(options.path).names()).of
 
 
-def extents(options: Options, only: Collection[str] | None = None) -> list[Extent]:
+def partition_ranges(options: Options, only: Collection[str] | None = None) -> list[PartitionRange]:
     """Those of a data directory. only: of these those that are there, whatever the options say. raises: BadOption"""
-    names = reader(options.path).names()
+    names = log_reader(options.path).names()
     # The lakes come first: what they have the log then has, or it is another log.
-    where = places(options, names)
+    where = lake_locations(options, names)
     found = []
     there = {name: name.partition("/")[0] for name in [*names, *sorted(where.of)]}
     for name in chosen(options, there) if only is None else [name for name in only if name in there]:
         view = maybe_view(options.path, name)
-        extent = Extent(name, view, *where.maybe(name))
-        if view is not None or extent.exported.next_lsn >= 0:
-            extent.check()
-            found.append(extent)
+        partition = PartitionRange(name, view, *where.maybe(name))
+        if view is not None or partition.exported.next_lsn >= 0:
+            partition.check()
+            found.append(partition)
     return found
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Bound, Options
-from rumq.table.partition_ranges import View
+from rumq.table.partition_ranges import ReadablePartition
 from rumq.table.pushed_filters import US_END, PushedFilters
 
-EVERYTHING = PushedFilters()
+NO_FILTERS = PushedFilters()
 TASK_ROWS_MIN = 250_000  # below this a task's start costs more than another core saves
 
 
@@ -23,24 +23,26 @@ class Span(NamedTuple):
     end: int
 
 
-def spans(options: Options, found: Sequence[View], pushed: PushedFilters = EVERYTHING) -> list[Span]:
+def spans(
+    options: Options, found: Sequence[ReadablePartition], pushed_filters: PushedFilters = NO_FILTERS
+) -> list[Span]:
     """What a batch query reads of these partitions. raises: BadOption, DataLoss"""
     starts, ends = starting(options, found), ending(options, found)
     for view in found:
         if starts[view.name] > ends[view.name] and (options.start.lsns or options.start.times_us):
             allowed = f"no more than where it ends, {ends[view.name]}"
             raise BadOption("startingOffsets", f"{view.name}: {starts[view.name]}", allowed)
-    whole = [(v, Span(v.name, starts[v.name], ends[v.name])) for v in found if pushed.reads(v.name)]
-    narrow = [narrowed(view, span, pushed) for view, span in whole if span.start < span.end]
+    whole = [(v, Span(v.name, starts[v.name], ends[v.name])) for v in found if pushed_filters.reads(v.name)]
+    narrow = [narrowed(view, span, pushed_filters) for view, span in whole if span.start < span.end]
     return [span for span in narrow if span.start < span.end]
 
 
-def narrowed(view: View, span: Span, pushed: PushedFilters) -> Span:
+def narrowed(view: ReadablePartition, span: Span, pushed_filters: PushedFilters) -> Span:
     """What of it may be wanted."""
     name, start, end = span
-    start, end = max(start, pushed.first_lsn), min(end, pushed.end_lsn)
-    if pushed.times is not None and start < end:
-        first, below = pushed.times
+    start, end = max(start, pushed_filters.first_lsn), min(end, pushed_filters.end_lsn)
+    if pushed_filters.times is not None and start < end:
+        first, below = pushed_filters.times
         if first > -US_END:
             start = max(start, view.find_time(max(first, 0)))
         if below < US_END and start < end:
@@ -48,10 +50,10 @@ def narrowed(view: View, span: Span, pushed: PushedFilters) -> Span:
     return Span(name, start, end)
 
 
-def starting(options: Options, found: Sequence[View]) -> dict[str, int]:
+def starting(options: Options, found: Sequence[ReadablePartition]) -> dict[str, int]:
     """Partition name -> first lsn. raises: BadOption, DataLoss for one that retention took"""
     bound = options.start
-    named("startingOffsets", bound, found)
+    check_named_partitions("startingOffsets", bound, found)
     lsns = {}
     for view in found:
         lsn = view.first_lsn
@@ -60,7 +62,7 @@ def starting(options: Options, found: Sequence[View]) -> dict[str, int]:
         elif bound.times_us is not None:
             lsn = at_time(options, view, bound.times_us[view.name])
         elif bound.lsns is not None:
-            lsn = given(view, bound.lsns[view.name])
+            lsn = resolved(view, bound.lsns[view.name])
             if lsn > view.end_lsn:
                 allowed = f"no more than where the log ends, {view.end_lsn}"
                 raise BadOption("startingOffsets", f"{view.name}: {lsn}", allowed)
@@ -74,10 +76,10 @@ def starting(options: Options, found: Sequence[View]) -> dict[str, int]:
     return lsns
 
 
-def ending(options: Options, found: Sequence[View]) -> dict[str, int]:
+def ending(options: Options, found: Sequence[ReadablePartition]) -> dict[str, int]:
     """Partition name -> end, exclusive."""
     bound = options.end
-    named("endingOffsets", bound, found)
+    check_named_partitions("endingOffsets", bound, found)
     lsns = {}
     for view in found:
         lsn = view.end_lsn
@@ -86,7 +88,7 @@ def ending(options: Options, found: Sequence[View]) -> dict[str, int]:
         elif bound.times_us is not None:
             lsn = view.find_time(bound.times_us[view.name])
         elif bound.lsns is not None:
-            lsn = given(view, bound.lsns[view.name])
+            lsn = resolved(view, bound.lsns[view.name])
             if lsn > view.end_lsn:
                 allowed = f"no more than where the log ends, {view.end_lsn}"
                 raise BadOption("endingOffsets", f"{view.name}: {lsn}", allowed)
@@ -94,11 +96,11 @@ def ending(options: Options, found: Sequence[View]) -> dict[str, int]:
     return lsns
 
 
-def given(view: View, lsn: int) -> int:
+def resolved(view: ReadablePartition, lsn: int) -> int:
     return {-2: view.first_lsn, -1: view.end_lsn}.get(lsn, lsn)
 
 
-def named(option: str, bound: Bound, found: Sequence[View]) -> None:
+def check_named_partitions(option: str, bound: Bound, found: Sequence[ReadablePartition]) -> None:
     """Offsets name exactly the partitions that are read: what is left out would be read from who knows where."""
     said = bound.lsns if bound.lsns is not None else bound.times_us
     if said is None:
@@ -110,7 +112,7 @@ def named(option: str, bound: Bound, found: Sequence[View]) -> None:
         raise BadOption(option, wrong, allowed)
 
 
-def at_time(options: Options, view: View, time_us: int) -> int:
+def at_time(options: Options, view: ReadablePartition, time_us: int) -> int:
     """The first record at or after a time."""
     lsn = view.find_time(time_us)
     if lsn < view.end_lsn or options.when_none == "latest":

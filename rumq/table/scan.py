@@ -21,7 +21,7 @@ NEEDS_PUBLISHERS = {"client_id", "key"}
 Times = tuple[int, int]
 
 
-def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
+def topic_matcher(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
     """What says of a topic whether it is wanted; None: all are. Topics of `$` only where a filter names them."""
     if pattern is not None:
         expression = re.compile(pattern)
@@ -33,33 +33,33 @@ def wanting(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool
 
 def scan(
     view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: LakeFallback | None = None,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, fallback: LakeFallback | None = None,
     times: Times | None = None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """Records start..end that are wanted, in order.
 
     view: None where only the lake has the partition; columns: name in the schema -> name in `columns.MAKERS`
-    filling: has what the log has not; times: from when to before when, µs since 1970
+    fallback: has what the log has not; times: from when to before when, µs since 1970
     raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError;
     LakeError
     cost: memory for a few batches, whatever the range; of the lake for a file of it
     """
-    found = marked(
-        view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, filling=filling,
+    found = scan_with_positions(
+        view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, fallback=fallback,
         times=times,
     )  # fmt: skip
     return (batch for batch, _ in found)
 
 
-def marked(
+def scan_with_positions(
     view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, filling: LakeFallback | None = None,
+    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, fallback: LakeFallback | None = None,
     times: Times | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
     """As `scan`, each batch with the lsn from which on to read what it has not."""
     if view is None:
-        yield from filled(
-            "", Gap(start, end, "the log does not have the partition"), filling, fail_on_data_loss
+        yield from read_fallback(
+            "", Gap(start, end, "the log does not have the partition"), fallback, fail_on_data_loss
         )
         return
     topics = TopicNames(wants)
@@ -70,16 +70,16 @@ def marked(
     for block in blocks(view, start, end, wants):
         if isinstance(block, Gap):
             if ready:
-                yield together(ready), next_lsn
+                yield concatenated(ready), next_lsn
                 ready, rows, size = [], 0, 0
             # Behind the end of the log nothing can be in its lake.
-            elsewhere = filling if block.base_lsn < view.end_lsn else None
-            yield from filled(view.name, block, elsewhere, fail_on_data_loss)
+            elsewhere = fallback if block.base_lsn < view.end_lsn else None
+            yield from read_fallback(view.name, block, elsewhere, fail_on_data_loss)
             continue
         for part, more in cut(topics.learn(block if times is None else within(block, times)), id_bytes):
             count = len(part.rows)
             if ready and (rows + count > BATCH_ROWS_MAX or size + more > BATCH_BYTES_MAX):
-                yield together(ready), next_lsn
+                yield concatenated(ready), next_lsn
                 ready, rows, size = [], 0, 0
             made = Columns(part, view.name, topics, publishers)
             arrays = [made.array(columns[name]).cast(schema.field(name).type) for name in schema.names]
@@ -88,21 +88,21 @@ def marked(
             size += more
             next_lsn = int(part.lsns[-1]) + 1
             if rows >= BATCH_ROWS_MAX // 2 or size >= BATCH_BYTES_MAX // 2:
-                yield together(ready), next_lsn
+                yield concatenated(ready), next_lsn
                 ready, rows, size = [], 0, 0
     if ready:
-        yield together(ready), next_lsn
+        yield concatenated(ready), next_lsn
 
 
-def filled(
-    name: str, gap: Gap, filling: LakeFallback | None, fail_on_data_loss: bool
+def read_fallback(
+    name: str, gap: Gap, fallback: LakeFallback | None, fail_on_data_loss: bool
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """What there is elsewhere of a gap in a partition. raises: DataLoss for what is nowhere"""
-    for part in filling.filled(gap) if filling is not None else [gap]:
+    for part in fallback.filled(gap) if fallback is not None else [gap]:
         if not isinstance(part, Gap):
             yield part
         elif fail_on_data_loss:
-            name = name or (filling.partition if filling is not None else "")
+            name = name or (fallback.partition if fallback is not None else "")
             raise DataLoss(name, part.base_lsn, part.next_lsn, part.why)
 
 
@@ -119,7 +119,7 @@ def blocks(
     """Chunks, many small ones as one, and what cannot be read."""
     waiting: list[Chunk] = []
     rows = size = 0
-    for found in whole(view, start, end, wants):
+    for found in chunks_of_range(view, start, end, wants):
         if isinstance(found, Gap):
             if waiting:
                 yield Block(waiting)
@@ -136,7 +136,7 @@ def blocks(
         yield Block(waiting)
 
 
-def whole(
+def chunks_of_range(
     view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
 ) -> Iterator[Chunk | Gap]:
     """Every record of start..end that is wanted, and others, or a gap that says why not.
@@ -177,5 +177,5 @@ def cut(block: Block, id_bytes: Any) -> Iterator[tuple[Block, int]]:
         done += size
 
 
-def together(batches: list[pa.RecordBatch]) -> Any:
+def concatenated(batches: list[pa.RecordBatch]) -> Any:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

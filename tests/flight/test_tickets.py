@@ -7,7 +7,7 @@ import pytest
 
 from rumq.errors import RumqError
 from rumq.flight.errors import (
-    TRAVELLERS,
+    WIRE_ERRORS,
     BadRequest,
     Busy,
     Failed,
@@ -126,7 +126,7 @@ def test_a_command_that_cannot_be_meant_is_refused(said: dict[str, Any], says: s
 def test_a_fault_is_the_same_on_both_sides_of_the_wire(fault: RumqError) -> None:
     found = maybe_fault(to_wire(fault))
     assert (type(found), found and found.args) == (type(fault), fault.args)
-    assert type(fault) in TRAVELLERS.values()
+    assert type(fault) in WIRE_ERRORS.values()
 
 
 def test_data_loss_travels_with_its_exact_range() -> None:

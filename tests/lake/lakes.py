@@ -93,7 +93,7 @@ def exported(log: Log, to: Path, **more: Any) -> Any:
     try:
         return Exporter(log.files, "data", folder, **more).run()
     finally:
-        folder.let_go()
+        folder.unlock()
 
 
 def parquet_files(to: Path) -> list[Path]:

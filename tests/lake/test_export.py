@@ -240,10 +240,10 @@ def test_another_log_is_refused(log: Log, tmp_path: Path) -> None:
 
 def test_one_process_at_a_time_exports_to_a_folder(log: Log, tmp_path: Path) -> None:
     folder = LocalFolder(str(tmp_path))
-    folder.hold()
+    folder.lock()
     with pytest.raises(LakeError, match="another process"):
         exported(log, tmp_path)
-    folder.let_go()
+    folder.unlock()
     assert exported(log, tmp_path).rows
 
 

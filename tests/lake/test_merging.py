@@ -34,7 +34,7 @@ def merged(log: Log, to: Path, before_hour: int = FIRST + 1, bytes_max: int = 1 
         exporter.run()
         return exporter.merge(before_hour, bytes_max)
     finally:
-        folder.let_go()
+        folder.unlock()
 
 
 def of_hour(to: Path, hour: str) -> list[Path]:

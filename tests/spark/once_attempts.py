@@ -59,7 +59,8 @@ class Attempts:
             connection = Connection(self.broker, connect)
             self._count()
             once = self._publisher(
-                connection.connack, batch, STATE, f"probe-{next(self._nonces)}", lenient=self._lenient, anew=anew,
+                connection.connack, batch, STATE, f"probe-{next(self._nonces)}", repeat_in_doubt=self._lenient,
+                clean_session=anew,
                 found=found,
             )  # fmt: skip
             self._drive(once, connection, given)
@@ -76,10 +77,10 @@ class Attempts:
     def _drive(self, once: ExactlyOnce, connection: Connection, given: Iterator[PublishEncoder]) -> None:
         while (wait := self._step(once, connection)) is not Wait.DONE:
             if wait is Wait.ROWS:
-                once.give(next(given, None))
+                once.add_rows(next(given, None))
             self._work(connection, self._packets(len(connection.arrived)))
             once.receive(connection.output(self._packets, self._comps))
-            if wait is Wait.ANSWERS:
+            if wait is Wait.PACKETS:
                 # Else it might wait for ever.
                 self._work(connection, 1)
         self._work(connection, len(connection.arrived))

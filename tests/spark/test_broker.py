@@ -20,7 +20,7 @@ def test_a_broker_is_read_as_its_options_say() -> None:
             "fetchOffset.retryIntervalMs": "10",
         }, now_us=0,
     )  # fmt: skip
-    assert options.where == FlightLocation(
+    assert options.flight_location == FlightLocation(
         "grpc+tls://log.plant.example:8815",
         "anna",
         "/run/secret",
@@ -34,7 +34,7 @@ def test_a_broker_is_read_as_its_options_say() -> None:
         0.25,
     )
     assert pickle.loads(pickle.dumps(options)) == options  # it travels to the workers
-    assert parse({"path": "d"}, now_us=0).where is None
+    assert parse({"path": "d"}, now_us=0).flight_location is None
 
 
 @pytest.mark.parametrize(

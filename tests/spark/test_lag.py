@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 
 import paho.mqtt.client as mqtt
 
-from rumq.spark.runtime.query_lag import Lag, LagListener, Publishing, lag_of, report_lag
+from rumq.spark.runtime.query_lag import Lag, LagListener, LagPublisher, lag_of, report_lag
 from tests.broker_process import Rumqd
 
 SECONDS_MAX = 30.0
@@ -197,7 +197,7 @@ def test_the_newest_lag_waits_while_there_is_no_connection(
 ) -> None:
     monkeypatch.setattr("rumq.spark.runtime.query_lag.RETRY_SECONDS", 0.01)
     door = Door(broker)
-    tell = Publishing(f"mqtt://127.0.0.1:{door.port}")
+    tell = LagPublisher(f"mqtt://127.0.0.1:{door.port}")
     tell(Lag("q", "id", 1, "", 10, {}))
     tell(Lag("q", "id", 2, "", 5, {}, running=False))
     assert door.closed.wait(SECONDS_MAX)

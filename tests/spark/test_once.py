@@ -22,8 +22,8 @@ from rumq.mqtt.packets import Connack, Packet, Puback, Publish, Pubrec, Suback
 from rumq.mqtt.reasons import Reason
 from rumq.spark.sink.exactly_once import ExactlyOnce, Rows, Window
 from rumq.spark.sink.progress_marker import DONE, ProgressMarker
-from rumq.spark.sink.sink_protocol import WAITS_PUBACK, WAITS_PUBREC, Life, Wait
-from rumq.table.errors import BadMark, BrokerCannot, Changed, Doubt, Overtaken
+from rumq.spark.sink.sink_protocol import WAITS_PUBACK, WAITS_PUBREC, Steps, Wait
+from rumq.table.errors import BadProgressMarker, BatchSuperseded, BrokerCannot, Doubt, RowsChanged
 from tests.spark.broker_model import ModelBroker, RuleBroken
 from tests.spark.once_attempts import STATE, Attempts, Cut, rows
 
@@ -140,37 +140,37 @@ class OneRange(ExactlyOnce):
 
 
 class MarkBeforePubrec(ExactlyOnce):
-    def ids_that_wait_but_stored(self) -> int:
+    def unstored_count(self) -> int:
         return 0
 
 
 class MarkBeforePubcomp(ExactlyOnce):
-    def ids_that_wait_but_stored(self) -> int:
-        return int((self.waits == WAITS_PUBREC).sum())
+    def unstored_count(self) -> int:
+        return int((self.ack_states == WAITS_PUBREC).sum())
 
 
 class ReleaseBeforeMark(ExactlyOnce):
-    def _say(self, state: str, window: Window, *, release: int) -> Life:
+    def _publish_marker(self, state: str, window: Window, *, release: int) -> Steps:
         self._release(release)
-        yield from super()._say(state, window, release=release)
+        yield from super()._publish_marker(state, window, release=release)
 
 
 class NothingIsReleasedAgain(ExactlyOnce):
-    def _again(self, mark: ProgressMarker) -> Rows:
-        return super()._again(replace(mark, release=0))
+    def _resend_window(self, mark: ProgressMarker) -> Rows:
+        return super()._resend_window(replace(mark, release=0))
 
 
 class FirstRangeAgain(ExactlyOnce):
-    def _again(self, mark: ProgressMarker) -> Rows:
-        return super()._again(replace(mark, range=0))
+    def _resend_window(self, mark: ProgressMarker) -> Rows:
+        return super()._resend_window(replace(mark, range=0))
 
 
 class DoneBeforePubcomp(ExactlyOnce):
-    def _end(self, release: int) -> Life:
-        yield from self._say(DONE, Window(self._digest), release=0)
+    def _finish_batch(self, release: int) -> Steps:
+        yield from self._publish_marker(DONE, Window(self._digest), release=0)
         self._release(release)
-        while self.ids_that_wait():
-            yield Wait.ANSWERS
+        while self.unacknowledged_count():
+            yield Wait.PACKETS
 
 
 FAULTS = [
@@ -226,7 +226,7 @@ def test_a_lenient_sink_publishes_a_batch_in_doubt_again(at_release: bool) -> No
     for after in range(packets_of(at_release)[1]):
         for second in (None, *range(16)):
             broker = ModelBroker(at_release=at_release)
-            attempts = left_at(after, broker, lenient=True)
+            attempts = left_at(after, broker, repeat_in_doubt=True)
             broker.lose_sessions()
             for cut_after in (second, None):
                 with suppress(Cut):
@@ -262,7 +262,7 @@ def test_other_rows_than_before_are_told(after: int) -> None:
     attempts = left_at(after, broker)
     before = broker.payloads()
     for changed in (other, rows(1, 2)):
-        with pytest.raises(Changed, match="Set onceDoubt = repeat, or clear the mark"):
+        with pytest.raises(RowsChanged, match="Set onceDoubt = repeat, or clear the mark"):
             attempts.run(changed, 1)
         assert broker.payloads() == before
     attempts.run(rows(1, 9), 1)
@@ -272,8 +272,8 @@ def test_other_rows_than_before_are_told(after: int) -> None:
 def test_a_lenient_sink_publishes_other_rows_with_its_next_attempt() -> None:
     other = [b"x", *rows(1, 9)[1:]]
     broker = ModelBroker()
-    attempts = left_at(18, broker, lenient=True)
-    with pytest.raises(Changed, match="cleared"):
+    attempts = left_at(18, broker, repeat_in_doubt=True)
+    with pytest.raises(RowsChanged, match="cleared"):
         attempts.run(other, 1)
     attempts.run(other, 1)
     assert broker.payloads()[-9:] == other
@@ -282,7 +282,7 @@ def test_a_lenient_sink_publishes_other_rows_with_its_next_attempt() -> None:
 def test_an_attempt_that_comes_late_publishes_nothing() -> None:
     broker = ModelBroker()
     attempts = left_at(1000, broker)
-    with pytest.raises(Overtaken, match=r"batch 0 .* at batch 1"):
+    with pytest.raises(BatchSuperseded, match=r"batch 0 .* at batch 1"):
         attempts.run(rows(0, 4), 0)
     assert broker.payloads() == rows(0, 4) + rows(1, 9)
 
@@ -297,7 +297,7 @@ def test_a_state_topic_that_somebody_else_uses_is_told() -> None:
     broker = ModelBroker()
     for payload in (b"21.5", b"{}", b'{"v": 1, "state": "open"}', b'{"v": 2}', b"[]"):
         broker.retained[STATE] = Publish(STATE, payload, 1, True, packet_id=1)
-        with pytest.raises(BadMark, match="stateTopic"):
+        with pytest.raises(BadProgressMarker, match="stateTopic"):
             Attempts(broker).run(rows(0, 4), 0)
 
 
@@ -335,10 +335,10 @@ def test_a_window_that_no_longer_fits_is_told() -> None:
 
 def test_a_row_that_is_refused_is_told() -> None:
     once = ExactlyOnce(Connack(), 0, STATE, "probe")
-    once.waits[1] = WAITS_PUBREC
+    once.ack_states[1] = WAITS_PUBREC
     with pytest.raises(Refused, match="0x87 not yours"):
         once.receive(encode(Pubrec(1, Reason.NOT_AUTHORIZED, {"reason_string": "not yours"}), 5))
-    once.waits[65_535] = WAITS_PUBACK
+    once.ack_states[65_535] = WAITS_PUBACK
     with pytest.raises(Refused, match="to publish to the state topic rumq/spark/q/0: 0x87"):
         once.receive(encode(Puback(65_535, Reason.NOT_AUTHORIZED), 5))
 
@@ -347,7 +347,7 @@ def test_an_id_in_use_is_a_row_that_is_stored_only_where_one_may_be() -> None:
     """As EMQX answers a PUBLISH that it has."""
     once = ExactlyOnce(Connack(), 0, STATE, "probe")
     in_use = encode(Pubrec(1, Reason.PACKET_IDENTIFIER_IN_USE), 5)
-    once.waits[1] = WAITS_PUBREC
+    once.ack_states[1] = WAITS_PUBREC
     with pytest.raises(Refused, match="0x91"):
         once.receive(in_use)
     once._resumed = True

@@ -20,7 +20,7 @@ import trio
 from rumq.client import Client, connect
 from rumq.errors import ClientError
 from rumq.spark.sink.broker_check import open_to
-from rumq.spark.sink.sink_connection import Place, publish_all
+from rumq.spark.sink.sink_connection import SinkPartition, publish_all
 from rumq.spark.sink.sink_options import SinkOptions, parse_sink_options
 from tests.broker_process import Address, Rumqd
 from tests.conformance.broker import accepts, free_port
@@ -141,7 +141,9 @@ def publish(broker: Broker, batch: int, calls: int = 0, **options: str) -> int:
     async def cut(target: SinkOptions) -> trio.abc.Stream:
         return CutStream(await open_to(target), calls)
 
-    return publish_all(rows(batch), target, Place("q", batch, 0), partial(cut, target) if calls else None)
+    return publish_all(
+        rows(batch), target, SinkPartition("q", batch, 0), partial(cut, target) if calls else None
+    )
 
 
 async def subscribe(broker: Broker) -> None:
@@ -221,7 +223,7 @@ def test_an_attempt_that_comes_late_changes_nothing(broker: Broker) -> None:
         ) -> trio.abc.Stream:
             return LateStream(await open_to(target), count, other)
 
-        place = Place("q", batch, 0)
+        place = SinkPartition("q", batch, 0)
         if count == 1:  # it has not even said CONNECT: it finds that all is done
             assert publish_all(rows(batch), target, place, late) == ROWS
         else:

@@ -15,7 +15,7 @@ from commitlog.log_reader import LogReader
 from commitlog.partition_view import PartitionView
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import parse
-from rumq.table.partition_ranges import extents
+from rumq.table.partition_ranges import partition_ranges
 from rumq.table.plan import Span, cut, spans
 from rumq.table.scan import scan
 from tests.commitlog.records import NOW
@@ -26,7 +26,7 @@ LSN = pa.schema([("lsn", pa.int64())])
 
 def planned(root: str, **given: str) -> list[Span]:
     options = parse({"path": root, **given}, now_us=NOW)
-    return spans(options, extents(options))
+    return spans(options, partition_ranges(options))
 
 
 def view(root: str) -> PartitionView:

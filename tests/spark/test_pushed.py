@@ -80,11 +80,11 @@ def test_what_is_taken_over_and_what_is_left() -> None:
 def test_topics_become_filters_of_a_server_and_bounds_of_files(
     conditions: list[Any], subscribed: tuple[str, ...], filters: Any, ranges: Any
 ) -> None:
-    from rumq.table.scan import wanting
+    from rumq.table.scan import topic_matcher
 
     pushed, left = push(conditions)
     assert left == []
-    assert pushed.filters(subscribed, wanting(subscribed, None)) == filters
+    assert pushed.filters(subscribed, topic_matcher(subscribed, None)) == filters
     if ranges is not None:
         assert pushed.ranges(None) == ranges
 

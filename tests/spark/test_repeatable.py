@@ -86,7 +86,7 @@ def test_every_row_is_sent_once_in_order_and_answered(
         for chunk in publisher.output():
             broker.receive(chunk)
         if wait is Wait.ROWS:
-            publisher.give(next(waiting, None))
+            publisher.add_rows(next(waiting, None))
         publisher.receive(broker.answers())
     for chunk in publisher.output():
         broker.receive(chunk)
@@ -99,7 +99,7 @@ def test_every_row_is_sent_once_in_order_and_answered(
 
 def sending(qos: int) -> AtLeastOnce:
     publisher = AtLeastOnce(10)
-    publisher.give(publish_encoder.encode(pa.RecordBatch.from_pylist([{"topic": "t"}]), qos=qos))
+    publisher.add_rows(publish_encoder.encode(pa.RecordBatch.from_pylist([{"topic": "t"}]), qos=qos))
     publisher.step()
     return publisher
 

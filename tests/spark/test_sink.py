@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
 
-from rumq.spark.sink.sink_connection import Place
+from rumq.spark.sink.sink_connection import SinkPartition
 from rumq.spark.sink.sink_options import parse_sink_options
 from rumq.table.errors import BadOption, UnknownOption
 from tests.broker_process import Rumqd
@@ -45,7 +45,7 @@ def test_options_of_once_are_checked() -> None:
 
 def test_an_attempt_at_the_same_rows_has_the_same_names() -> None:
     target = parse_sink_options({"broker": "mqtt://h", "once": "true"})
-    place = Place("0a-1b", 7, 3)
+    place = SinkPartition("0a-1b", 7, 3)
     assert (
         place.client_id(target) == "rumq-spark-0a-1b-3" and place.state_topic(target) == "rumq/spark/0a-1b/3"
     )

@@ -76,7 +76,7 @@ def wait(args: argparse.Namespace, authorization: CallAuthorization, parent: int
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
         else:
-            authorization.become(policy.authenticator, policy.rules, exact=policy.exact_refusals)
+            authorization.replace_rules(policy.authenticator, policy.rules, exact=policy.exact_refusals)
             tell("flight.reloaded", rules=policy.rules is not None)
 
 

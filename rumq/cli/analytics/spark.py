@@ -51,9 +51,9 @@ def run_doctor(_: argparse.Namespace) -> int:
 
 def run_offsets(args: argparse.Namespace) -> int:
     """A line of JSON for each source of the query."""
-    from rumq.spark.runtime.checkpoint import standing
+    from rumq.spark.runtime.checkpoint import checkpoint_progress
 
-    found = standing(args.checkpoint)
+    found = checkpoint_progress(args.checkpoint)
     for lsns in found.lsns:
         print(json.dumps(lsns))
     more = ", and one more has begun, which will be done as it was planned" if found.unfinished else ""

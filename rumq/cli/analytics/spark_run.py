@@ -158,12 +158,12 @@ def check_before(args: argparse.Namespace) -> None:
     args.every_s = seconds("every", args.every) if args.every else 0.0
     args.source = source_options(args)
     readable_partitions(parse(args.source, now_us=time.time_ns() // 1000, streaming=bool(args.checkpoint)))
-    args.target = None
+    args.sink_options = None
     args.sink = dict(pair("to-option", text) for text in args.to_option)
     if args.to and args.to.startswith(("mqtt:", "mqtts:")):
         args.sink["broker"] = args.to
-        args.target = parse_sink_options(args.sink)
-        reach(args.target)
+        args.sink_options = parse_sink_options(args.sink)
+        reach(args.sink_options)
     elif args.to and "://" in args.to and args.to.startswith("http"):
         raise BadOption("to", args.to, "mqtt://host:1883, mqtts://host:8883, or a folder")
     elif args.topic or args.sink:

@@ -23,7 +23,7 @@ OF_A_MESSAGE = (
 )  # fmt: skip
 
 
-def need(df: DataFrame, *names: str) -> None:
+def check_columns(df: DataFrame, *names: str) -> None:
     """raises: NoColumn"""
     for name in names:
         if name not in df.columns:
@@ -66,7 +66,7 @@ def with_topic_parts(df: DataFrame, pattern: str) -> DataFrame:
 
     raises: BadOption, NoColumn
     """
-    need(df, "topic")
+    check_columns(df, "topic")
     found, split = of_topic(pattern), f.split("topic", "/")
     return df.withColumns(
         {name: f.when(found, f.get(split, f.lit(number))) for name, number in topic_parts(pattern).items()}
@@ -80,7 +80,7 @@ def with_json(df: DataFrame, schema: str, bad: str | None = None) -> DataFrame:
     bad: also a column of this name that says why a payload is not of the schema, null where it is
     raises: BadOption, NoColumn
     """
-    need(df, "payload")
+    check_columns(df, "payload")
     fields = parsed(schema)
     text = f.col("payload").cast("string")
     # from_json sees only the first value of a text. In an array there is one, and nothing behind it.
@@ -135,7 +135,7 @@ def as_messages(df: DataFrame, topic: str, *keep: str) -> DataFrame:
     raises: NoColumn
     """
     names = re.findall(r"\{(\w+)\}", topic)
-    need(df, *names)
+    check_columns(df, *names)
     texts = re.split(r"\{\w+\}", topic)
     parts: list[Column] = [f.lit(texts[0])]
     for name, text in zip(names, texts[1:], strict=True):

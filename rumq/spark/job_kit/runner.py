@@ -45,11 +45,11 @@ def run(job: Any, spark: SparkSession, args: Namespace) -> str:
     ]
     if args.bad:
         letters = dead_letters(rows, args.json)
-        if args.target is None:
+        if args.sink_options is None:
             work.append(("-dead", Output(letters), args.bad, ""))
         else:
             work.append(("-dead", Output(dead_messages(letters)), args.to, args.bad))
-    if args.checkpoint and args.target is not None and not args.other_broker:
+    if args.checkpoint and args.sink_options is not None and not args.other_broker:
         for _, _, _, topic in work:
             check_loop(topic, args.subscribe or "", args.topics or "")
     if args.checkpoint:
@@ -74,7 +74,7 @@ def write(output: Output, to: str | None, topic: str, args: Namespace, mode: str
         for row in output.frame.select(f.to_json(f.struct(*printable(output.frame)))).toLocalIterator():
             print(row[0])
         sys.stdout.flush()
-    elif args.target is not None:
+    elif args.sink_options is not None:
         messages(output.frame, topic, args).write.format("rumq").mode("append").options(**args.sink).save()
     else:
         output.frame.write.partitionBy(*output.partition_by).mode(mode).parquet(to)
@@ -82,7 +82,7 @@ def write(output: Output, to: str | None, topic: str, args: Namespace, mode: str
 
 def messages(frame: DataFrame, topic: str, args: Namespace) -> DataFrame:
     made = as_messages(frame, topic)
-    return made.drop("qos") if args.target.once else made  # once is QoS 2 for every row
+    return made.drop("qos") if args.sink_options.once else made  # once is QoS 2 for every row
 
 
 def printable(frame: DataFrame) -> list[Any]:
@@ -103,7 +103,7 @@ def stream(args: Namespace, suffix: str, output: Output, to: str | None, topic: 
         writer = output.frame.writeStream.foreachBatch(
             lambda batch, _: write(output._replace(frame=batch), to, topic, args, "append")
         )
-    elif args.target is not None:
+    elif args.sink_options is not None:
         writer = messages(output.frame, topic, args).writeStream.format("rumq").options(**args.sink)
     else:
         writer = (

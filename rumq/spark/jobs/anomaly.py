@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pandas as pd
 from pyspark.sql import DataFrame
 
-from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.dataframe_columns import check_columns
 from rumq.spark.job_kit.grouped_state import step_by_group, types
 from rumq.spark.jobs.output import Output
 
@@ -33,7 +33,7 @@ def anomaly(
     least: so many values first, before any is far. Null and NaN are left out. Where all were the same, z is null
     and another one is far. sd: of the sample
     """
-    need(df, value, time, *by)
+    check_columns(df, value, time, *by)
     columns = [*by, time, *(["lsn"] if "lsn" in df.columns else []), value]
     rows = df.select(*dict.fromkeys(columns)).withColumn(value, df[value].cast("double"))
     order = [name for name in (time, "lsn") if name in rows.columns]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
-from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.dataframe_columns import check_columns
 from rumq.spark.jobs.output import Output
 from rumq.table.options import length
 
@@ -25,9 +25,9 @@ def dedupe(df: DataFrame, by: Sequence[str] = (), time: str = "ts", within: str 
     """
     keyed, keys = df, list(by)
     if not keys:
-        need(df, "client_id", "topic", "payload")
+        check_columns(df, "client_id", "topic", "payload")
         keyed, keys = df.withColumn("_hash", f.sha2("payload", 256)), ["client_id", "topic", "_hash"]
-    need(keyed, time, *keys)
+    check_columns(keyed, time, *keys)
     # A row without a key has its own place for one, so that it stays.
     own = f.concat_ws("/", "partition", f.col("lsn").cast("string")) if "lsn" in df.columns else f.uuid()
     whole = f.lit(True)

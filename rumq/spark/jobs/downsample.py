@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.dataframe_columns import check_columns
 from rumq.spark.jobs.output import Output
 from rumq.table.options import length
 
@@ -28,7 +28,7 @@ def downsample(
 
     count: rows, also those whose value is null; late: a stream's window is given once rows so much later came
     """
-    need(df, time, *by, *values)
+    check_columns(df, time, *by, *values)
     aggregates = [f.count("*").alias("count")]
     for value in values:
         aggregates += [

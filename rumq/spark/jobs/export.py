@@ -9,14 +9,14 @@ from argparse import ArgumentParser, Namespace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.dataframe_columns import check_columns
 from rumq.spark.jobs.output import Output
 from rumq.table.errors import BadOption
 
 
 def export(df: DataFrame, time: str = "ts") -> DataFrame:
     """The rows with `day`, of a column of times."""
-    need(df, time)
+    check_columns(df, time)
     return df.withColumn("day", f.to_date(time))
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def check(args: Namespace) -> None:
     """raises: BadOption"""
-    if args.to is None or args.target is not None:
+    if args.to is None or args.sink_options is not None:
         raise BadOption("to", args.to or "", "a folder for Parquet files")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pandas as pd
 from pyspark.sql import DataFrame
 
-from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.dataframe_columns import check_columns
 from rumq.spark.job_kit.geofences import Fence, read_fences
 from rumq.spark.job_kit.grouped_state import step_by_group, types
 from rumq.spark.jobs.output import Output
@@ -31,7 +31,7 @@ def geofence(
     A device that is first seen inside enters. Rows without a position are left out. A stream keeps for each device
     which fences it is in
     """
-    need(df, time, lon, lat, *by)
+    check_columns(df, time, lon, lat, *by)
     columns = [*by, time, *(["lsn"] if "lsn" in df.columns else []), lon, lat]
     rows = df.select(*dict.fromkeys(columns)).dropna(subset=[lon, lat])
 

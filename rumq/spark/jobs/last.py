@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.dataframe_columns import check_columns
 from rumq.spark.jobs.output import Output
 
 LAST = ("ts", "lsn", "payload", "qos", "content_type")
@@ -21,7 +21,7 @@ def last(df: DataFrame) -> DataFrame:
     A topic lies in one partition, where times do not go back. A stream gives those that changed: output mode update.
     An empty payload is one, too: published as retained, it clears the topic, as it does in MQTT.
     """
-    need(df, "topic", *LAST)
+    check_columns(df, "topic", *LAST)
     newest = f.max_by(f.struct(*LAST), f.struct("ts", "lsn")).alias("_last")
     return df.groupBy("topic").agg(newest).select("topic", "_last.*", f.lit(True).alias("retain"))
 

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from rumq.spark.job_kit.dataframe_columns import need, with_json
+from rumq.spark.job_kit.dataframe_columns import check_columns, with_json
 from rumq.spark.jobs.output import Output
 from rumq.table.errors import BadOption
 
@@ -21,7 +21,7 @@ def parse(df: DataFrame, schema: str) -> DataFrame:
 
 def dead_letters(df: DataFrame, schema: str) -> DataFrame:
     """The other rows: where each is (partition, lsn), when it came, its payload, and why."""
-    need(df, "topic", "partition", "lsn", "ts", "payload")
+    check_columns(df, "topic", "partition", "lsn", "ts", "payload")
     place = df.select("topic", "partition", "lsn", "ts", "payload", f.struct("payload").alias("_at"))
     # A field of the schema may have the name of a column: what is told is the record, not its JSON.
     kept = place.select(f.struct("topic", "partition", "lsn", "ts", "payload").alias("_at"), "payload")

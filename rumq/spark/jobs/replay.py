@@ -12,7 +12,7 @@ import trio
 from pyspark.sql import DataFrame
 
 from rumq.client import Outgoing
-from rumq.spark.job_kit.dataframe_columns import as_messages, need
+from rumq.spark.job_kit.dataframe_columns import as_messages, check_columns
 from rumq.spark.job_kit.pacing import Due, Paced, pace
 from rumq.spark.sink.broker_check import connected
 from rumq.table.errors import BadOption
@@ -27,7 +27,7 @@ def replay(df: DataFrame, speed: float = 1.0) -> Iterator[Due]:
 
     cost: a sort; a partition of Spark's at a time in the memory of the driver
     """
-    need(df, "ts", "lsn", "topic", "payload")
+    check_columns(df, "ts", "lsn", "topic", "payload")
     rows = df.selectExpr("unix_micros(ts) as _us", "*").orderBy("_us", "lsn")
     first: int | None = None
     for row in rows.toLocalIterator(prefetchPartitions=True):
@@ -58,7 +58,7 @@ def check(args: Namespace) -> None:
         )
     if not (args.speed >= 0):
         raise BadOption("speed", str(args.speed), "how many times faster, or 0 for all at once")
-    if args.target is None:
+    if args.sink_options is None:
         raise BadOption("to", args.to or "", "mqtt://host:1883")
 
 
@@ -68,7 +68,7 @@ def run(df: DataFrame, args: Namespace) -> str:
     frame = df if template == "{topic}" else as_messages(df, template, "ts", "lsn")
 
     async def publish_all() -> Paced:
-        async with connected(args.target) as client:
+        async with connected(args.sink_options) as client:
             return await pace(
                 replay(frame, args.speed), client.publish_batch, trio.current_time, trio.sleep_until
             )

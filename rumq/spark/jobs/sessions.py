@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from rumq.spark.job_kit.dataframe_columns import need
+from rumq.spark.job_kit.dataframe_columns import check_columns
 from rumq.spark.jobs.output import Output
 from rumq.table.options import length
 
@@ -26,7 +26,7 @@ def sessions(
 
     gap: messages further apart are of two sessions; late: a stream's session is given once rows so much later came
     """
-    need(df, time, *by)
+    check_columns(df, time, *by)
     rows = df.withColumn("_at", f.col(time)).withWatermark("_at", late)
     found = rows.groupBy(f.session_window("_at", gap).alias("_session"), *by)
     return found.agg(

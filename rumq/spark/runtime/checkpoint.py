@@ -21,7 +21,7 @@ class BadCheckpoint(RumqError):
         return f"{self.path}: {self.why}"
 
 
-class Standing(NamedTuple):
+class CheckpointProgress(NamedTuple):
     """lsns: of each source of format rumq, partition -> where the next batch begins; batch: the last one that is done;
     unfinished: whether one more has begun, which will be done again as it was"""
 
@@ -30,7 +30,7 @@ class Standing(NamedTuple):
     unfinished: bool
 
 
-def standing(checkpoint: str) -> Standing:
+def checkpoint_progress(checkpoint: str) -> CheckpointProgress:
     """raises: BadCheckpoint"""
     root = Path(checkpoint)
     if not (root / "offsets").is_dir():
@@ -44,7 +44,7 @@ def standing(checkpoint: str) -> Standing:
     ]
     if not found:
         raise BadCheckpoint(checkpoint, "its query does not read format rumq")
-    return Standing(both[-1], found, max(begun) > both[-1])
+    return CheckpointProgress(both[-1], found, max(begun) > both[-1])
 
 
 def batches(directory: Path) -> list[int]:

@@ -48,7 +48,7 @@ class Lag:
         return f"rumq/spark/{quote(self.query, safe=' ')}/lag"
 
 
-Tell = Callable[[Lag], Any]
+LagCallback = Callable[[Lag], Any]
 
 
 def lag_of(progress: Any) -> Lag | None:
@@ -83,7 +83,7 @@ def maybe_lsns(text: str | None) -> dict[str, int] | None:
 class LagListener(StreamingQueryListener):
     """Tells the lag of each query of a session that reads format rumq."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: LagCallback) -> None:
         self._tell = tell
         self._last: dict[str, Lag] = {}  # of queries that run, by id of the run
 
@@ -114,12 +114,12 @@ class LagListener(StreamingQueryListener):
             )  # the user's callback: it is not to end the listener
 
 
-class Publishing:
+class LagPublisher:
     """Publishes lags over one connection, in a thread; while there is none the newest of each topic waits."""
 
     def __init__(self, broker: str, **options: str) -> None:
         """raises: BadOption, UnknownOption. options: as for publishing: username, passwordFile, tlsCa"""
-        self._target = parse_sink_options({"broker": broker, **options})
+        self._options = parse_sink_options({"broker": broker, **options})
         self._waiting: dict[str, bytes] = {}
         self._changed = threading.Condition()
         self._broken = False
@@ -146,7 +146,7 @@ class Publishing:
         """Until the connection breaks. What is not acknowledged then waits again."""
         taken: dict[str, bytes] = {}
         try:
-            async with connected(self._target) as client:
+            async with connected(self._options) as client:
                 self._broken = False
                 while True:
                     taken = await trio.to_thread.run_sync(self._take, abandon_on_cancel=True)
@@ -164,11 +164,11 @@ class Publishing:
             return taken
 
 
-def report_lag(spark: Any, to: str | Tell) -> LagListener:
+def report_lag(spark: Any, to: str | LagCallback) -> LagListener:
     """Tell the lag of every query of the session, from now on. `spark.streams.removeListener(...)` ends it.
 
     to: mqtt://host:1883, where it is published to rumq/spark/NAME/lag, or what is called with each `Lag`
     """
-    listener = LagListener(Publishing(to) if isinstance(to, str) else to)
+    listener = LagListener(LagPublisher(to) if isinstance(to, str) else to)
     spark.streams.addListener(listener)
     return listener

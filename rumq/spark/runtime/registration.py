@@ -27,7 +27,7 @@ def register(spark: SparkSession) -> None:
 
 def check_workers(spark: SparkSession) -> None:
     """raises: WrongWorker, see `register`. A session of a cluster is not looked at: its Pythons are elsewhere."""
-    from rumq.spark.source.ranges import here
+    from rumq.spark.source.ranges import python_version
 
     context = getattr(spark, "_sc", None)
     if context is None or not context.master.startswith("local"):
@@ -42,7 +42,7 @@ def check_workers(spark: SparkSession) -> None:
         if done.returncode == 0:
             return
         said = f"a Python without it ({(done.stderr.strip() or 'it ended').splitlines()[-1]})"
-    raise WrongWorker(f"{context.pythonExec}, {said}", here())
+    raise WrongWorker(f"{context.pythonExec}, {said}", python_version())
 
 
 def same_environment(python: str) -> bool:

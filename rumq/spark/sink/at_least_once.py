@@ -14,8 +14,8 @@ from rumq.spark.sink.sink_protocol import (
     WAITS_PUBACK,
     WAITS_PUBCOMP,
     WAITS_PUBREC,
-    Life,
     SinkProtocol,
+    Steps,
     Wait,
 )
 
@@ -29,17 +29,17 @@ class AtLeastOnce(SinkProtocol):
         super().__init__(receive_maximum)
         self._next_id = 1
 
-    def life(self) -> Life:
-        while not self._ended or self._given:
-            if not self._given:
+    def steps(self) -> Steps:
+        while not self._ended or self._queue:
+            if not self._queue:
                 yield Wait.ROWS
                 continue
-            yield from self._publish(self._given.popleft())
-        while self.ids_that_wait():
-            yield Wait.ANSWERS
+            yield from self._publish(self._queue.popleft())
+        while self.unacknowledged_count():
+            yield Wait.PACKETS
         self.send(Disconnect())
 
-    def _publish(self, frames: PublishEncoder) -> Life:
+    def _publish(self, frames: PublishEncoder) -> Steps:
         numbered = np.concatenate(([0], np.cumsum(frames.qos > 0)))  # rows with a packet id before each row
         at = 0
         while at < len(frames):
@@ -47,7 +47,7 @@ class AtLeastOnce(SinkProtocol):
             free = self._free_ids(left)
             # A few at a time would cost a packet of the network each.
             if len(free) < min(left, max(1, self.receive_maximum // 4)):
-                yield Wait.ANSWERS
+                yield Wait.PACKETS
                 continue
             end = int(np.searchsorted(numbered, numbered[at] + len(free), "right")) - 1
             self._send(frames, at, end, free[: int(numbered[end] - numbered[at])])
@@ -57,21 +57,21 @@ class AtLeastOnce(SinkProtocol):
     def _send(self, frames: PublishEncoder, first: int, end: int, ids: Ids) -> None:
         levels = frames.qos[first:end]
         frames.stamp(first, end, ids)
-        self.waits[ids] = np.where(levels[levels > 0] == 1, WAITS_PUBACK, WAITS_PUBREC)
+        self.ack_states[ids] = np.where(levels[levels > 0] == 1, WAITS_PUBACK, WAITS_PUBREC)
         if ids.size:
             self._next_id = int(ids[-1]) % LAST_ID + 1
         self.send_rows(frames, first, end)
 
     def _free_ids(self, wanted: int) -> Ids:
         """Ids that may be used now, in order, as many as the broker takes."""
-        count = min(wanted, self.receive_maximum - self.ids_that_wait())
+        count = min(wanted, self.receive_maximum - self.unacknowledged_count())
         ids = (self._next_id - 1 + np.arange(max(count, 0))) % LAST_ID + 1
-        taken = np.flatnonzero(self.waits[ids] != FREE)
+        taken = np.flatnonzero(self.ack_states[ids] != FREE)
         return ids[: taken[0]] if taken.size else ids
 
-    def answered(self, run: Run) -> None:
+    def on_acknowledged(self, run: Run) -> None:
         if run.head == PUBREC:
-            self.waits[run.ids] = WAITS_PUBCOMP
+            self.ack_states[run.ids] = WAITS_PUBCOMP
             self._output.append(short_packets(PUBREL, run.ids))
         else:
-            self.waits[run.ids] = FREE
+            self.ack_states[run.ids] = FREE

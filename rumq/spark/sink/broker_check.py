@@ -13,27 +13,27 @@ import trio
 from rumq.client import Client, connect_over
 
 
-async def open_to(target: Any) -> trio.abc.Stream:
-    """A stream to the broker of a `Target`. raises: OSError"""
-    stream: trio.abc.Stream = await trio.open_tcp_stream(target.host, target.port)
-    if target.tls:
-        context = ssl.create_default_context(cafile=target.tls_ca)
-        stream = trio.SSLStream(stream, context, server_hostname=target.host)
+async def open_to(options: Any) -> trio.abc.Stream:
+    """A stream to the broker of a `SinkOptions`. raises: OSError"""
+    stream: trio.abc.Stream = await trio.open_tcp_stream(options.host, options.port)
+    if options.tls:
+        context = ssl.create_default_context(cafile=options.tls_ca)
+        stream = trio.SSLStream(stream, context, server_hostname=options.host)
     return stream
 
 
-def connected(target: Any) -> AbstractAsyncContextManager[Client]:
-    """A client of a `Target`. raises: Refused, ConnectionLost"""
-    password = Path(target.password_file).read_text().strip() if target.password_file else None
+def connected(options: Any) -> AbstractAsyncContextManager[Client]:
+    """A client of a `SinkOptions`. raises: Refused, ConnectionLost"""
+    password = Path(options.password_file).read_text().strip() if options.password_file else None
     # No keep-alive: who waits for Spark does not read.
-    return connect_over(partial(open_to, target), username=target.username, password=password, keep_alive=0)
+    return connect_over(partial(open_to, options), username=options.username, password=password, keep_alive=0)
 
 
-def reach(target: Any) -> None:
+def reach(options: Any) -> None:
     """Connect and leave. raises: Refused, ConnectionLost"""
 
     async def look() -> None:
-        async with connected(target):
+        async with connected(options):
             pass
 
     trio.run(look)

@@ -1,8 +1,8 @@
-"""Rows that are stored once, however often the task or the batch is done again: QoS 2 in windows, and a retained mark.
+"""Stores rows exactly once, however often a task or batch is retried: QoS 2 in windows, and a retained progress
+marker. docs/decisions/0016-a-sink-that-is-once.md.
 
-docs/decisions/0016-a-sink-that-is-once.md has the argument. MQTT 5.0, 4.3.3: up to its PUBREL a broker takes
-another PUBLISH of QoS 2 with the same packet id for the same message; over connections too, for the session has it.
-Knows no socket, no clock."""
+MQTT 5.0, 4.3.3: until its PUBREL a broker takes another PUBLISH of QoS 2 with the same packet id for the same message,
+over connections too, because the session keeps the id."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from rumq.spark.sink.sink_protocol import (
     WAITS_PUBACK,
     WAITS_PUBCOMP,
     WAITS_PUBREC,
-    Life,
     SinkProtocol,
+    Steps,
     Wait,
 )
 from rumq.spark.sink.sink_protocol import STORED as ID_STORED
-from rumq.table.errors import BrokerCannot, Changed, Doubt
+from rumq.table.errors import BrokerCannot, Doubt, RowsChanged
 
-SUBSCRIBE_ID, MARK_ID = 65_534, 65_535
+SUBSCRIBE_ID, MARKER_ID = 65_534, 65_535
 RANGE = 32_767  # ids 1 to 32,766 and 32,768 to 65,533, by turns
 WINDOW_ROWS_MAX = 32_766
 WINDOW_BYTES_MAX = 8 * 2**20
@@ -75,66 +75,68 @@ class ExactlyOnce(SinkProtocol):
     """Publishes the rows of one partition of one batch on a connection whose session may be an earlier attempt's.
 
     state_topic: of this query and partition; nonce: a text that no other attempt has
-    lenient: where it cannot be told which rows are stored, publish the batch again instead of giving up
-    anew: the connection was begun clean after an earlier one found `found`
-    clean_start_wanted: set when `step` is done because the session has to go first: connect again, clean, and be `anew`
+    repeat_in_doubt: where it is unknown which rows are stored, publish the batch again instead of raising Doubt
+    clean_session: this connection discarded the session, after an earlier one found the marker `found`
+    clean_start_wanted: set when `step` is done because the session must be discarded: connect again with clean start
     """
 
     def __init__(
         self, connack: Connack, batch: int, state_topic: str, nonce: str, *,
-        lenient: bool = False, anew: bool = False, found: ProgressMarker | None = None, mark_seconds: int = 0,
+        repeat_in_doubt: bool = False, clean_session: bool = False, found: ProgressMarker | None = None,
+        marker_seconds: int = 0,
     ) -> None:  # fmt: skip
         check_broker(connack)
         self._connack, self._batch, self._topic, self._nonce = connack, batch, state_topic, nonce
-        self._lenient, self._anew, self.found, self._mark_seconds = lenient, anew, found, mark_seconds
+        self._repeat_in_doubt, self._clean_session = repeat_in_doubt, clean_session
+        self.found, self._marker_seconds = found, marker_seconds
         self.clean_start_wanted = False
         self.doubt: Doubt | None = None
         self._suback: Suback | None = None
         self._unsuback: Unsuback | None = None
-        self._mark: ProgressMarker | None = None
-        self._asking = False
-        self._heard: list[Publish] = []  # of the state topic, not yet acknowledged
+        self._marker: ProgressMarker | None = None
+        self._reading_marker = False
+        self._state_messages: list[Publish] = []  # of the state topic, not yet acknowledged
         self._resumed = False
         self._row = self._digest = self._range = 0
         super().__init__(connack.properties.get("receive_maximum", 65_535))
-        self._window_rows = min(self.receive_maximum - 1, WINDOW_ROWS_MAX)  # one is the mark's
+        self._window_rows = min(self.receive_maximum - 1, WINDOW_ROWS_MAX)  # one is the marker's
 
     # --- the protocol
 
-    def life(self) -> Life:
-        yield from self._ask()
-        begin = self._begin()
+    def steps(self) -> Steps:
+        yield from self._read_marker()
+        begin = self._choose_start()
         if begin is Start.CLEAN:
             self.clean_start_wanted = True
             return
         yield from self._unsubscribe()
-        mark = self._mark
+        marker = self._marker
         if begin is Start.FRESH:
-            self._let_go()
+            self._acknowledge_state_messages()
             window = yield from self._gather(self._window_rows)
-            yield from self._say(OPEN, window, release=0)
+            yield from self._publish_marker(OPEN, window, release=0)
             yield from self._send_window(window)
             yield from self._windows(window)
-        elif mark is not None and begin is Start.NOTHING:
-            yield from self._pass_over(mark, to_the_end=True)
-        elif mark is not None:
-            yield from self._sign(mark)
+        elif marker is not None and begin is Start.NOTHING:
+            yield from self._skip_stored_rows(marker, to_the_end=True)
+        elif marker is not None:
+            yield from self._add_session(marker)
             if begin is Start.GO_ON:
-                window = yield from self._again(mark)
+                window = yield from self._resend_window(marker)
                 yield from self._windows(window)
             else:
-                yield from self._pass_over(mark, to_the_end=True)
-                self._range = mark.range
-                yield from self._end(mark.release)
+                yield from self._skip_stored_rows(marker, to_the_end=True)
+                self._range = marker.range
+                yield from self._finish_batch(marker.release)
         self.rows = self._row
         self.send(Disconnect(properties=Properties(session_expiry_interval=0)))
 
-    def _ask(self) -> Life:
-        """Read the mark: the retained message comes before one that is published after the SUBACK."""
-        self._asking = True
+    def _read_marker(self) -> Steps:
+        """Read the marker: the retained message comes before one that is published after the SUBACK."""
+        self._reading_marker = True
         self.send(Subscribe(SUBSCRIBE_ID, (Subscription(self._topic, 1),)))
         while self._suback is None:
-            yield Wait.ANSWERS
+            yield Wait.PACKETS
         granted = self._suback.reasons[0]
         if granted.is_error:
             says = self._suback.properties.get("reason_string") or granted.text
@@ -142,89 +144,89 @@ class ExactlyOnce(SinkProtocol):
         if granted != Reason.GRANTED_QOS_1:
             raise BrokerCannot("grants no QoS 1")
         yield from self._publish_state(self._nonce.encode(), retain=False)
-        while self._asking:
-            yield Wait.ANSWERS
+        while self._reading_marker:
+            yield Wait.PACKETS
 
-    def _unsubscribe(self) -> Life:
+    def _unsubscribe(self) -> Steps:
         """Behind UNSUBACK the broker has written down that it has sent our probe, if that needs writing."""
         self.send(Unsubscribe(SUBSCRIBE_ID, (self._topic,)))
         while self._unsuback is None:
-            yield Wait.ANSWERS
+            yield Wait.PACKETS
 
-    def _begin(self) -> Start:
+    def _choose_start(self) -> Start:
         """raises: Overtaken, Doubt, ConnectionLost"""
-        if self._anew:
-            if self._mark != self.found:
+        if self._clean_session:
+            if self._marker != self.found:
                 raise ConnectionLost("another attempt at the same rows came in between")
             return Start.FRESH
-        self.found = self._mark
+        self.found = self._marker
         try:
             present, probes = self._connack.session_present, self._probes()
-            return start(self._mark, self._batch, self._topic, session_present=present, probes=probes)
+            return start(self._marker, self._batch, self._topic, session_present=present, probes=probes)
         except Doubt as doubt:
-            if not self._lenient:
+            if not self._repeat_in_doubt:
                 raise
             self.doubt = doubt
             return Start.CLEAN
 
     def _probes(self) -> list[str]:
-        return [packet.payload.decode(errors="replace") for packet in self._heard if packet.dup]
+        return [packet.payload.decode(errors="replace") for packet in self._state_messages if packet.dup]
 
-    def _sign(self, mark: ProgressMarker) -> Life:
-        """Have the mark name our probe too, before those of earlier attempts are acknowledged."""
-        known = [probe for probe in self._probes() if probe in mark.sessions]
-        signed = replace(mark, sessions=(*known, self._nonce))
+    def _add_session(self, marker: ProgressMarker) -> Steps:
+        """Have the marker name our probe too, before those of earlier attempts are acknowledged."""
+        known = [probe for probe in self._probes() if probe in marker.sessions]
+        signed = replace(marker, sessions=(*known, self._nonce))
         yield from self._publish_state(signed.payload(), retain=True)
-        self._let_go()
+        self._acknowledge_state_messages()
 
-    def _let_go(self) -> None:
+    def _acknowledge_state_messages(self) -> None:
         """Acknowledge what came of the state topic but our probe, which comes again as long as there is this session:
         so an attempt knows it. The probe came last, so the order is kept. MQTT 5.0, 4.6"""
-        for packet in self._heard:
+        for packet in self._state_messages:
             if packet.payload != self._nonce.encode():
                 self.acknowledge(packet)
-        self._heard = []
+        self._state_messages = []
 
-    def _windows(self, window: Window) -> Life:
+    def _windows(self, window: Window) -> Steps:
         """From the first window, which is on its way, to the last."""
         while True:
             following = yield from self._gather(self._window_rows, behind=window)
-            # All of it is stored, and the range before it free, before a mark says so.
-            while self.ids_that_wait_but_stored():
-                yield Wait.ANSWERS
+            # All of it is stored, and the range before it free, before a marker says so.
+            while self.unstored_count():
+                yield Wait.PACKETS
             self._row, self._digest = self._row + window.rows, window.digest
             self._range ^= 1
             self._resumed = False
             if not following.rows:
                 break
-            yield from self._say(OPEN, following, release=window.rows)
+            yield from self._publish_marker(OPEN, following, release=window.rows)
             self._release(window.rows)
             yield from self._send_window(following)
             window = following
-        yield from self._say(STORED, following, release=window.rows)
-        yield from self._end(window.rows)
+        yield from self._publish_marker(STORED, following, release=window.rows)
+        yield from self._finish_batch(window.rows)
 
-    def _end(self, release: int) -> Life:
+    def _finish_batch(self, release: int) -> Steps:
         self._release(release)
-        while self.ids_that_wait():
-            yield Wait.ANSWERS
-        yield from self._say(DONE, Window(self._digest), release=0)
+        while self.unacknowledged_count():
+            yield Wait.PACKETS
+        yield from self._publish_marker(DONE, Window(self._digest), release=0)
 
-    def _again(self, mark: ProgressMarker) -> Generator[Wait, None, Window]:
+    def _resend_window(self, marker: ProgressMarker) -> Generator[Wait, None, Window]:
         """Send the window of an earlier attempt: what of it is stored is answered and not stored again."""
-        yield from self._pass_over(mark)
-        window = yield from self._gather(mark.end - mark.row, bytes_max=None)
-        if window.rows != mark.end - mark.row or window.digest != mark.end_digest:
-            yield from self._give_up(mark.row, mark.end)
+        yield from self._skip_stored_rows(marker)
+        window = yield from self._gather(marker.end - marker.row, bytes_max=None)
+        if window.rows != marker.end - marker.row or window.digest != marker.end_digest:
+            yield from self._refuse_changed_rows(marker.row, marker.end)
         if window.rows >= self.receive_maximum:
             raise BrokerCannot(
                 f"takes {self.receive_maximum} messages at a time (receive maximum), fewer than when this batch began, "
                 f"which needs {window.rows + 1}"
             )
-        self._range, self._resumed = mark.range, True
-        self._release(mark.release)
-        while self.ids_that_wait():
-            yield Wait.ANSWERS
+        self._range, self._resumed = marker.range, True
+        self._release(marker.release)
+        while self.unacknowledged_count():
+            yield Wait.PACKETS
         yield from self._send_window(window)
         return window
 
@@ -236,16 +238,16 @@ class ExactlyOnce(SinkProtocol):
         """The next rows, at least one if there is one."""
         window = Window(behind.digest if behind is not None else self._digest)
         while window.rows < rows_max and (bytes_max is None or window.size < bytes_max):
-            if not self._given:
+            if not self._queue:
                 if self._ended:
                     break
                 yield Wait.ROWS
                 continue
-            self._take(window, rows_max, bytes_max)
+            self._take_rows(window, rows_max, bytes_max)
         return window
 
-    def _take(self, window: Window, rows_max: int, bytes_max: int | None) -> None:
-        frames = self._given.popleft()
+    def _take_rows(self, window: Window, rows_max: int, bytes_max: int | None) -> None:
+        frames = self._queue.popleft()
         end = min(len(frames), rows_max - window.rows)
         if bytes_max is not None:
             fit = int(np.searchsorted(frames.starts, frames.starts[0] + bytes_max - window.size, "right")) - 1
@@ -255,51 +257,43 @@ class ExactlyOnce(SinkProtocol):
         window.rows += end
         window.size += int(frames.starts[end] - frames.starts[0])
         if end < len(frames):
-            self._given.appendleft(frames.behind(end))
+            self._queue.appendleft(frames.behind(end))
 
-    def _pass_over(self, mark: ProgressMarker, *, to_the_end: bool = False) -> Life:
+    def _skip_stored_rows(self, marker: ProgressMarker, *, to_the_end: bool = False) -> Steps:
         """Leave out rows that are stored. raises: Changed where they are not those that were"""
-        while self._row < mark.row:
-            window = yield from self._gather(min(mark.row - self._row, WINDOW_ROWS_MAX))
+        while self._row < marker.row:
+            window = yield from self._gather(min(marker.row - self._row, WINDOW_ROWS_MAX))
             if not window.rows:
                 break
             self._row, self._digest = self._row + window.rows, window.digest
         if to_the_end and (yield from self._gather(1)).rows:
-            yield from self._give_up(0, mark.row)
-        if self._row != mark.row or self._digest != mark.digest:
-            yield from self._give_up(0, mark.row)
+            yield from self._refuse_changed_rows(0, marker.row)
+        if self._row != marker.row or self._digest != marker.digest:
+            yield from self._refuse_changed_rows(0, marker.row)
 
-    def _give_up(self, first: int, end: int) -> Life:
-        if self._lenient:
+    def _refuse_changed_rows(self, first: int, end: int) -> Steps:
+        if self._repeat_in_doubt:
             yield from self._publish_state(b"", retain=True)
-        raise Changed(self._topic, self._batch, first, end, self._lenient)
+        raise RowsChanged(self._topic, self._batch, first, end, self._repeat_in_doubt)
 
     # --- packets
 
-    def _say(self, state: str, window: Window, *, release: int) -> Life:
-        """Have the broker keep a mark."""
+    def _publish_marker(self, state: str, window: Window, *, release: int) -> Steps:
+        """Have the broker keep a marker."""
         end = self._row + window.rows
-        mark = ProgressMarker(
-            self._batch,
-            state,
-            self._row,
-            end,
-            self._range,
-            release,
-            self._digest,
-            window.digest,
-            (self._nonce,),
-        )
-        yield from self._publish_state(mark.payload(), retain=True)
+        marker = ProgressMarker(
+            self._batch, state, self._row, end, self._range, release, self._digest, window.digest, (self._nonce,)
+        )  # fmt: skip
+        yield from self._publish_state(marker.payload(), retain=True)
 
-    def _publish_state(self, payload: bytes, *, retain: bool) -> Life:
+    def _publish_state(self, payload: bytes, *, retain: bool) -> Steps:
         properties = Properties()
-        if self._mark_seconds and payload:
-            properties["message_expiry_interval"] = self._mark_seconds
-        self.waits[MARK_ID] = WAITS_PUBACK
-        self.send(Publish(self._topic, payload, 1, retain, False, MARK_ID, properties))
-        while self.waits[MARK_ID] != FREE:
-            yield Wait.ANSWERS
+        if self._marker_seconds and payload:
+            properties["message_expiry_interval"] = self._marker_seconds
+        self.ack_states[MARKER_ID] = WAITS_PUBACK
+        self.send(Publish(self._topic, payload, 1, retain, False, MARKER_ID, properties))
+        while self.ack_states[MARKER_ID] != FREE:
+            yield Wait.PACKETS
 
     def _ids(self, range_: int, first: int, end: int) -> Ids:
         return np.arange(1 + range_ * RANGE + first, 1 + range_ * RANGE + end)
@@ -308,61 +302,61 @@ class ExactlyOnce(SinkProtocol):
         """PUBREL for the first ids of the range before this one. Those that the broker does not know are free."""
         if count:
             ids = self._ids(self._range ^ 1, 0, count)
-            self.waits[ids] = WAITS_PUBCOMP
+            self.ack_states[ids] = WAITS_PUBCOMP
             self._output.append(short_packets(PUBREL, ids))
 
-    def _send_window(self, window: Window) -> Life:
+    def _send_window(self, window: Window) -> Steps:
         """Send its rows, as far as the broker takes more: a row counts until its PUBCOMP. MQTT 5.0, 4.9"""
         place = 0
         for frames, first, end in window.pieces:
             at = first
             while at < end:
-                room = self.receive_maximum - 1 - self.ids_that_wait()
+                room = self.receive_maximum - 1 - self.unacknowledged_count()
                 if room < min(end - at, max(1, self._window_rows // 4)):
-                    yield Wait.ANSWERS
+                    yield Wait.PACKETS
                     continue
                 stop = min(end, at + room)
                 ids = self._ids(self._range, place, place + stop - at)
                 frames.stamp(at, stop, ids, dup=self._resumed)
-                self.waits[ids] = WAITS_PUBREC
+                self.ack_states[ids] = WAITS_PUBREC
                 self.send_rows(frames, at, stop)
                 place, at = place + stop - at, stop
 
-    def ids_that_wait_but_stored(self) -> int:
-        return self.ids_that_wait() - int(np.count_nonzero(self.waits == ID_STORED))
+    def unstored_count(self) -> int:
+        return self.unacknowledged_count() - int(np.count_nonzero(self.ack_states == ID_STORED))
 
-    def forgives(self, head: int, reason: int) -> bool:
+    def accepts_error(self, head: int, reason: int) -> bool:
         """Some brokers say that an id is in use where they have the row already. That is what we want to hear."""
         in_use = head == PUBREC and reason == Reason.PACKET_IDENTIFIER_IN_USE and self._resumed
-        return in_use or super().forgives(head, reason)
+        return in_use or super().accepts_error(head, reason)
 
-    def what_is_refused(self, head: int) -> str:
+    def refused_action(self, head: int) -> str:
         if head == PUBACK:
             return f"to publish to the state topic {self._topic}"
-        return super().what_is_refused(head)
+        return super().refused_action(head)
 
-    def answered(self, run: Run) -> None:
-        self.waits[run.ids] = ID_STORED if run.head == PUBREC else FREE
+    def on_acknowledged(self, run: Run) -> None:
+        self.ack_states[run.ids] = ID_STORED if run.head == PUBREC else FREE
 
-    def other(self, packet: Packet) -> None:
+    def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, Suback) and packet.packet_id == SUBSCRIBE_ID and self._suback is None:
             self._suback = packet
         elif isinstance(packet, Unsuback) and packet.packet_id == SUBSCRIBE_ID:
             self._unsuback = packet
         elif isinstance(packet, Publish) and packet.topic == self._topic and packet.qos < 2:
-            self._hear(packet)
+            self._on_state_message(packet)
         else:
-            super().other(packet)
+            super().on_packet(packet)
 
-    def _hear(self, packet: Publish) -> None:
-        """What comes of the state topic. A mark that comes again (DUP) is an old one."""
-        if not self._asking:
+    def _on_state_message(self, packet: Publish) -> None:
+        """What comes of the state topic. A marker that comes again (DUP) is an old one."""
+        if not self._reading_marker:
             if packet.retain and not packet.dup:
                 raise BrokerCannot("sends a retained message behind one that was published later")
             self.acknowledge(packet)
             return
-        self._heard.append(packet)
+        self._state_messages.append(packet)
         if packet.retain and not packet.dup:
-            self._mark = parse(self._topic, packet.payload)
+            self._marker = parse(self._topic, packet.payload)
         elif packet.payload == self._nonce.encode():
-            self._asking = False
+            self._reading_marker = False

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from enum import Enum
 
-from rumq.table.errors import BadMark, Doubt, Overtaken
+from rumq.table.errors import BadProgressMarker, BatchSuperseded, Doubt
 
 OPEN, STORED, DONE = "open", "stored", "done"
 
@@ -43,18 +43,22 @@ def parse(topic: str, payload: bytes) -> ProgressMarker:
         said = json.loads(payload)
         version = said.pop("v")
         sessions = tuple(map(str, said.pop("sessions")))
-        mark = ProgressMarker(**said, sessions=sessions)
+        marker = ProgressMarker(**said, sessions=sessions)
         numbers = [value for name, value in said.items() if name != "state"]
-        if version != 1 or mark.state not in (OPEN, STORED, DONE) or any(type(n) is not int for n in numbers):
-            raise BadMark(topic, payload)
+        if (
+            version != 1
+            or marker.state not in (OPEN, STORED, DONE)
+            or any(type(n) is not int for n in numbers)
+        ):
+            raise BadProgressMarker(topic, payload)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise BadMark(topic, payload) from None
-    return mark
+        raise BadProgressMarker(topic, payload) from None
+    return marker
 
 
 class Start(Enum):
     """FRESH: from row 0, no packet id is in use. CLEAN: likewise, once the session is gone. GO_ON: with the window of
-    the mark. RELEASE: what is stored. NOTHING: all is done."""
+    the marker. RELEASE: what is stored. NOTHING: all is done."""
 
     FRESH = "fresh"
     CLEAN = "clean"
@@ -64,22 +68,22 @@ class Start(Enum):
 
 
 def start(
-    mark: ProgressMarker | None, batch: int, topic: str, *, session_present: bool, probes: Collection[str]
+    marker: ProgressMarker | None, batch: int, topic: str, *, session_present: bool, probes: Collection[str]
 ) -> Start:
     """What an attempt at `batch` does, by what it found. probes: what the session brought again of earlier attempts'
 
     raises: Overtaken, Doubt
     """
-    if mark is None:
-        # Rows are sent behind the first mark: who left this session sent none, or somebody cleared its mark.
+    if marker is None:
+        # Rows are sent behind the first marker: who left this session sent none, or somebody cleared its marker.
         return Start.CLEAN if session_present else Start.FRESH
-    if mark.batch > batch:
-        raise Overtaken(topic, mark.batch, batch)
-    if mark.state == DONE:
-        return Start.NOTHING if mark.batch == batch else Start.FRESH
-    left = f"batch {mark.batch} was left at row {mark.row}"
-    if mark.batch < batch:
+    if marker.batch > batch:
+        raise BatchSuperseded(topic, marker.batch, batch)
+    if marker.state == DONE:
+        return Start.NOTHING if marker.batch == batch else Start.FRESH
+    left = f"batch {marker.batch} was left at row {marker.row}"
+    if marker.batch < batch:
         raise Doubt(topic, f"{left}, and Spark went on to batch {batch}")
-    if not session_present or not set(probes) & set(mark.sessions):
+    if not session_present or not set(probes) & set(marker.sessions):
         raise Doubt(topic, f"{left}, and the broker has lost the session of it")
-    return Start.GO_ON if mark.state == OPEN else Start.RELEASE
+    return Start.GO_ON if marker.state == OPEN else Start.RELEASE

@@ -15,9 +15,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from rumq.spark.sink.sink_connection import Place, publish_all
+from rumq.spark.sink.sink_connection import SinkPartition, publish_all
 from rumq.spark.sink.sink_options import COLUMNS, SinkOptions
-from rumq.spark.source.worker_setup import settle
+from rumq.spark.source.worker_setup import set_up_worker
 from rumq.table.errors import BadColumn, BadOption
 from rumq.table.options import near
 
@@ -29,7 +29,7 @@ class Published(WriterCommitMessage):
     rows: int
 
 
-def check_schema(schema: StructType, target: SinkOptions) -> None:
+def check_schema(schema: StructType, options: SinkOptions) -> None:
     """raises: BadColumn, BadOption"""
     fields: Any = schema
     for field in fields:
@@ -39,44 +39,44 @@ def check_schema(schema: StructType, target: SinkOptions) -> None:
             )
         if field.dataType.simpleString() not in COLUMNS[field.name]:
             raise BadColumn(field.name, " or ".join(COLUMNS[field.name]))
-    if "topic" not in schema.names and target.topic is None:
+    if "topic" not in schema.names and options.topic is None:
         raise BadOption("topic", "", "a topic, or a column topic")
-    if target.once and "qos" in schema.names:
+    if options.once and "qos" in schema.names:
         raise BadColumn("qos", "none of this name: once = true publishes with QoS 2")
 
 
-class Publishing:
+class RowWriter:
     """Writes the rows of one task. run_id: names a batch write, over all attempts at its tasks"""
 
-    def __init__(self, target: SinkOptions, schema: StructType) -> None:
-        check_schema(schema, target)
-        self._target = target
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        check_schema(schema, options)
+        self._options = options
         self._run_id = uuid4().hex
 
     def write(self, iterator: Iterator[Any]) -> Published:
-        settle()
+        set_up_worker()
         context = TaskContext.get()
         assert context is not None, "Spark calls this in a task"
-        return Published(publish_all(iterator, self._target, self.place(context)))
+        return Published(publish_all(iterator, self._options, self.sink_partition(context)))
 
-    def place(self, context: TaskContext) -> Place:
+    def sink_partition(self, context: TaskContext) -> SinkPartition:
         """Of a stream its query and batch, also for what is written in its foreachBatch."""
         query = context.getLocalProperty("sql.streaming.queryId") or self._run_id
         batch = context.getLocalProperty("streaming.sql.batchId") or "0"
-        return Place(query, int(batch), context.partitionId())
+        return SinkPartition(query, int(batch), context.partitionId())
 
 
-class RumqWriter(Publishing, DataSourceArrowWriter):
+class RumqWriter(RowWriter, DataSourceArrowWriter):
     """Of a batch."""
 
-    def place(self, context: TaskContext) -> Place:
+    def sink_partition(self, context: TaskContext) -> SinkPartition:
         """A write that is run again is another one, and in one foreachBatch there may be two."""
-        if not self._target.once:
-            return super().place(context)
-        return Place(self._run_id, 0, context.partitionId(), self._target.session_seconds)
+        if not self._options.once:
+            return super().sink_partition(context)
+        return SinkPartition(self._run_id, 0, context.partitionId(), self._options.session_seconds)
 
 
-class RumqStreamWriter(Publishing, DataSourceStreamArrowWriter):
+class RumqStreamWriter(RowWriter, DataSourceStreamArrowWriter):
     """Of a stream. A message that is published cannot be taken back, so there is nothing to commit or abort."""
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:

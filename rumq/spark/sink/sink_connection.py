@@ -1,4 +1,4 @@
-"""A connection that publishes rows. Knows no Spark; the broker may be any of MQTT 5."""
+"""A connection that publishes rows to any broker of MQTT 5."""
 
 from __future__ import annotations
 
@@ -40,28 +40,30 @@ OpenStream = Callable[[], Any]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Which rows these are: the same for every attempt at them.
+class SinkPartition:
+    """One partition of one batch: the same for every attempt at its rows.
 
-    query: the query's id, or one for a batch write; mark_seconds: how long its marks are kept, 0 for ever
+    query: the query's id, or one for a batch write; marker_seconds: how long its markers are kept, 0 for ever
     """
 
     query: str
     batch: int
     partition: int
-    mark_seconds: int = 0
+    marker_seconds: int = 0
 
     def origin(self) -> str:
         return f"{self.query}/{self.batch}/{self.partition}/"
 
-    def client_id(self, target: SinkOptions) -> str:
-        return f"{target.client_id or f'rumq-spark-{self.query}'}-{self.partition}"
+    def client_id(self, options: SinkOptions) -> str:
+        return f"{options.client_id or f'rumq-spark-{self.query}'}-{self.partition}"
 
-    def state_topic(self, target: SinkOptions) -> str:
-        return f"{target.state_topic or f'rumq/spark/{self.query}'}/{self.partition}"
+    def state_topic(self, options: SinkOptions) -> str:
+        return f"{options.state_topic or f'rumq/spark/{self.query}'}/{self.partition}"
 
 
-def frames_of(batches: Iterable[Any], target: SinkOptions, place: Place) -> Iterator[PublishEncoder]:
+def frames_of(
+    batches: Iterable[Any], options: SinkOptions, partition: SinkPartition
+) -> Iterator[PublishEncoder]:
     """Rows as packets, batch by batch. raises: BadRow"""
     row = 0
     for batch in batches:
@@ -69,45 +71,57 @@ def frames_of(batches: Iterable[Any], target: SinkOptions, place: Place) -> Iter
         step = max(1, -(-batch.num_rows // parts))
         for at in range(0, batch.num_rows, step):
             part = batch.slice(at, step)
-            origin = place.origin() if target.origin else None
+            origin = partition.origin() if options.origin else None
             yield encode(
-                part, topic=target.topic, qos=target.qos, retain=target.retain, origin=origin, first_row=row
+                part,
+                topic=options.topic,
+                qos=options.qos,
+                retain=options.retain,
+                origin=origin,
+                first_row=row,
             )
             row += part.num_rows
 
 
 def publish_all(
-    batches: Iterable[Any], target: SinkOptions, place: Place, open_stream: OpenStream | None = None
+    batches: Iterable[Any],
+    options: SinkOptions,
+    partition: SinkPartition,
+    open_stream: OpenStream | None = None,
 ) -> int:
     """Publish every row in order; returns once the broker has them all, with their number.
 
-    raises: Refused, ConnectionLost, BadRow; with target.once BrokerCannot, BadMark, Overtaken, Doubt, Changed
+    raises: Refused, ConnectionLost, BadRow; with options.once BrokerCannot, BadProgressMarker, BatchSuperseded, Doubt,
+    RowsChanged
     """
-    frames = frames_of(batches, target, place)
+    frames = frames_of(batches, options, partition)
     if (first := next(frames, None)) is None:
         return 0
     rows = chain((first,), frames)
-    return trio.run(partial(_publish, rows, target, place, open_stream or partial(open_to, target)))
+    return trio.run(partial(_publish, rows, options, partition, open_stream or partial(open_to, options)))
 
 
 async def _publish(
-    rows: Iterator[PublishEncoder], target: SinkOptions, place: Place, open_stream: OpenStream
+    rows: Iterator[PublishEncoder], options: SinkOptions, partition: SinkPartition, open_stream: OpenStream
 ) -> int:
-    if not target.once:
-        async with connected(open_stream, target, target.client_id) as (stream, connack, rest):
+    if not options.once:
+        async with connected(open_stream, options, options.client_id) as (stream, connack, rest):
             publisher: SinkProtocol = AtLeastOnce(connack.properties.get("receive_maximum", 65_535))
             await SinkConnection(publisher, stream, connack).run(rows, rest)
             return publisher.rows
     found: ProgressMarker | None = None
-    for anew in (False, True):
-        async with connected(open_stream, target, place.client_id(target), anew=anew) as (
+    for clean_session in (False, True):
+        async with connected(
+            open_stream, options, partition.client_id(options), clean_session=clean_session
+        ) as (
             stream,
             connack,
             rest,
         ):
             once = ExactlyOnce(
-                connack, place.batch, place.state_topic(target), uuid4().hex,
-                lenient=target.lenient, anew=anew, found=found, mark_seconds=place.mark_seconds,
+                connack, partition.batch, partition.state_topic(options), uuid4().hex,
+                repeat_in_doubt=options.repeat_in_doubt, clean_session=clean_session, found=found,
+                marker_seconds=partition.marker_seconds,
             )  # fmt: skip
             await SinkConnection(once, stream, connack).run(rows, rest)
         if not once.clean_start_wanted:
@@ -120,7 +134,7 @@ async def _publish(
 
 @asynccontextmanager
 async def connected(
-    open_stream: OpenStream, target: SinkOptions, client_id: str, *, anew: bool = False
+    open_stream: OpenStream, options: SinkOptions, client_id: str, *, clean_session: bool = False
 ) -> AsyncIterator[tuple[trio.abc.Stream, Connack, bytes]]:
     """A stream behind its CONNACK, with that and what came behind it. raises: ConnectionLost, Refused"""
     with trio.move_on_after(CONNECT_SECONDS_MAX) as limit:
@@ -129,7 +143,9 @@ async def connected(
         except OSError as fault:
             raise ConnectionLost(failure_text(fault)) from fault
         try:
-            await stream.send_all(encode_packet(connect_packet(target, client_id, anew=anew), 5))
+            await stream.send_all(
+                encode_packet(connect_packet(options, client_id, clean_session=clean_session), 5)
+            )
             connack, rest = await receive_connack(stream)
         except BaseException as fault:
             await trio.aclose_forcefully(stream)
@@ -144,13 +160,15 @@ async def connected(
         await trio.aclose_forcefully(stream)
 
 
-def connect_packet(target: SinkOptions, client_id: str, *, anew: bool) -> Connect:
-    password = Path(target.password_file).read_bytes().strip() if target.password_file else None
+def connect_packet(options: SinkOptions, client_id: str, *, clean_session: bool) -> Connect:
+    password = Path(options.password_file).read_bytes().strip() if options.password_file else None
     properties = Properties()
-    if target.once:
-        properties["session_expiry_interval"] = target.session_seconds
+    if options.once:
+        properties["session_expiry_interval"] = options.session_seconds
     # No keep-alive: between two batches Spark computes, and nothing else runs here meanwhile.
-    return Connect(client_id, 5, anew or not target.once, 0, target.username, password, None, properties)
+    return Connect(
+        client_id, 5, clean_session or not options.once, 0, options.username, password, None, properties
+    )
 
 
 async def receive_connack(stream: trio.abc.Stream) -> tuple[Connack, bytes]:
@@ -218,7 +236,7 @@ class SinkConnection:
                 await trio.lowlevel.checkpoint()
             elif not self._arrived.is_set():
                 await self._answer()
-        if not self._publisher.said_goodbye:
+        if not self._publisher.disconnect_sent:
             return
         # To close with something unread would reset the connection: what is on its way would be lost.
         with trio.move_on_after(CONNECT_SECONDS_MAX):
@@ -227,7 +245,7 @@ class SinkConnection:
     def _give(self, frames: PublishEncoder | None) -> None:
         if frames is not None:
             check_sizes(np.diff(frames.starts), self._frame_bytes_max)
-        self._publisher.give(frames)
+        self._publisher.add_rows(frames)
 
     async def _answer(self) -> None:
         with trio.move_on_after(ANSWER_SECONDS_MAX) as limit:

@@ -38,7 +38,7 @@ COLUMNS = {
 class SinkOptions:
     """Where to publish, and how what a row does not say. A password is read where it is used, from its file.
 
-    once, lenient: see `exactly_once`; state_topic, client_id: of all partitions, "" for those that go by the query
+    once, repeat_in_doubt: see `exactly_once`; state_topic, client_id: prefixes, "" for ones made of the query's id
     """
 
     host: str
@@ -53,7 +53,7 @@ class SinkOptions:
     client_id: str = ""
     origin: bool = False
     once: bool = False
-    lenient: bool = False
+    repeat_in_doubt: bool = False
     state_topic: str = ""
     session_seconds: int = 7 * 86_400
 

@@ -31,87 +31,87 @@ class Wait(Enum):
     """Send the output, then: give it rows, or what the broker sends, or it is done."""
 
     ROWS = "rows"
-    ANSWERS = "answers"
+    PACKETS = "packets"
     DONE = "done"
 
 
-Life = Generator[Wait, None, None]
+Steps = Generator[Wait, None, None]
 
 
 class SinkProtocol(ABC):
-    """Publishes the rows it is given. life: the protocol, which yields what it waits for
+    """Publishes the rows it is given. steps: the protocol, which yields what it waits for
 
-    said_goodbye: the broker will hang up once it has everything
+    disconnect_sent: the broker will hang up once it has everything
     """
 
     def __init__(self, receive_maximum: int) -> None:
         self.receive_maximum = receive_maximum
-        self.waits = np.zeros(65_536, np.uint8)
+        self.ack_states = np.zeros(65_536, np.uint8)
         self.rows = 0
-        self.said_goodbye = False
+        self.disconnect_sent = False
         self._output: list[bytes | memoryview] = []
-        self._answers = AckDecoder()
-        self._given: deque[PublishEncoder] = deque()
+        self._decoder = AckDecoder()
+        self._queue: deque[PublishEncoder] = deque()
         self._ended = False
-        self._life = self.life()
+        self._steps = self.steps()
 
     @abstractmethod
-    def life(self) -> Life:
+    def steps(self) -> Steps:
         """The protocol, from the first row to the last answer."""
 
     # --- for who drives it
 
     def step(self) -> Wait:
         """Go on until it has to wait. raises: Refused, and what a protocol of its own says"""
-        return next(self._life, Wait.DONE)
+        return next(self._steps, Wait.DONE)
 
     def output(self) -> Iterator[bytes | memoryview]:
         """What is to be sent, once."""
         taken, self._output = self._output, []
         yield from taken
 
-    def give(self, frames: PublishEncoder | None) -> None:
+    def add_rows(self, frames: PublishEncoder | None) -> None:
         """Rows to publish, in order; None: there are no more."""
         if frames is None:
             self._ended = True
         elif len(frames):
-            self._given.append(frames)
+            self._queue.append(frames)
 
     def receive(self, chunk: bytes) -> None:
         """What the broker sent, however it was cut. raises: MqttFault, Refused"""
-        for found in self._answers.receive(chunk):
+        for found in self._decoder.receive(chunk):
             if isinstance(found, Run):
                 self._check(found)
-                self.answered(found)
+                self.on_acknowledged(found)
             elif isinstance(found, Disconnect):
                 says = found.properties.get("reason_string") or found.reason.text
                 raise Refused("to go on", found.reason, says)
             else:
-                self.other(found)
+                self.on_packet(found)
 
     # --- for protocols
 
     @abstractmethod
-    def answered(self, run: Run) -> None:
+    def on_acknowledged(self, run: Run) -> None:
         """Acknowledgements that were waited for, and are no refusals."""
 
-    def other(self, packet: Packet) -> None:
+    def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, Publish) and packet.qos < 2:
             self.acknowledge(packet)  # of a session that was there before us
             return
-        self.unasked(type(packet).__name__.upper())
+        self.unexpected(type(packet).__name__.upper())
 
-    def forgives(self, head: int, reason: int) -> bool:
+    def accepts_error(self, head: int, reason: int) -> bool:
         """Whether an answer with an error is as good as one without."""
         return head == PUBCOMP and reason == Reason.PACKET_IDENTIFIER_NOT_FOUND
 
-    def what_is_refused(self, head: int) -> str:
+    def refused_action(self, head: int) -> str:
         """By an error in an acknowledgement of this kind."""
         return "to publish a row"
 
     def send(self, packet: Packet) -> None:
         self._output.append(encode(packet, 5))
-        self.said_goodbye = isinstance(packet, Disconnect)
+        self.disconnect_sent = isinstance(packet, Disconnect)
 
     def send_rows(self, frames: PublishEncoder, first: int, end: int) -> None:
         self._output.append(frames.bytes_of(first, end))
@@ -120,20 +120,20 @@ class SinkProtocol(ABC):
         if packet.packet_id is not None:
             self.send(Puback(packet.packet_id))
 
-    def ids_that_wait(self) -> int:
-        return int(np.count_nonzero(self.waits))
+    def unacknowledged_count(self) -> int:
+        return int(np.count_nonzero(self.ack_states))
 
-    def unasked(self, what: str) -> NoReturn:
+    def unexpected(self, what: str) -> NoReturn:
         raise ProtocolViolation(f"the broker sent {what}, which answers nothing we sent")
 
     def _check(self, run: Run) -> None:
         for reason in set(run.reasons[run.reasons >= ERROR].tolist()):
-            if not self.forgives(run.head, reason):
-                raise Refused(self.what_is_refused(run.head), reason, run.says or Reason(reason).text)
-        if np.any(self.waits[run.ids] != EXPECTED[run.head]):
-            self.unasked(f"{NAMES[run.head]} {first_other(self.waits, run)}")
+            if not self.accepts_error(run.head, reason):
+                raise Refused(self.refused_action(run.head), reason, run.says or Reason(reason).text)
+        if np.any(self.ack_states[run.ids] != EXPECTED[run.head]):
+            self.unexpected(f"{NAMES[run.head]} {first_other(self.ack_states, run)}")
 
 
-def first_other(waits: np.ndarray[tuple[int], np.dtype[np.uint8]], run: Run) -> int:
-    ids: Ids = run.ids[waits[run.ids] != EXPECTED[run.head]]
+def first_other(ack_states: np.ndarray[tuple[int], np.dtype[np.uint8]], run: Run) -> int:
+    ids: Ids = run.ids[ack_states[run.ids] != EXPECTED[run.head]]
     return int(ids[0])

@@ -55,7 +55,7 @@ class RumqDataSource(DataSource):
         return parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
 
 
-class Pushing:
+class FilterPushdown:
     """`pushFilters` of a reader, as Spark calls it.
 
     Spark refuses to run a reader that has a method of this name of its own where filters are not to be pushed down
@@ -78,16 +78,16 @@ class RumqReader(RangeReader, DataSourceReader):
         self._spans: list[Span] | None = None
 
     @property
-    def pushFilters(self) -> Pushing:
-        return Pushing(self)
+    def pushFilters(self) -> FilterPushdown:
+        return FilterPushdown(self)
 
     def take_over(self, filters: list[Any]) -> list[Any]:
         """Apply what can be applied here; what is left is for Spark."""
-        self._pushed, left = push(filters)
+        self._pushed_filters, left = push(filters)
         return left
 
     def partitions(self) -> list[Range]:
         """Cut what is asked for into ranges, one a task."""
         if self._spans is None:
-            self._spans = spans(self._options, readable_partitions(self._options), self._pushed)
+            self._spans = spans(self._options, readable_partitions(self._options), self._pushed_filters)
         return ranges(self._spans, self._options)

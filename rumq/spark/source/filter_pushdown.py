@@ -19,17 +19,17 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def push(filters: Iterable[Any]) -> tuple[PushedFilters, list[Any]]:
     """What is taken over of filters of Spark (pyspark.sql.datasource.Filter), which all are to hold, and the others."""
-    pushed, left = PushedFilters(), []
+    pushed_filters, left = PushedFilters(), []
     for each in filters:
-        more = taken_over(pushed, each)
+        more = pushed_down(pushed_filters, each)
         if more is None:
             left.append(each)
         else:
-            pushed = more
-    return pushed, left
+            pushed_filters = more
+    return pushed_filters, left
 
 
-def taken_over(pushed: PushedFilters, condition: Any) -> PushedFilters | None:
+def pushed_down(pushed_filters: PushedFilters, condition: Any) -> PushedFilters | None:
     kind, negated = type(condition).__name__, False
     if kind == "Not":
         condition = condition.child
@@ -39,24 +39,24 @@ def taken_over(pushed: PushedFilters, condition: Any) -> PushedFilters | None:
     if column not in (*TEXTS, *NUMBERS):
         return None
     if kind in ("IsNotNull", "IsNull"):  # none of these columns ever is
-        return pushed if (kind == "IsNotNull") != negated else None
+        return pushed_filters if (kind == "IsNotNull") != negated else None
     if column in NUMBERS:
-        return None if negated else narrowed(pushed, column, kind, condition.value)
+        return None if negated else narrowed(pushed_filters, column, kind, condition.value)
     words = condition.value if kind == "In" else [condition.value]
     if kind not in TESTS or not all(isinstance(word, str) for word in words):
         return None
     test = Condition(kind, frozenset(words) if kind == "In" else condition.value, negated)
     if column == "topic":
-        return replace(pushed, topics=(*pushed.topics, test))
-    return replace(pushed, partitions=(*pushed.partitions, test))
+        return replace(pushed_filters, topics=(*pushed_filters.topics, test))
+    return replace(pushed_filters, partitions=(*pushed_filters.partitions, test))
 
 
-def narrowed(pushed: PushedFilters, column: str, kind: str, value: Any) -> PushedFilters | None:
+def narrowed(pushed_filters: PushedFilters, column: str, kind: str, value: Any) -> PushedFilters | None:
     number = number_of(column, value)
     if number is None:
         return None
     first, end = ("first_lsn", "end_lsn") if column == "lsn" else ("first_us", "end_us")
-    least, above = getattr(pushed, first), getattr(pushed, end)
+    least, above = getattr(pushed_filters, first), getattr(pushed_filters, end)
     match kind:
         case "EqualTo" | "EqualNullSafe":
             least, above = max(least, number), min(above, number + 1)
@@ -70,7 +70,7 @@ def narrowed(pushed: PushedFilters, column: str, kind: str, value: Any) -> Pushe
             above = min(above, number + 1)
         case _:
             return None
-    return replace(pushed, **{first: least, end: above})
+    return replace(pushed_filters, **{first: least, end: above})
 
 
 def number_of(column: str, value: Any) -> int | None:

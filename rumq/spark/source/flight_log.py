@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rumq.table.flight_location import FlightLocation
-from rumq.table.lake_fallback import within
+from rumq.table.lake_fallback import within_times
 from rumq.table.options import Options
 from rumq.table.pushed_filters import PushedFilters
-from rumq.table.scan import wanting
+from rumq.table.scan import topic_matcher
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,58 +23,63 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RemoteView:
+class RemotePartition:
     """A partition as its server told of it, with what `rumq.table.plan` asks of a view."""
 
-    where: FlightLocation
+    location: FlightLocation
     name: str
     first_lsn: int
     end_lsn: int
 
     def find_time(self, ts_us: int, *, behind_lost: bool = False) -> int:
-        found = client_of(self.where).find_time(self.name, ts_us, behind_lost=behind_lost)
+        found = flight_client(self.location).find_time(self.name, ts_us, behind_lost=behind_lost)
         return min(max(found, self.first_lsn), self.end_lsn)
 
     def segment_of(self, lsn: int) -> str:
-        return client_of(self.where).segments({self.name: lsn + 1}).get(self.name, "")
+        return flight_client(self.location).segments({self.name: lsn + 1}).get(self.name, "")
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
-        return client_of(self.where).end_within(self.name, from_lsn, to_lsn, bytes_max)
+        return flight_client(self.location).end_within(self.name, from_lsn, to_lsn, bytes_max)
 
 
-def remote_views(where: FlightLocation) -> dict[str, RemoteView]:
+def remote_partitions(location: FlightLocation) -> dict[str, RemotePartition]:
     """By name, in the order in which the server has them. raises: as `LogClient.heads`"""
-    heads = client_of(where).heads()
-    return {name: RemoteView(where, name, head["first"], head["committed"]) for name, head in heads.items()}
+    heads = flight_client(location).heads()
+    return {
+        name: RemotePartition(location, name, head["first"], head["committed"])
+        for name, head in heads.items()
+    }
 
 
 def remote_batches(
     options: Options, partition: str, start: int, end: int, names: Sequence[str], schema: pa.Schema,
-    pushed: PushedFilters,
+    pushed_filters: PushedFilters,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """A range as `rumq.table.scan.scan` gives it from files. names: of the columns, in the order of the schema"""
     from rumq.flight.tickets import Ticket
 
-    assert options.where is not None
+    assert options.flight_location is not None
     # An expression is applied here: on the server somebody's could hold up everybody.
     wants = (
-        None if options.pattern is None and not pushed.topics else pushed.wants(wanting((), options.pattern))
+        None
+        if options.pattern is None and not pushed_filters.topics
+        else pushed_filters.wants(topic_matcher((), options.pattern))
     )
-    filters = pushed.filters(options.filters, wanting(options.filters, options.pattern))
+    filters = pushed_filters.filters(options.filters, topic_matcher(options.filters, options.pattern))
     if filters is None:
         return
     hidden = {"topic"} if wants is not None else set()
-    if pushed.times is not None:
+    if pushed_filters.times is not None:
         hidden |= {"ts"}
     ticket = Ticket(
         partition=partition, start=start, end=end, columns=(*names, *sorted(hidden - set(names))), topics=filters,
         properties="map" if options.properties == "map" else "array", failOnDataLoss=options.fail_on_data_loss,
     )  # fmt: skip
     # Whoever planned this has had an answer.
-    for batch in client_of(options.where, known=True).batches(ticket):
+    for batch in flight_client(options.flight_location, known=True).batches(ticket):
         wanted = batch if wants is None else matching(batch, wants)
-        if pushed.times is not None:
-            wanted = within(wanted, pushed.times)
+        if pushed_filters.times is not None:
+            wanted = within_times(wanted, pushed_filters.times)
         if wanted.num_rows:
             yield fitted(wanted, schema)
 
@@ -95,13 +100,13 @@ def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def client_of(where: FlightLocation, *, known: bool = False) -> LogClient:
+def flight_client(location: FlightLocation, *, known: bool = False) -> LogClient:
     """One for each process and place, kept: a worker has many tasks. known: see `LogClient`"""
     from rumq.flight.client import LogClient
 
-    key = os.getpid(), where
+    key = os.getpid(), location
     if key not in _clients:
-        _clients[key] = LogClient(where, known=known)
+        _clients[key] = LogClient(location, known=known)
     return _clients[key]
 
 

@@ -24,7 +24,7 @@ from rumq.spark.source.schema import columns_of, schema_of
 from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Options, parse
-from rumq.table.partition_ranges import NO_LAKE, Extent, extents
+from rumq.table.partition_ranges import NO_LAKE, PartitionRange, partition_ranges
 from rumq.table.plan import Span, ending, starting
 from rumq.table.topic_ranges import topic_ranges
 
@@ -32,7 +32,7 @@ Bound = str | int | date | Mapping[str, int]
 GLOB = re.compile(r"([\\{}\[\]*?])")
 
 
-class Split(NamedTuple):
+class RecordSources(NamedTuple):
     """Where the records are read. whole: files of which all is; clipped: files and the span of each that is
 
     log: by format "rumq", at most one span of a partition in each"""
@@ -62,7 +62,7 @@ def read(
     everything = schema_of(options)
     schema = StructType([field_of(everything, name) for name in columns or everything.names])
     columns_of(options, schema)
-    split = split_of(options, extents(options))
+    split = record_sources(options, partition_ranges(options))
     frames = []
     if split.whole:
         frames.append(native(spark, split.whole, schema, everything, options))
@@ -100,16 +100,16 @@ def field_of(schema: StructType, name: str) -> Any:
     return schema[name] if name in schema.names else StructField(name, StructType())
 
 
-def split_of(options: Options, found: list[Extent]) -> Split:
+def record_sources(options: Options, found: list[PartitionRange]) -> RecordSources:
     """raises: BadOption, DataLoss for what was in the log once and is nowhere"""
     starts, ends = starting(options, found), ending(options, found)
     ranges = topic_ranges(options.filters)
-    split = Split([], [], [[], []])
-    for extent in found:
-        name, start, end = extent.name, starts[extent.name], ends[extent.name]
-        exported = extent.exported
+    split = RecordSources([], [], [[], []])
+    for partition in found:
+        name, start, end = partition.name, starts[partition.name], ends[partition.name]
+        exported = partition.exported
         low, high = max(start, exported.first_lsn), min(end, exported.next_lsn)
-        if extent.lake is None or low >= high:
+        if partition.lake is None or low >= high:
             split.log[0].append(Span(name, start, end))
             continue
         for lost in lost_within(exported, low, high):
@@ -119,7 +119,7 @@ def split_of(options: Options, found: list[Extent]) -> Split:
         split.log[1].append(Span(name, high, end))
         for file in files_within(exported, low, high):
             if may_have(file, ranges):
-                path = spark_path(extent.lake.folder, file)
+                path = spark_path(partition.lake.folder, file)
                 if low <= file.base_lsn and file.next_lsn <= high:
                     split.whole.append(path)
                 else:

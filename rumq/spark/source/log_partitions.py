@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rumq.spark.source.flight_log import remote_views
+from rumq.spark.source.flight_log import remote_partitions
 from rumq.table.options import Options
-from rumq.table.partition_ranges import View, chosen, extents
+from rumq.table.partition_ranges import ReadablePartition, chosen, partition_ranges
 
 
-def readable_partitions(options: Options) -> list[View]:
+def readable_partitions(options: Options) -> list[ReadablePartition]:
     """In order. raises: BadOption; of a server as `LogClient.heads`"""
-    if options.where is None:
-        return list(extents(options))
-    found = remote_views(options.where)
+    if options.flight_location is None:
+        return list(partition_ranges(options))
+    found = remote_partitions(options.flight_location)
     return [found[name] for name in chosen(options, {name: name.partition("/")[0] for name in found})]

@@ -15,19 +15,19 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from rumq.spark.source.schema import columns_of
-from rumq.spark.source.worker_setup import settle
+from rumq.spark.source.worker_setup import set_up_worker
 from rumq.table.errors import BadOption, WrongWorker
 from rumq.table.lake_fallback import LakeFallback
 from rumq.table.options import Options
-from rumq.table.partition_ranges import lakes_of, maybe_view
+from rumq.table.partition_ranges import lakes_by_partition, maybe_view
 from rumq.table.plan import Span, cut
 from rumq.table.pushed_filters import PushedFilters
-from rumq.table.scan import scan, wanting
+from rumq.table.scan import scan, topic_matcher
 from rumq.table.topic_ranges import topic_ranges
 from rumq.version import VERSION
 
 
-def here() -> str:
+def python_version() -> str:
     """This Python and its rumq, as a worker's are held against the driver's."""
     version = ".".join(map(str, sys.version_info[:3]))
     return f"Python {version} with rumq {VERSION} ({sys.executable})"
@@ -49,8 +49,11 @@ def ranges(found: list[Span], options: Options) -> list[Range]:
     """Tasks. Spark turns an empty list into one that is None, so there is always one."""
     cores = len(os.sched_getaffinity(0))
     tasks = cut(found, options.partitions_min, options.records_max, cores)
-    of = lakes_of(options) if tasks and options.where is None else {}
-    return [Range(*task, of.get(task.partition, ""), VERSION, here()) for task in tasks or [Span("", 0, 0)]]
+    of = lakes_by_partition(options) if tasks and options.flight_location is None else {}
+    return [
+        Range(*task, of.get(task.partition, ""), VERSION, python_version())
+        for task in tasks or [Span("", 0, 0)]
+    ]
 
 
 class RangeReader:
@@ -60,33 +63,37 @@ class RangeReader:
         self._options = options
         self._columns = columns_of(options, schema)
         self._schema = schema
-        self._pushed = PushedFilters()
+        self._pushed_filters = PushedFilters()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield record batches of a range, cut by rows and bytes."""
         assert isinstance(partition, Range)
         if partition.rumq_version != VERSION:
-            raise WrongWorker(here(), partition.driver)
+            raise WrongWorker(python_version(), partition.driver)
         if partition.start >= partition.end:
             return
-        settle()
+        set_up_worker()
         options = self._options
         name, start, end = partition.partition, partition.start, partition.end
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        if options.where is not None:
+        if options.flight_location is not None:
             from rumq.spark.source.flight_log import remote_batches
 
-            yield from remote_batches(options, name, start, end, self._schema.names, schema, self._pushed)
+            yield from remote_batches(
+                options, name, start, end, self._schema.names, schema, self._pushed_filters
+            )
             return
-        pushed = self._pushed
-        wants, filling = pushed.wants(wanting(options.filters, options.pattern)), None
+        pushed_filters = self._pushed_filters
+        wants, fallback = pushed_filters.wants(topic_matcher(options.filters, options.pattern)), None
         if partition.lake:
-            ranges = pushed.ranges(topic_ranges(options.filters))
-            filling = LakeFallback(partition.lake, name, self._columns, schema, wants, ranges, pushed.times)
+            ranges = pushed_filters.ranges(topic_ranges(options.filters))
+            fallback = LakeFallback(
+                partition.lake, name, self._columns, schema, wants, ranges, pushed_filters.times
+            )
         view = maybe_view(options.path, name)
-        if view is None and filling is None:
+        if view is None and fallback is None:
             raise BadOption("path", options.path, f"one that every worker can read: {name} is not there")
         yield from scan(
             view, start, end, self._columns, schema, wants=wants, fail_on_data_loss=options.fail_on_data_loss,
-            filling=filling, times=pushed.times,
+            fallback=fallback, times=pushed_filters.times,
         )  # fmt: skip

@@ -18,12 +18,12 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from rumq.spark.source.log_identity import check_origin, segments_at
+from rumq.spark.source.log_identity import check_same_log, segments_at
 from rumq.spark.source.log_partitions import readable_partitions
 from rumq.spark.source.ranges import RangeReader, ranges
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Options
-from rumq.table.partition_ranges import View
+from rumq.table.partition_ranges import ReadablePartition
 from rumq.table.plan import Span, starting
 
 OFFSETS_VERSION = 1  # of the form below, which checkpoints keep for ever
@@ -32,10 +32,10 @@ Lsns = dict[str, int]
 
 def as_offsets(lsns: Lsns, segments: Mapping[str, str] | None = None) -> dict[str, Any]:
     """segments: see rumq.spark.source.log_identity; older versions did not write them, and read on with them"""
-    made: dict[str, Any] = {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
+    offsets: dict[str, Any] = {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
     if segments:
-        made["segments"] = dict(sorted(segments.items()))
-    return made
+        offsets["segments"] = dict(sorted(segments.items()))
+    return offsets
 
 
 def as_segments(offsets: dict[str, Any]) -> dict[str, str]:
@@ -53,73 +53,73 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
     def __init__(self, options: Options, schema: StructType) -> None:
         super().__init__(options, schema)
         self._first: Lsns | None = None
-        self._target: Lsns | None = None
-        self._took_at = time.monotonic()
-        self._made: dict[str, Any] = {}
+        self._final_lsns: Lsns | None = None
+        self._last_batch_at = time.monotonic()
+        self._last_offsets: dict[str, Any] = {}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._options.trigger_records_max)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = {view.name: view.end_lsn for view in readable_partitions(self._options)}
+        self._final_lsns = {view.name: view.end_lsn for view in readable_partitions(self._options)}
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query without a checkpoint begins. Spark asks twice: `latest` is the end when it first asked."""
+        """Where a query without a checkpoint starts. Spark asks twice: `latest` is the end when it first asked."""
         if self._first is None:
             self._first = starting(self._options, readable_partitions(self._options))
         return as_offsets(self._first)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Where the next batch ends. Never before where it begins; partitions that are gone stay where they were."""
-        begins, said = as_lsns(start), as_segments(start)
+        """Where the next batch ends. Never before where it starts; partitions that are gone stay where they were."""
+        starts, said = as_lsns(start), as_segments(start)
         found = readable_partitions(self._options)
-        check_origin(self._options, found, begins, said)
-        heads = self._heads(begins, found)
-        lags = {name: max(0, head - begins.get(name, 0)) for name, head in heads.items()}
-        if self._waits(sum(lags.values())):
+        check_same_log(self._options, found, starts, said)
+        heads = self._heads(starts, found)
+        lags = {name: max(0, head - starts.get(name, 0)) for name, head in heads.items()}
+        if self._waits_for_records(sum(lags.values())):
             return start
-        self._took_at = time.monotonic()
+        self._last_batch_at = time.monotonic()
         if isinstance(limit, ReadMaxRows):
-            heads = proportional(begins, heads, lags, limit.max_rows)
+            heads = proportional(starts, heads, lags, limit.max_rows)
         if self._options.trigger_bytes_max and not isinstance(limit, ReadAllAvailable):
-            heads = within(begins, heads, found, self._options.trigger_bytes_max)
-        moved = {name: lsn for name, lsn in heads.items() if lsn != begins.get(name)}
+            heads = within(starts, heads, found, self._options.trigger_bytes_max)
+        moved = {name: lsn for name, lsn in heads.items() if lsn != starts.get(name)}
         if not moved:
             return start
-        self._made = as_offsets(
-            begins | heads,
+        self._last_offsets = as_offsets(
+            starts | heads,
             {name: segment for name, segment in said.items() if name not in moved}
             | segments_at(self._options, found, moved),
         )
-        return self._made
+        return self._last_offsets
 
-    def _heads(self, begins: Lsns, found: list[View]) -> Lsns:
+    def _heads(self, starts: Lsns, found: list[ReadablePartition]) -> Lsns:
         heads = {}
         for view in found:
-            head, begin = view.end_lsn, begins.get(view.name, 0)
+            head, begin = view.end_lsn, starts.get(view.name, 0)
             if head < begin and self._options.fail_on_data_loss:
                 why = (
                     f"the log ends at {head}: its end was lost, or it is another log (take a new checkpoint)"
                 )
                 raise DataLoss(view.name, head, begin, why)
-            if self._target is not None:
-                head = min(head, self._target.get(view.name, begin))
+            if self._final_lsns is not None:
+                head = min(head, self._final_lsns.get(view.name, begin))
             heads[view.name] = max(head, begin)
         return heads
 
-    def _waits(self, lag: int) -> bool:
+    def _waits_for_records(self, lag: int) -> bool:
         """Whether there is too little yet for a batch."""
-        if self._target is not None or lag >= self._options.trigger_records_min:
+        if self._final_lsns is not None or lag >= self._options.trigger_records_min:
             return False
-        return time.monotonic() - self._took_at < self._options.trigger_seconds_max
+        return time.monotonic() - self._last_batch_at < self._options.trigger_seconds_max
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Tasks of a batch: the same for the same two offsets. A partition that is new began at its record 0."""
-        begins, ends = as_lsns(start), as_lsns(end)
-        if end != self._made:  # of a batch that an earlier run of the query began
-            check_origin(self._options, readable_partitions(self._options), ends, as_segments(end))
+        starts, ends = as_lsns(start), as_lsns(end)
+        if end != self._last_offsets:  # of a batch that an earlier run of the query began
+            check_same_log(self._options, readable_partitions(self._options), ends, as_segments(end))
         return list(
-            ranges([Span(name, begins.get(name, 0), lsn) for name, lsn in ends.items()], self._options)
+            ranges([Span(name, starts.get(name, 0), lsn) for name, lsn in ends.items()], self._options)
         )
 
     def reportLatestOffset(self) -> dict[str, Any]:
@@ -133,21 +133,21 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         """Nothing is held."""
 
 
-def proportional(begins: Lsns, heads: Lsns, lags: Lsns, records_max: int) -> Lsns:
+def proportional(starts: Lsns, heads: Lsns, lags: Lsns, records_max: int) -> Lsns:
     """At most so many records, each partition's share as its lag; one of each that has any."""
     total = sum(lags.values())
     if total <= records_max:
         return heads
     return {
-        name: begins.get(name, 0) + (max(1, lag * records_max // total) if lag else 0)
+        name: starts.get(name, 0) + (max(1, lag * records_max // total) if lag else 0)
         for name, lag in lags.items()
     }
 
 
-def within(begins: Lsns, heads: Lsns, found: list[View], bytes_max: int) -> Lsns:
+def within(starts: Lsns, heads: Lsns, found: list[ReadablePartition], bytes_max: int) -> Lsns:
     """About so many bytes of the log, shared equally; a chunk of each that has any."""
-    lagging = [view for view in found if heads[view.name] > begins.get(view.name, 0)]
+    lagging = [view for view in found if heads[view.name] > starts.get(view.name, 0)]
     share = bytes_max // max(1, len(lagging))
     for view in lagging:
-        heads[view.name] = view.end_within(begins.get(view.name, 0), heads[view.name], share)
+        heads[view.name] = view.end_within(starts.get(view.name, 0), heads[view.name], share)
     return heads

@@ -5,7 +5,7 @@ import gc
 _settled = False
 
 
-def settle() -> None:
+def set_up_worker() -> None:
     """Take what is loaded out of the collector's sight: Spark runs a full collection after every task."""
     global _settled
     if not _settled:

@@ -15,7 +15,7 @@ from commitlog import Chunk
 from rumq.lake.piece import ROW
 from rumq.table.arrow import properties as mqtt
 from rumq.table.arrow.properties import FrameProperties
-from rumq.table.arrow.slices import taken
+from rumq.table.arrow.slices import slices
 
 RETAIN, PROPERTIES = 4, 32
 LOG_APPEND_TIME = 1  # Kafka's word for a stamp that the broker gave
@@ -128,7 +128,7 @@ class Columns:
 
     def payload(self) -> pa.Array:
         block = self._block
-        return taken(block.frames, block.starts + self._rows["payload_pos"], block.ends)
+        return slices(block.frames, block.starts + self._rows["payload_pos"], block.ends)
 
     def qos(self) -> pa.Array:
         return pa.array((self._rows["flags"] & 3).astype(np.int8))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rumq.table.arrow.slices import spread, taken
+from rumq.table.arrow.slices import slices, spread
 
 PAYLOAD_FORMAT, EXPIRY, CONTENT_TYPE, RESPONSE_TOPIC, CORRELATION = 1, 2, 3, 8, 9
 IDENTIFIER, ALIAS, USER = 11, 35, 38
@@ -71,7 +71,7 @@ class FrameProperties:
     def text(self, kind: int) -> pa.Array:
         """As binary."""
         rows, starts, ends = in_order(self._texts[kind], 3)
-        return spread(taken(self._frames, starts, ends), rows, self._count)
+        return spread(slices(self._frames, starts, ends), rows, self._count)
 
     def users(self) -> tuple[Any, pa.Array, pa.Array]:
         """User properties of all frames: where those of each begin, and one behind the last; keys, values."""
@@ -80,8 +80,8 @@ class FrameProperties:
         np.cumsum(np.bincount(rows, minlength=self._count), out=offsets[1:])
         return (
             offsets,
-            taken(self._frames, key_starts, key_ends).cast(pa.string()),
-            taken(self._frames, starts, ends).cast(pa.string()),
+            slices(self._frames, key_starts, key_ends).cast(pa.string()),
+            slices(self._frames, starts, ends).cast(pa.string()),
         )
 
     def _number(self, at: Any, size: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 
-def taken(buffer: Any, starts: Any, ends: Any) -> pa.Array:
+def slices(buffer: Any, starts: Any, ends: Any) -> pa.Array:
     """The bytes starts[i]..ends[i] of a buffer below 2 GiB as binary. starts, ends: int64, in order, no two overlap."""
     if not len(starts):
         return pa.array([], pa.binary())
