@@ -74,7 +74,7 @@ def test_each_row_once_over_tasks_that_die(spark: Any, broker: Rumqd, tmp_path: 
     """The query is started again from its checkpoint after each."""
     from pyspark.errors import StreamingQueryException
 
-    from tests.spark import crashing_sink
+    from tests.spark.sink import crashing_sink
 
     root = str(tmp_path / "log")
     write_log(root)
@@ -104,8 +104,8 @@ import sys
 from pathlib import Path
 import rumq.spark
 from tests.broker_process import Address
-from tests.spark import crashing_sink
-from tests.spark.test_once_query import shipped, start
+from tests.spark.sink import crashing_sink
+from tests.spark.sink.test_exactly_once_query import shipped, start
 
 class At:
     address = Address(sys.argv[1], int(sys.argv[2]))

@@ -12,7 +12,7 @@ from rumq.spark.sink.exactly_once import ExactlyOnce
 from rumq.spark.sink.progress_marker import ProgressMarker
 from rumq.spark.sink.publish_encoder import PublishEncoder, encode
 from rumq.spark.sink.sink_protocol import Wait
-from tests.spark.broker_model import Connection, ModelBroker
+from tests.spark.sink.broker_model import Connection, ModelBroker
 
 CLIENT, STATE = "rumq-spark-q-0", "rumq/spark/q/0"
 

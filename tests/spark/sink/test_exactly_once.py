@@ -24,8 +24,8 @@ from rumq.spark.sink.exactly_once import ExactlyOnce, Rows, Window
 from rumq.spark.sink.progress_marker import DONE, ProgressMarker
 from rumq.spark.sink.sink_protocol import WAITS_PUBACK, WAITS_PUBREC, Steps, Wait
 from rumq.table.errors import BadProgressMarker, BatchSuperseded, BrokerCannot, Doubt, RowsChanged
-from tests.spark.broker_model import ModelBroker, RuleBroken
-from tests.spark.once_attempts import STATE, Attempts, Cut, rows
+from tests.spark.sink.broker_model import ModelBroker, RuleBroken
+from tests.spark.sink.once_attempts import STATE, Attempts, Cut, rows
 
 BATCHES = (7, 3, 9)  # rows of each; a window has 3
 
