@@ -101,9 +101,9 @@ def test_a_lake_is_as_open_as_its_folder_and_never_to_everybody(tmp_path: Path) 
         if mode is not None:
             place.mkdir(mode)
         lake = LocalFolder(str(place))
-        lake.hold()
+        lake.lock()
         lake.put("a/b.parquet", b"rows", lambda _: None)
-        lake.let_go()
+        lake.unlock()
         assert stat.S_IMODE((place / "a").stat().st_mode) == wanted
         assert stat.S_IMODE((place / "a/b.parquet").stat().st_mode) == wanted & 0o666
 

@@ -32,7 +32,7 @@ def test_a_password_and_a_token_say_who_asks() -> None:
     authenticator = Authenticator([Tokens(parse_keys(KEY, "keys"), Claims()), *users("anna").methods])
     door = door_of(authenticator, rules())
     assert door.authorize(basic("anna", "secret"), "h").user == "anna"
-    assert door.enter(token(), "h").user == "anna"
+    assert door.authorize(token(), "h").user == "anna"
     for header in (
         basic("anna", "secret2"), basic("ben", "secret"), token("x" * 32), token(exp=int(time.time()) - 60), None,
         "Basic", "Basic !!!", "Digest x", "Basic " + base64.b64encode(b"no colon").decode(), "Bearer x" * 20_000,
@@ -107,12 +107,12 @@ def test_a_handshake_gives_a_token_for_an_hour() -> None:
     door = clock.door(users("anna"))
     bearer = door.handshake(basic("anna", "secret"))
     assert bearer.startswith("Bearer ") and "secret" not in bearer
-    assert door.enter(bearer, "h").user == "anna"
+    assert door.authorize(bearer, "h").user == "anna"
     clock.now += SESSION_SECONDS - 1
-    assert door.enter(bearer, "h").user == "anna"
+    assert door.authorize(bearer, "h").user == "anna"
     clock.now += 2
     with pytest.raises(Denied, match="once more"):
-        door.enter(bearer, "h")
+        door.authorize(bearer, "h")
     with pytest.raises(Denied):
         door.handshake(basic("anna", "wrong"))
 
@@ -122,10 +122,10 @@ def test_a_handshake_lasts_no_longer_than_the_token_it_was_made_with() -> None:
     clock.now = time.time()
     door = clock.door(Authenticator([Tokens(parse_keys(KEY, "keys"), Claims())]))
     bearer = door.handshake(token(exp=int(clock.now) + 60))
-    assert door.enter(bearer, "h").user == "anna"
+    assert door.authorize(bearer, "h").user == "anna"
     clock.now += 61
     with pytest.raises(Denied):
-        door.enter(bearer, "h")
+        door.authorize(bearer, "h")
 
 
 def test_users_that_were_taken_out_are_out_at_once() -> None:
@@ -164,7 +164,7 @@ def test_an_address_cannot_hold_more_threads_than_its_share() -> None:
     with pytest.raises(Denied):
         door.authorize(basic("anna", "wrong"), "h")
     assert len(deep) == DELAYED_MAX
-    assert "try again later" in door.told(deep[0])
+    assert "try again later" in door.refusal_text(deep[0])
     assert door.authorize(basic("anna", "secret"), "h").user == "anna"  # and nothing is held any more
 
 
@@ -173,4 +173,4 @@ def test_a_refusal_may_be_told_without_its_reason() -> None:
         door = door_of(users("anna"), exact=exact)
         with pytest.raises(Denied) as caught:
             door.authorize(basic("anna", "wrong"), "h")
-        assert door.told(caught.value) == told
+        assert door.refusal_text(caught.value) == told

@@ -31,7 +31,12 @@ def test_options_of_once_are_checked() -> None:
     found = parse_sink_options(
         {"broker": "mqtt://h", "once": "true", "onceDoubt": "repeat", "sessionExpiry": "2d"}
     )
-    assert (found.once, found.qos, found.repeat_in_doubt, found.session_seconds) == (True, 2, True, 2 * 86_400)
+    assert (found.once, found.qos, found.repeat_in_doubt, found.session_seconds) == (
+        True,
+        2,
+        True,
+        2 * 86_400,
+    )
     for option, value, says in (
         ("qos", "1", "publishes with QoS 2"), ("onceDoubt", "maybe", "fail or repeat"),
         ("stateTopic", "a/+", "wildcard"), ("sessionExpiry", "5s", "a minute"),
