@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rumq.session.flow_control.rate_limits import BURST_SECONDS, Bucket, Quotas, Rate, Rates
-from rumq.session.flow_control.replay_throttle import Meter
+from rumq.session.flow_control.replay_throttle import ReplayThrottle
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -73,7 +73,7 @@ def test_a_meter_stops_a_replay_until_its_slowest_bucket_has_filled() -> None:
     def later(seconds: float, call: Callable[[], None]) -> None:
         waits.append((seconds, call))
 
-    meter = Meter(buckets, lambda: now, later, lambda: calls.append(now))
+    meter = ReplayThrottle(buckets, lambda: now, later, lambda: calls.append(now))
     meter.spend(1, 100)
     assert not meter.is_spent
     meter.spend(1, 100)

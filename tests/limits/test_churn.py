@@ -27,7 +27,7 @@ from tests.net.test_websocket import request
 
 OF_A_CLIENT = {
     "Link", "Connection", "Layered", "Outflow", "Window", "Session", "Subscriber", "Reader", "Entering", "Opening",
-    "MountedStream", "WebSocketStream", "RawStream", "Header", "Mount", "Meter", "Hold",
+    "MountedStream", "WebSocketStream", "RawStream", "Header", "Mount", "ReplayThrottle", "Hold",
 }  # fmt: skip
 GROWN_BYTES_MAX = 6 << 20
 

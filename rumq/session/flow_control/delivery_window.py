@@ -1,9 +1,7 @@
-"""From the log to one client: how much it can take now, in which packets, and what it could not take.
+"""Flow control from the log to one client: the outbox, the in-flight window and packet ids. MQTT 5.0, 4.9.
 
-The log is the queue: what does not fit into the outbox, or into the in-flight window (MQTT 5.0, 4.9), is not kept
-here. It is reported as `Blocked` with the lsn to go on from, and read again when there is room.
-
-Knows no socket (the outbox is given), no subscription, no file."""
+The log is the queue: messages that fit into neither outbox nor window are not stored here. `Blocked` reports the lsn to
+go on from, and they are read again when there is room."""
 
 from __future__ import annotations
 
@@ -17,14 +15,14 @@ from router.reader import Reader
 from router.slots import PARTITION_BITS, RETAINED_CODE
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.window import Window
-from rumq.session.flow_control.replay_throttle import Meter
+from rumq.session.flow_control.replay_throttle import ReplayThrottle
 
-PIECE_BYTES = 1 << 16  # how much of a numbered blob is copied at a time
+PIECE_BYTES = 1 << 16  # copied at a time of a blob that gets packet ids
 
 
 class Outbox(Protocol):
-    """Bytes that wait for a socket. room: how many more bytes it wants; refused: set it when that was too few,
-    and the owner will be told when there is room again."""
+    """Bytes that wait for a socket. room: bytes that it still takes; refused: set it when that was too few, to be
+    refreshed when there is room again."""
 
     room: int
     refused: bool
@@ -32,58 +30,60 @@ class Outbox(Protocol):
     def write(self, data: object, owner: object | None = None) -> None: ...
 
     def waits(self) -> bool:
-        """Whether something is on its way out."""
+        """Whether bytes wait to be sent."""
 
 
-class Pieces(Protocol):
-    """Retained messages for one client, found as it takes them: `rumq.shards.delivery.retained_delivery`."""
+class RetainedPieces(Protocol):
+    """Retained messages for one client, looked up piece by piece: `rumq.shards.delivery.retained_delivery`."""
 
     over: bool
 
-    def piece(self) -> tuple[Any, int, int] | None: ...
+    def piece(self) -> tuple[fanout.Blob, int, int] | None: ...
 
     def taken(self, stop: int) -> None: ...
 
 
-class Noted(Protocol):
-    """Who keeps a durable session's messages in mind, and sends them."""
+class DurableSender(Protocol):
+    """Journals the packet ids of a durable session's messages, and sends these."""
 
     def sent(self, window: Window, code: int, first: int, data: object) -> None: ...
 
 
 class DeliveryWindow:
-    """The sink of one connected session."""
+    """The sink of one connected session.
+
+    aliases: partition << 32 | topic id -> topic alias that the client has been sent; delivered: messages
+    window_full: messages wait for credit; waits: they wait for an answer that the journal does not have yet"""
 
     __slots__ = (
-        "_commands", "_make_window", "_noted", "aliases", "delivered", "is_open", "meter", "outbox", "retained",
+        "_commands", "_durable", "_make_window", "aliases", "delivered", "is_open", "meter", "outbox", "retained",
         "waits", "window", "window_full",
     )  # fmt: skip
 
     def __init__(
         self, outbox: Outbox, make_window: Callable[[], Window], window: Window | None, commands: CommandQueue,
-        noted: Noted | None = None,
+        durable: DurableSender | None = None,
     ) -> None:  # fmt: skip
-        """make_window: makes the session's window when the first message of QoS 1 or 2 comes; noted: of a session
-        that outlives the broker"""
+        """make_window: called at the first message of QoS 1 or 2; durable: of a session that outlives the broker"""
         self.outbox = outbox
         self.window = window
-        self.retained: deque[Pieces] | None = None
-        self.aliases: dict[int, int] | None = None  # partition << 32 | topic id -> told to the client
-        self.window_full = False  # something waits for credit
+        self.retained: deque[RetainedPieces] | None = None
+        self.aliases: dict[int, int] | None = None
+        self.window_full = False
         self.is_open = True
-        self.meter: Meter | None = None  # of what it is sent of the past
+        self.meter: ReplayThrottle | None = None
         self.delivered = 0
-        self.waits = False  # something must go out first, and is being written down
-        self._noted = noted
+        self.waits = False
+        self._durable = durable
         self._make_window = make_window
         self._commands = commands
 
     def takes(self, effect: Deliver, reader: Reader) -> bool:
-        """Whether the client can take anything now; if not, all of it is to come again."""
+        """Whether the client can take anything now; if not, all of it is offered again."""
         partition = effect.partition
         if self.is_open and reader.refused >> partition & 1 and reader.share is None:
-            return False  # what came before it in this step was not taken: it comes again, behind that
-        # One that is not open has gone in this very step: the session still wants it.
+            return False  # earlier rows of this step were not taken: it comes again, after them
+        # A client that has left in this very step: its session still gets the rows later.
         if self.is_open and not (
             self.waits or self.retained or self.outbox.room <= 0 or self.is_spent_for(reader)
         ):
@@ -96,7 +96,7 @@ class DeliveryWindow:
     def offer(self, effect: Deliver, reader: Reader, blob: fanout.Blob) -> int:
         """Take as much of a blob as fits, from row `effect.first` up to `effect.stop`.
 
-        returns: the row up to which nothing comes again"""
+        returns: the row below which nothing comes again"""
         if not self.takes(effect, reader):
             return effect.first
         partition = effect.partition
@@ -108,22 +108,22 @@ class DeliveryWindow:
         if first >= count:
             return effect.stop
         if reader.redelivered_below is not None and base + effect.first < reader.redelivered_below[partition]:
-            taken = self._offer_again(reader, partition, blob, first, count)
+            taken = self._redeliver(reader, partition, blob, first, count)
             return effect.stop if taken == count else int(blob.lsn(taken) - base)
         if not blob.qos_count:
             data: Any = blob.data if first == 0 and count == blob.count else blob.part(first, count)
-            # What a share hands out is not cut back: it would not know where the part ends.
+            # A share's part is not cut back: the share would not know where it ends.
             owner = (
                 (self, reader, partition, blob, first, count, effect.stop) if reader.share is None else None
             )
             self.outbox.write(data, owner)
             self.delivered += count - first
             if self.meter is not None:
-                self.metered(reader, count - first, len(data))
+                self._spend(reader, count - first, len(data))
             return effect.stop
         taken = self.number(blob, first, count, reader.number << PARTITION_BITS | partition)
         if self.meter is not None:
-            self.metered(reader, taken - first, blob.start(taken) - blob.start(first))
+            self._spend(reader, taken - first, blob.start(taken) - blob.start(first))
         if taken == count:
             return effect.stop
         lsn = blob.lsn(taken)
@@ -131,28 +131,28 @@ class DeliveryWindow:
         return int(lsn - base)
 
     def close(self) -> None:
-        """Its client has gone: what is offered now is for the session to have later."""
+        """The client has left: the session gets later what is offered from now on."""
         self.is_open = False
-        # Each of them leads back here: without them nothing of a client that has gone waits for the collector.
-        self._noted = self.meter = self.retained = None
+        # Each refers back here: without these cycles the window is freed at once, not by the collector.
+        self._durable = self.meter = self.retained = None
 
     def is_spent_for(self, reader: Reader) -> bool:
-        """Whether the client has been sent as much of the past as it may be for now; it goes on by itself."""
+        """Whether a replay waits for its token buckets; the throttle resumes it."""
         return self.meter is not None and self.meter.is_spent and reader.group.wants.committed_only
 
-    def metered(self, reader: Reader, messages: int, size: int) -> None:
+    def _spend(self, reader: Reader, messages: int, size: int) -> None:
         if self.meter is not None and reader.group.wants.committed_only:
             self.meter.spend(messages, size)
 
     def _refuse(self, reader: Reader, partition: int, lsn: int) -> None:
-        """Have everything from `lsn` on come again; nothing behind it, of QoS 0, may pass meanwhile."""
+        """Have everything from `lsn` on offered again; later rows of this step, even of QoS 0, do not overtake it."""
         reader.refused |= 1 << partition
         self._commands.put(Blocked(reader, partition, lsn))
 
-    def _offer_again(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> int:
-        """Take messages that the client may have had before a crash: QoS 0 at most once, all others with DUP.
+    def _redeliver(self, reader: Reader, partition: int, blob: fanout.Blob, first: int, count: int) -> int:
+        """Take messages that the client may have had before a crash: QoS 1 and 2 with DUP, QoS 0 not again.
 
-        Frames of QoS 1 and 2 that follow one another are taken together: each piece may wait for the journal.
+        Consecutive frames of QoS 1 and 2 are taken together: each piece may wait for the journal.
 
         returns: the first frame not taken"""
         assert reader.redelivered_below is not None
@@ -191,24 +191,47 @@ class DeliveryWindow:
             if after == first:
                 self.window_full = True
                 return first
-            if self._noted is not None and window.next != before:
-                self._noted.sent(window, code, before, data)
+            if self._durable is not None and window.next != before:
+                self._durable.sent(window, code, before, data)
             else:
                 self.outbox.write(data)
             self.delivered += after - first
             first = after
         return first
 
-    def credit(self) -> int:
-        """How many messages of QoS 1 and 2 the client would take now."""
-        if self.window is None:
-            self.window = self._make_window()
-        return int(self.window.credit())
+    def rows_max(self, effect: Deliver, reader: Reader, first: int, *, numbered: bool) -> int:
+        """How many rows from `first` on may be built for this client alone; 0: none, they are offered again.
+
+        numbered: messages of QoS 1 or 2 may be among them"""
+        credit = effect.stop - first
+        if numbered:
+            window = self.window
+            if window is None:
+                window = self.window = self._make_window()
+            credit = min(credit, window.credit())
+            if credit == 0:
+                self.window_full = True
+        is_spent = self.meter is not None and self.is_spent_for(reader)
+        if credit == 0 or self.waits or self.retained or self.outbox.room <= 0 or is_spent:
+            self.outbox.refused = not self.waits and not is_spent
+            self._refuse(reader, effect.partition, effect.chunk.base_lsn + first)
+            return 0
+        return int(credit)
+
+    def send_own(self, reader: Reader, partition: int, blob: fanout.Blob) -> None:
+        """Send a blob that was built for this client alone, with topic aliases, within `rows_max`."""
+        if blob.qos_count:
+            self.number(blob, 0, blob.count, reader.number << PARTITION_BITS | partition)
+        elif blob.count:
+            self.outbox.write(blob.data)
+            self.delivered += blob.count
+        if self.meter is not None:
+            self._spend(reader, blob.count, len(blob.data))
 
     def cut_at(self, owned: tuple[Any, ...], sent: int) -> int:
-        """The socket took `sent` bytes of a blob and no more: how many to keep in the outbox, to end a frame.
+        """The bytes of a blob to keep in the outbox, up to the end of a frame, when the socket took only `sent`.
 
-        The rest will be read from the log again."""
+        The rest is read from the log again. owned: the owner that `offer` gave `Outbox.write`"""
         _, reader, partition, blob, first, count, stop = owned
         begin = blob.start(first)
         frame = min(blob.frame_after(begin + sent), count)
@@ -217,14 +240,14 @@ class DeliveryWindow:
             lsn = blob.lsn(frame)
             self._commands.put(Blocked(reader, partition, lsn))
             if blob.expired or blob.too_large:
-                # They stand behind it and are counted: not once more when they come again.
+                # Those after it have been counted: they are not counted again when they come again.
                 left_out = [blob.base_lsn + row for row in (*blob.expired, *blob.too_large) if row < stop]
                 reader.counted = reader.counted or set()
                 reader.counted.update((partition, at) for at in left_out if at > lsn)
         return int(blob.start(frame) - begin)
 
-    def offer_retained(self, pieces: Pieces) -> bool:
-        """Take retained messages; while some wait for room or credit, nothing else is taken.
+    def offer_retained(self, pieces: RetainedPieces) -> bool:
+        """Take retained messages; while some wait for room or credit, no other messages are taken.
 
         returns: as `go_on_with_retained`"""
         if self.retained is None:
@@ -233,7 +256,7 @@ class DeliveryWindow:
         return self.go_on_with_retained()
 
     def go_on_with_retained(self) -> bool:
-        """Send retained messages as far as room and credit go; whether more are to be looked for in another turn."""
+        """Send retained messages as far as room and credit go; returns whether another turn has to look up more."""
         while self.retained and self.is_open and not self.waits:
             if self.outbox.room <= 0:
                 self.outbox.refused = True

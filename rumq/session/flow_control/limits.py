@@ -1,4 +1,4 @@
-"""What one broker allows its clients: the numbers of [mqtt] in config.toml, as the session layer needs them."""
+"""The limits of one listener: the numbers of [mqtt] in config.toml, as the session layer needs them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds that CONNACK tells a client and that every packet is held to. MQTT 5.0, 3.2.2.3."""
+    """Limits that CONNACK announces and every packet is checked against. MQTT 5.0, 3.2.2.3."""
 
     packet_bytes_max: int = 16 * 2**20
     connect_bytes_max: int = 128 * 2**10

@@ -1,18 +1,17 @@
-"""How much clients may: token buckets of messages and bytes, for a client, a user, a listener; connections and topics.
+"""Rate limiters and quotas: token buckets of messages and bytes per client, user and listener; connections and topics.
 
-Who has sent more than there is is not read for as long as that takes to come back: nothing is dropped, the client's
-own socket fills. Who is replaying is not sent more. Buckets may go below nothing by one read (256 KiB). Time is an
-argument. Knows no packet."""
+A client over its rate is not read until its token bucket refills: nothing is dropped, the client's own socket fills. A
+replay over its rate is not sent more. A bucket may go below zero by one read (256 KiB). Time is an argument."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-BURST_SECONDS = 2.0  # what a bucket holds: so many seconds of its rate
+BURST_SECONDS = 2.0  # capacity of a bucket: so many seconds of its rate
 
 
 class Rate(NamedTuple):
-    """A second; 0: no limit"""
+    """Per second; 0: no limit"""
 
     messages: int = 0
     bytes: int = 0
@@ -22,7 +21,7 @@ ANY = Rate()
 
 
 class Bucket:
-    """What may be sent at once, and comes back at a rate."""
+    """A token bucket of messages and one of bytes."""
 
     __slots__ = ("_bytes", "_messages", "_rate", "_since")
 
@@ -33,7 +32,7 @@ class Bucket:
         self._since = now
 
     def spend(self, messages: int, size: int, now: float) -> float:
-        """Take what was sent; returns for how many seconds nothing more may be."""
+        """Take tokens for what was sent; returns the seconds until the balance is zero again."""
         rate, passed = self._rate, now - self._since
         self._since = now
         wait = 0.0
@@ -49,7 +48,7 @@ class Bucket:
 
 
 class Rates:
-    """Of each client, of each user over all its clients, of everybody together."""
+    """Rates of each client, of each user over all its clients, and of all together."""
 
     def __init__(self, client: Rate = ANY, user: Rate = ANY, everybody: Rate = ANY) -> None:
         self._client, self._user, self._everybody = client, user, everybody
@@ -57,13 +56,13 @@ class Rates:
         self._shared: Bucket | None = None
 
     def become(self, other: Rates) -> None:
-        """Other rates, for those who come from now on."""
+        """Take over other rates, for connections made from now on."""
         self._client, self._user, self._everybody = other._client, other._user, other._everybody
         self._users.clear()
         self._shared = None
 
     def buckets(self, user: str | None, now: float) -> tuple[Bucket, ...]:
-        """Those that a connection of the user spends from."""
+        """The buckets of a connection of the user."""
         found = []
         if any(self._client):
             found.append(Bucket(self._client, now))
@@ -76,15 +75,15 @@ class Rates:
         return tuple(found)
 
     def leave(self, user: str) -> None:
-        """The user's last connection is gone."""
+        """The user's last connection has ended."""
         self._users.pop(user, None)
 
 
 class Quotas:
-    """Of one listener, in one shard. sending: what clients may publish; replaying: what they may be sent of `$log/...`
+    """Quotas of one listener in one shard. sending: of what clients publish; replaying: of replays of `$log/...`
 
-    connections_max, topics_max: of one user, 0 for any number; topics: that its messages bring into being
-    sessions_max: of one user, that outlive their connections; 0: what is fair"""
+    connections_max, topics_max: of one user, 0 for no limit; topics: that its messages create
+    sessions_max: of one user, that outlive their connections; 0: a fair part (`PersistentSessions`)"""
 
     def __init__(
         self, sending: Rates | None = None, replaying: Rates | None = None, connections_max: int = 0,
@@ -94,17 +93,17 @@ class Quotas:
         self.connections_max, self.topics_max = connections_max, topics_max
         self.sessions_max = sessions_max
         self._connections: dict[str, int] = {}
-        self._topics: dict[str, int] = {}  # of each user, since the broker started
+        self._topics: dict[str, int] = {}  # created by each user since the broker started
 
     def become(self, other: Quotas) -> None:
-        """Other limits, for those who come from now on; who and what is here is still counted."""
+        """Take over other limits for what comes from now on; present connections and topics stay counted."""
         self.sending.become(other.sending)
         self.replaying.become(other.replaying)
         self.connections_max, self.topics_max = other.connections_max, other.topics_max
         self.sessions_max = other.sessions_max
 
     def enter(self, user: str | None) -> bool:
-        """A connection of a user comes in; False: it has too many. Each is to `leave`."""
+        """Count a connection of a user; False: it has too many. `leave` it when it ends."""
         if user is None:
             return True
         count = self._connections.get(user, 0)

@@ -13,7 +13,7 @@ from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
 from rumq.session.flow_control.limits import EXPIRES_NEVER, Limits
-from rumq.session.flow_control.replay_throttle import Meter
+from rumq.session.flow_control.replay_throttle import ReplayThrottle
 from rumq.session.handshake.authentication import Authentication
 from rumq.session.protocol import authorization
 from rumq.session.state.persistent_sessions import holder_of
@@ -101,7 +101,9 @@ def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Propert
     house.journal.connected(session)
     link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
     if replaying and link.flow is not None:
-        link.flow.meter = Meter(replaying, lambda: house.monotonic, house.later, partial(house.refresh, link))
+        link.flow.meter = ReplayThrottle(
+            replaying, lambda: house.monotonic, house.later, partial(house.refresh, link)
+        )
     answer(link, p.Connack(present, Reason.SUCCESS, properties))
     if link.closed:
         return

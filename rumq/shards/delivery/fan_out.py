@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from router import commands as c
 from router.effects import CatchUpPaused, Deliver, DeliverRetained
 from router.reader import Reader
-from router.slots import PARTITION_BITS
 from rumq.mqtt.kernels import fanout
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session import Session, Shape
@@ -125,39 +124,29 @@ class FanOut:
         if not isinstance(flow, DeliveryWindow) or not flow.is_open:
             self._gone(effect, reader)
             return
+        if reader.refused >> effect.partition & 1 and reader.share is None:
+            return  # as in `DeliveryWindow.takes`
         if flow.aliases is None:
             flow.aliases = {}
         chunk, first = effect.chunk, effect.first
         forms = self._blobs.forms(effect.group, effect.partition, True)
         if effect.wanted is None:
             forms = [forms[effect.form]]
+        numbered = any(f.qos for f in forms)
         key = effect.group.wants.shape[1]  # type: ignore[index]
         publisher = self._publisher(self._sessions.get(key), effect.partition)
-        if reader.refused >> effect.partition & 1 and reader.share is None:
-            return  # as in `Outflow.offer`
         while first < effect.stop:
-            credit = flow.credit() if any(f.qos for f in forms) else 1 << 20
-            if credit == 0:
-                flow.window_full = True
-            is_spent = flow.is_spent_for(reader)
-            if credit == 0 or flow.waits or flow.retained or flow.outbox.room <= 0 or is_spent:
-                flow.outbox.refused = not flow.waits and not is_spent
-                reader.refused |= 1 << effect.partition
-                self._commands.put(c.Blocked(reader, effect.partition, chunk.base_lsn + first))
+            rows = flow.rows_max(effect, reader, first, numbered=numbered)
+            if not rows:
                 return
             blob, after = fanout.build(
-                chunk.rows, chunk.frames, first, min(effect.stop, first + credit), chunk.base_lsn, chunk.base_ts,
+                chunk.rows, chunk.frames, first, first + rows, chunk.base_lsn, chunk.base_ts,
                 forms, effect.wanted, effect.places, True, packet_max, publisher, self._driver.now_us,
                 flow.aliases, alias_max, 1 << 16, effect.partition,
             )  # fmt: skip
             if effect.denied is not None or blob.expired or blob.too_large:
                 self._left_out.count(effect, reader, blob, first, after)
-            if blob.qos_count:
-                flow.number(blob, 0, blob.count, reader.number << PARTITION_BITS | effect.partition)
-            elif blob.count:
-                flow.outbox.write(blob.data)
-                flow.delivered += blob.count
-            flow.metered(reader, blob.count, len(blob.data))
+            flow.send_own(reader, effect.partition, blob)
             first = after
 
     def deliver_retained(self, effect: DeliverRetained) -> None:
