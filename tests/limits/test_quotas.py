@@ -1,89 +1,16 @@
-"""Buckets against a count of what went through, over a clock that the test turns; and a flood at a real broker."""
+"""A flood at a real broker: rates, quotas of retained bytes and of topics hold, and only the client over them waits."""
 
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from rumq.session.flow_control.rate_limits import BURST_SECONDS, Bucket, Quotas, Rate, Rates
-from rumq.session.flow_control.replay_throttle import ReplayThrottle
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
-
-
-@given(st.lists(st.tuples(st.integers(0, 500), st.floats(0, 3)), max_size=60), st.integers(1, 200))
-def test_who_waits_as_told_never_sends_faster(sends: list[tuple[int, float]], rate: int) -> None:
-    bucket, now, sent, largest = Bucket(Rate(rate), 0.0), 0.0, 0, 0
-    for count, pause in sends:
-        wait = bucket.spend(count, 0, now)
-        sent, largest = sent + count, max(largest, count)
-        assert sent <= rate * (now + BURST_SECONDS) + largest + 1e-6
-        now += max(wait, 0.0) + pause
-
-
-def test_a_bucket_of_bytes() -> None:
-    bucket = Bucket(Rate(0, 100), 0.0)
-    assert bucket.spend(1000, 200, 0.0) <= 0
-    assert bucket.spend(1, 50, 0.0) == 0.5
-    assert bucket.spend(1, 0, 0.5) <= 0
-
-
-def test_users_share_a_bucket_and_their_number_is_bounded() -> None:
-    quotas = Quotas(Rates(user=Rate(10)), connections_max=2)
-    assert [quotas.enter("a"), quotas.enter("a"), quotas.enter("a"), quotas.enter("b")] == [
-        True,
-        True,
-        False,
-        True,
-    ]
-    assert quotas.sending.buckets("a", 0.0)[0] is quotas.sending.buckets("a", 1.0)[0]
-    assert quotas.sending.buckets("b", 0.0)[0] is not quotas.sending.buckets("a", 1.0)[0]
-    assert quotas.sending.buckets(None, 0.0) == ()
-    quotas.leave("a")
-    assert quotas.enter("a")
-    assert all(quotas.enter(None) for _ in range(9))
-
-
-def test_a_user_s_topics_are_counted_over_its_connections() -> None:
-    quotas = Quotas(topics_max=2)
-    assert quotas.may_add_topic("a") and quotas.may_add_topic(None)
-    for _ in range(2):
-        quotas.added_topic("a")
-    quotas.enter("a")
-    quotas.leave("a")
-    assert not quotas.may_add_topic("a")
-    assert quotas.may_add_topic("b")
-    for _ in range(9):
-        quotas.added_topic(None)
-    assert quotas.may_add_topic(None)
-    quotas.become(Quotas(topics_max=3))
-    assert quotas.may_add_topic("a")
-
-
-def test_a_meter_stops_a_replay_until_its_slowest_bucket_has_filled() -> None:
-    now, calls, waits = 0.0, [], []
-    buckets = (Bucket(Rate(0, 100), 0.0), Bucket(Rate(0, 50), 0.0))
-
-    def later(seconds: float, call: Callable[[], None]) -> None:
-        waits.append((seconds, call))
-
-    meter = ReplayThrottle(buckets, lambda: now, later, lambda: calls.append(now))
-    meter.spend(1, 100)
-    assert not meter.is_spent
-    meter.spend(1, 100)
-    assert meter.is_spent
-    meter.spend(1, 50)  # what was on its way
-    [(seconds, call)] = waits
-    assert seconds == 2.0
-    now = 2.0
-    call()
-    assert calls == [2.0] and not meter.is_spent
 
 
 @pytest.fixture(scope="module")
