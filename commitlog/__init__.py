@@ -1,6 +1,6 @@
-"""Records, offsets, durability, retention: the log that every topic is. docs/log-format.md.
+"""The commit log: records, offsets, durability, retention. docs/log-format.md.
 
-The floor's face. Knows no MQTT, no network, no task, no thread, no clock."""
+The public names of this package. It imports nothing of MQTT or the network, and reads no clock."""
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.errors import (

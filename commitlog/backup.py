@@ -1,8 +1,8 @@
 """A copy of a data directory that opens by itself, made while a broker writes. docs/operating.md, "Backup".
 
-What is finished never changes, so it is linked or copied once; of the segment that is being written the copy has a
-whole prefix, which recovery reads as it reads the tail after a kill. The broker's own records (`_state`) come first:
-then no session is ahead of its messages. Takes no lock in the source, and writes nothing there."""
+Finished segments never change, so each is linked or copied once; of the active segment the copy has a whole prefix,
+which recovery reads like the tail after a kill. The broker's own records (`_state`) are copied first: then no session
+is ahead of its messages. Takes no lock in the source, and writes nothing there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRIES_MAX = 5  # retention may take a segment while it is being copied
 
 
 class Copied(NamedTuple):
-    """What a backup has now. copied, linked, kept: files; kept: they were there from an earlier backup."""
+    """The content of a backup. copied, linked, kept: files; kept: they were there from an earlier backup."""
 
     partitions: dict[str, int]
     copied: int
@@ -179,9 +179,9 @@ def restore(backup: str, data: str) -> int:
 
 
 def take_restored(data: str) -> dict[str, int]:
-    """Where each partition ended in the backup that a directory was made from, told once; {} for any other.
+    """The next lsn of each partition in the backup that a directory was restored from, once; {} for any other.
 
-    Such an end is that of a copy, and no sign of a broker that was killed."""
+    Such an end is that of a copy, not of a broker that was killed."""
     path = f"{data}/{RESTORED}"
     try:
         with open(path, "rb") as file:

@@ -1,6 +1,6 @@
 """A chunk: consecutive records of one partition, in memory as on disk. docs/log-format.md, "Chunk".
 
-Knows no file. The bytes of a header are drawn in the document; `HEADER` is the same, for `struct`."""
+The document describes the bytes of a header; `HEADER` is the same layout for `struct`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FLAG_QOS, FLAG_V5, FLAG_EXPIRY, FLAG_RETAIN, FLAG_TOPICS, FLAG_UNIFORM = 1, 2, 4
 TOPICS, PUBLISHERS, TAGS, SOURCES = 1, 2, 3, 4
 TOPIC_ITEM, PUBLISHER_ITEM = struct.Struct("<IQH"), struct.Struct("<IH")
 ITEMS_MAX = 0xFFFF
-EPOCH_MAX = 1 << 31  # starts of a broker
-NUMBER_MAX = 1 << 62  # no lsn and no time is as high: one that says so was never given out
+EPOCH_MAX = 1 << 31  # starts of one data directory
+NUMBER_MAX = 1 << 62  # no lsn and no time is as high: a higher one is damage
 
 
 Buffer = bytes | bytearray | memoryview
@@ -39,7 +39,7 @@ class Chunk:
     """Records base_lsn..next_lsn of a partition. rows: 32 bytes each; frames: the packets, one behind the other.
 
     flags: docs/log-format.md, "Chunk"; tags: 8 bytes each, (row u32, packet id u32), of inbound QoS 2 messages
-    sources: 16 bytes each, (source u64, sequence u64): how much of what others handed over is in the log with it
+    sources: 16 bytes each, (source u64, sequence u64): up to which forwarded record of each source the log has, with it
     routes: of its rows, by the router (epoch, distinct routes, row -> route); blobs: group -> its bytes, by the fan-out
     """
 
@@ -89,7 +89,7 @@ class Header(NamedTuple):
     flags: int
     salt: int
     base_lsn: int
-    count: int  # type: ignore[assignment]  # records; tuple.count is of no use here
+    count: int  # type: ignore[assignment]  # records; hides tuple.count
     frames_len: int
     aux_len: int
     total_len: int
@@ -132,7 +132,7 @@ def encode_header(
 
 
 def maybe_header(raw: bytes, salt: int) -> Header | None:
-    """The header in these 128 bytes; None when it is none of this segment, or not what was written."""
+    """The header in these 128 bytes; None when its CRC or its segment's salt differ."""
     if len(raw) < HEADER_BYTES or raw[:4] != b"RQC1":
         return None
     crc = int.from_bytes(raw[124:128], "little")
@@ -217,7 +217,7 @@ def entries(aux: bytes | memoryview) -> Iterator[tuple[int, bytes | memoryview]]
 
 
 def tags_of(aux: bytes | memoryview) -> bytes:
-    """The QoS 2 tags alone: topics may be many."""
+    """The QoS 2 tags alone, without decoding topics, which may be many."""
     return b"".join(bytes(items[: len(items) // 8 * 8]) for kind, items in entries(aux) if kind == TAGS)
 
 
@@ -227,7 +227,7 @@ def sources_of(aux: bytes | memoryview) -> bytes:
 
 
 def last_of_each(sources: bytes) -> bytes:
-    """Of each source only the last sequence: it says that those before are in the log too."""
+    """Only the last sequence of each source: it includes those before."""
     if len(sources) <= 16:
         return sources
     last = dict(struct.iter_unpack("<QQ", sources))
@@ -235,7 +235,7 @@ def last_of_each(sources: bytes) -> bytes:
 
 
 def decode_aux(aux: bytes | memoryview) -> Aux:
-    """What `encode_aux` wrote; the CRC has been checked. Unknown kinds, and what does not fit, are left out."""
+    """The inverse of `encode_aux`; the CRC has been checked. Unknown kinds, and incomplete items, are left out."""
     found = Aux([], [], b"")
     tags = b""
     for kind, part in entries(aux):

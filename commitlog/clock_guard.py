@@ -1,8 +1,8 @@
-"""When records may go for their age: not while the clock is not believed. docs/log-format.md, "Retention and clocks".
+"""Guards retention by age against clock jumps. docs/log-format.md, "Retention and clocks".
 
-Stamps are the wall clock's, which people and networks set; how much time passes only the monotonic clock knows. Where
-the two part, that is a jump: it is remembered, and records of before are aged without it. For a while after a jump, and
-after a start whose clock is far from the newest record, no record goes for its age. Reads no clock."""
+Timestamps are of the wall clock, which people and networks set; elapsed time is of the monotonic clock. Where the two
+differ, the wall clock has jumped: jumps are recorded, and the age of earlier records excludes them. For a while after a
+jump, and after a start whose clock is far from the newest record, no record is removed for its age."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 SECOND = 1_000_000
-JUMP_US = 60 * SECOND  # the clocks may part by so much: what is less is called steering
+JUMP_US = 60 * SECOND  # a smaller difference is steering, not a jump
 STABLE_SECONDS = 600.0  # after a jump the clocks must agree for so long
 TAKEN_BACK_US = (
     3600 * SECOND
@@ -20,7 +20,7 @@ AWAY_YEAR_US = 366 * AWAY_US
 
 
 class Jump(NamedTuple):
-    """The wall clock went from one time to the other while no time passed; µs since 1970."""
+    """The wall clock moved from one time to the other while no time passed; µs since 1970."""
 
     before_us: int
     after_us: int
@@ -35,19 +35,19 @@ class Jump(NamedTuple):
 
 
 def age_us(stamp_us: int, now_us: int, jumps: Sequence[Jump]) -> int:
-    """How old a record is at least, by its stamp; below 0 when its stamp is in the future."""
+    """The minimum age of a record, by its timestamp; below 0 when that is in the future."""
     return now_us - stamp_us - sum(jump.us for jump in jumps if stamp_us <= jump.before_us)
 
 
 def behind(newest_us: int) -> Jump:
-    """Stands for a clock that is behind the newest stamp: records get that stamp, however much later they come."""
+    """Represents a clock behind the newest timestamp: records get that timestamp, however much later they come."""
     return Jump(newest_us, newest_us)
 
 
 def remembered(jumps: Sequence[Jump], jump: Jump | None, newest_us: int, now_us: int) -> list[Jump]:
-    """The jumps that ages leave out, after a look at the clock: those ahead only.
+    """The jumps that ages exclude, after a comparison of the clocks: forward ones only.
 
-    jump: what that look found; newest_us: the newest stamp. What is unsure makes records younger."""
+    jump: what the comparison found; newest_us: the newest timestamp. Where in doubt, records count as younger."""
     kept = list(jumps)
     if jump is not None and jump.us < 0:
         for at in reversed(range(len(kept))):
@@ -59,24 +59,24 @@ def remembered(jumps: Sequence[Jump], jump: Jump | None, newest_us: int, now_us:
         if behind(newest_us) not in kept:
             kept.append(behind(newest_us))
     elif jump is not None and jump.us > 0 and now_us >= newest_us:
-        # Of records that came while the clock was behind the stamps nothing says when, but it was before now.
+        # Nothing says when records came while the clock was behind the timestamps, but it was before now.
         kept = [each for each in kept if each != behind(newest_us)]
         kept.append(Jump(max(jump.before_us, newest_us), now_us))
     return kept
 
 
 def caught_up(jumps: Sequence[Jump], now_us: int) -> list[Jump]:
-    """The same jumps at a start: where the clock has passed stamps that were held, those count from now on."""
+    """The same jumps at a start: where the clock has passed repeated timestamps, ages count from now on."""
     return [
         Jump(jump.before_us, now_us) if not jump.us and jump.before_us < now_us else jump for jump in jumps
     ]
 
 
 class ClockGuard:
-    """Compares the clocks at each look. held: why no record goes for its age now; empty when they may go."""
+    """Compares the clocks at each `look`. held: why retention by age is suspended; empty when it is not."""
 
     def __init__(self, newest_us: int, now_us: int, monotonic: float) -> None:
-        """newest_us: the newest stamp in the log, 0 when there is none"""
+        """newest_us: the newest timestamp in the log, 0 when there is none"""
         self._wall, self._monotonic = now_us, monotonic
         self._stable_since: float | None = monotonic
         self.held = ""
@@ -95,7 +95,7 @@ class ClockGuard:
             self.held = f"the clock is {-away / SECOND:.0f} s behind the newest record"
 
     def look(self, now_us: int, monotonic: float) -> Jump | None:
-        """What the clocks say now; a jump when they have parted since the looks before."""
+        """Compare the clocks; a jump when they differ by more than steering since the last comparison."""
         expected = self._wall + round((monotonic - self._monotonic) * SECOND)
         if abs(now_us - expected) > JUMP_US:
             self._wall, self._monotonic = now_us, monotonic
@@ -106,6 +106,6 @@ class ClockGuard:
         if self.held and self._stable_since is not None and monotonic - self._stable_since >= STABLE_SECONDS:
             self.held = ""
         if not self.held:
-            # Steering adds up over months; what is agreed on now is what the next look is held against.
+            # Steering adds up over months, so the next comparison starts from here.
             self._wall, self._monotonic = now_us, monotonic
         return None

@@ -1,6 +1,6 @@
 """Reads and searches that may wait for a disk: each is an object with a `run`, for any thread.
 
-They hold a snapshot of what the loop thread knew, and open files of their own."""
+They have a snapshot of the segment list, and open files of their own."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ColdRead:
         return self._found
 
     def _read(self, segment: SegmentFile, end: int, bytes_max: int) -> int:
-        """Take chunks from one segment; returns their size."""
+        """Read chunks from one segment; returns their size."""
         places = self._cache.places(self._files, segment)
         size = 0
         handle = self._files.open(segment.path)
@@ -120,7 +120,7 @@ class ColdRead:
 
 
 class Flagged:
-    """Every chunk with a flag, of what is on disk and in memory, in order."""
+    """Every chunk with a flag, on disk and in memory, in order."""
 
     def __init__(
         self, files: Files, segments: list[SegmentFile], cache: PlaceCache, unwritten: list[Chunk], flag: int
@@ -129,7 +129,7 @@ class Flagged:
         self._unwritten, self._flag = unwritten, flag
 
     def run(self, to_lsn: int) -> Iterator[Chunk]:
-        """Up to (not with) an lsn; what is damaged, or gone meanwhile, is left out. raises: OSError"""
+        """Up to (not with) an lsn; damaged or removed chunks are left out. raises: OSError"""
         for segment in self._segments:
             try:
                 places = self._cache.places(self._files, segment)
@@ -148,15 +148,14 @@ class Flagged:
 class FindTime:
     """The first lsn whose time is at or after `ts_us`; the end of the log when there is none.
 
-    Where records before it are lost, the first of those: they might have been at or after that time.
+    Where records before it are lost, the first lost lsn: its record may have been at or after that time.
     """
 
     def __init__(
         self, files: Files, segments: list[SegmentFile], cache: PlaceCache, unwritten: list[Chunk], ts_us: int,
         next_lsn: int, *, behind_lost: bool = False,
     ) -> None:  # fmt: skip
-        """behind_lost: where records before it are lost, the first one behind those: as an end, which leaves out none
-        that might be before that time"""
+        """behind_lost: skip lost records: for the end of a range, which must include all that may be earlier"""
         self._files, self._segments, self._cache = files, segments, cache
         self._unwritten, self._ts, self._next_lsn = unwritten, ts_us, next_lsn
         self._behind_lost = behind_lost
@@ -241,7 +240,7 @@ class FindOffset:
                 return None
             if self._holds(segment, segment.base_lsn + row, topic_id):
                 return segment.base_lsn + row
-        # Not indexed yet, or begun later, or some of its rows were lost: then its topics do not count through.
+        # Not indexed yet, or some rows are lost: then topic offsets do not count rows.
         for place in self._cache.places(self._files, segment):
             rows = maybe_rows(self._files, segment, place)
             row = int(kernel.first_of_topic(rows, topic_id, self._offset)) if rows else -1
@@ -250,7 +249,7 @@ class FindOffset:
         return None
 
     def _holds(self, segment: SegmentFile, lsn: int, topic_id: int) -> bool:
-        """Whether that record is the topic's offset. Its row alone is read; who reads the chunk checks all of it."""
+        """Whether that record has the topic and offset. Reads its row alone; readers of the chunk check it."""
         places = self._cache.places(self._files, segment)
         at = place_at(places, lsn)
         if at == len(places) or places[at].base_lsn > lsn:

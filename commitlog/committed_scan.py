@@ -1,5 +1,4 @@
-"""How much of a segment that a broker writes to is committed, as the marks in it say; looked through once, and from
-there on. docs/log-format.md, "Reading". Knows no manifest."""
+"""Incremental scan of the segment that a broker writes to, for what is committed. docs/log-format.md, "Reading"."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, ChunkPosition
 
 
 class CommittedScan:
-    """What was seen of a segment. proved: every lsn below it is committed; sealed: its SEAL chunk was there."""
+    """The scan so far. proved: every lsn below it is committed; sealed: the SEAL chunk was found."""
 
     def __init__(self, salt: int, base_lsn: int) -> None:
         self.salt = salt
@@ -21,10 +20,10 @@ class CommittedScan:
         self._reached = base_lsn
         self._places: list[ChunkPosition] = []
 
-    def on(self, files: Files, handle: int, size: int) -> None:
-        """Look at what came since. size: of the file now"""
+    def advance(self, files: Files, handle: int, size: int) -> None:
+        """Scan what was appended since. size: of the file now"""
         for part in (walk, probe):
-            # Over damage in the middle there are whole chunks; behind the end there is what is being written.
+            # Behind damage there may be whole chunks; behind the end there is what is being written.
             for at, header in part(files, handle, self.salt, self._position, size):
                 self.proved = max(self.proved, header.durable_lsn)
                 self._position = at + header.total_len
@@ -34,5 +33,5 @@ class CommittedScan:
                     self._reached = header.next_lsn
 
     def places(self) -> list[ChunkPosition]:
-        """Of the chunks that begin below what is proved."""
+        """Of the chunks that begin below `proved`."""
         return self._places[: bisect_left(self._places, self.proved, key=lambda place: place.base_lsn)]

@@ -1,7 +1,7 @@
-"""The names of a partition, saved apart from its segments: topics keep their numbers when retention takes their last
-record, and a start need not look at every segment. docs/log-format.md, "topics.snap".
+"""A partition's topic and publisher names, saved apart from its segments. docs/log-format.md, "topics.snap".
 
-Covers only what is sealed and synced. Used by the threads that index and that remove, one at a time."""
+So topics keep their numbers when retention removes their last record, and a start need not read every segment. Covers
+only sealed and synced segments. Used by the threads that index and that remove, one at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Snapshot(NamedTuple):
 
 
 def snapshot_pieces(snapshot: Snapshot) -> list[bytes | bytearray | memoryview]:
-    """The bytes of a snapshot, in pieces: of a million topics there are many."""
+    """The bytes of a snapshot, in pieces."""
     count = len(snapshot.topics)
     if count != len(snapshot.offsets):
         raise ValueError(f"{count} topics with {len(snapshot.offsets)} offsets")
@@ -51,7 +51,7 @@ def snapshot_pieces(snapshot: Snapshot) -> list[bytes | bytearray | memoryview]:
 
 
 def decode_snapshot(raw: bytes) -> Snapshot | None:
-    """None when it does not check: the segments say the same, of what they still hold."""
+    """None when its CRC differs: the segments have the same names, for their records."""
     if len(raw) < HEAD.size + 4 or raw[:8] != MAGIC or crc32(raw[:-4]) != int.from_bytes(raw[-4:], "little"):
         return None
     _, lsn, topics, publishers = HEAD.unpack_from(raw)
@@ -86,7 +86,7 @@ def take_offsets(index: Index, offsets: array[int]) -> None:
 
 
 class Dictionary:
-    """What the next snapshot says. topics, publishers: the partition's own lists, which only grow."""
+    """The content of the next snapshot. topics, publishers: the partition's own lists, which only grow."""
 
     def __init__(
         self, files: Files, directory: str, topics: list[bytes], publishers: list[bytes], offsets: array[int],
@@ -103,9 +103,9 @@ class Dictionary:
         self._lock = Lock()
 
     def take(self, index: Index, base_lsn: int, end_lsn: int) -> None:
-        """Take in a segment that is sealed and synced; saves now and then.
+        """Add a segment that is sealed and synced; saves now and then.
 
-        One that comes before another does not count until that one has come: its topics are nowhere else."""
+        Segments count in order: one is not covered before those that precede it."""
         with self._lock:
             take_offsets(index, self._offsets)
             self._publishers_end = max(self._publishers_end, 1 + max(index.publishers, default=0))
@@ -120,7 +120,7 @@ class Dictionary:
             self.save(self.lsn)
 
     def save(self, wanted_lsn: int) -> bool:
-        """See to it that the file covers `wanted_lsn`; False when that much is not known yet."""
+        """Make the file cover `wanted_lsn`; False when segments below it are not added yet."""
         with self._lock:
             if self.saved_lsn >= wanted_lsn:
                 return True

@@ -1,6 +1,6 @@
-"""The segments in a partition's directory, in the order they were written, as whoever opens or reads it finds them.
+"""List the segments in a partition's directory in the order they were written. docs/log-format.md, "Reading".
 
-docs/log-format.md, "Reading". Reads only."""
+Used by recovery and by readers; writes nothing."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What the log cannot do, whose fault it is, and the way out. The tree:
+"""The errors of the log: what failed, whose fault it is, and the way out. The tree:
 
 LogError
 ├── StoreError                 the data directory cannot be used: says what to do
 │   ├── DirectoryInUse         another broker holds it
 │   ├── FormatTooNew           a later rumq wrote it
 │   └── NotWritable            read-only, full, or not ours
-├── OffsetTrimmed              retention has taken what was asked for
-├── NotInMemory                it has to be read from disk: not a fault, `cold_read` does it
-├── Damaged                    bytes on disk are not what was written
+├── OffsetTrimmed              retention has removed the record
+├── NotInMemory                the record must be read from disk with `cold_read`: no fault
+├── Damaged                    bytes on disk differ from what was written
 └── LogFailure                 a write or a sync failed: nothing of that group is acknowledged
 """
 
@@ -67,7 +67,7 @@ class Damaged(LogError):
 
 
 class LogFailure(LogError):
-    """A write or sync of a group failed. retried: whether its records now are in another segment."""
+    """A write or sync of a group failed. path: of the partition; problem: what was seen and what to do."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path, problem)

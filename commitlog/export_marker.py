@@ -1,6 +1,6 @@
 """Up to where a partition's records are exported, and where to: a note that an exporter leaves beside its segments.
 
-docs/log-format.md, "EXPORTED". Retention may wait for it; the log itself never looks at it."""
+docs/log-format.md, "EXPORTED". Retention may wait for it; the log itself never reads it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The index of a segment that is not written to any more: chunks by lsn and time, rows by topic. docs/log-format.md,
-"Index". A pure function of the segment up to the byte where what counts of it ends.
+"""The index of a finished segment: chunks by lsn and time, rows by topic. docs/log-format.md, "Index".
 
-Lost or damaged it is made again; nothing is known from it alone."""
+A pure function of the segment up to its logical end: lost or damaged, it is rebuilt."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class Index:
 
 
 class IndexBuilder:
-    """What is gathered on a way through a segment: by its writer, or by whoever reads it."""
+    """Collects an index during a pass over a segment, by its writer or by a reader."""
 
     __slots__ = ("_columns", "_first", "_following", "_seen", "index")
 
@@ -74,7 +73,7 @@ class IndexBuilder:
         self, place: ChunkPosition, base_lsn: int, rows: Buffer | None, topics: list[tuple[int, int, bytes]],
         publishers: list[tuple[int, bytes]],
     ) -> None:  # fmt: skip
-        """Take in a chunk. base_lsn: of its segment; rows: None when they cannot be read."""
+        """Add a chunk. base_lsn: of its segment; rows: None when they cannot be read."""
         self.index.places.append(place)
         self.name(topics, publishers)
         if rows is None:

@@ -1,4 +1,4 @@
-"""Write the index of a finished segment, on a thread that may wait."""
+"""The job that writes a finished segment's index, for a thread that may wait. docs/log-format.md, "Index"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from commitlog.segments import SegmentFile
 
 
 class IndexJob:
-    """Index a finished segment: from the writer's draft, or from the file."""
+    """Index a finished segment: from the writer's builder, or from the file."""
 
     def __init__(self, files: Files, segment: SegmentFile, dictionary: Dictionary) -> None:
         self._files, self._segment, self._dictionary = files, segment, dictionary

@@ -48,7 +48,7 @@ class LogReader:
             )
             if held or not (held := held_by_a_live_process(self._files, self.root)):
                 return view
-            # A broker has started while we looked: the last segment may be one that it is writing to.
+            # A broker has started meanwhile: it may be writing to the last segment.
 
     def _is_stream(self, name: str) -> bool:
         return name not in ("LOCK", "FORMAT") and self._files.exists(f"{self.root}/{name}/g1")
@@ -60,7 +60,7 @@ def numbered(names: list[str], letter: str) -> list[int]:
 
 
 def held_by_a_live_process(files: Files, root: str) -> bool:
-    """Whether the process that wrote LOCK still runs on this machine. Unreadable: assume that it does."""
+    """Whether the process named in LOCK runs on this machine; assumed where LOCK is unreadable."""
     path = f"{root}/LOCK"
     if not files.exists(path):
         return False

@@ -1,7 +1,6 @@
-"""What is known of a partition's segments: an append-only list of edits, each checked. docs/log-format.md.
+"""The manifest of a partition: an append-only list of edits about its segments, each with a CRC. docs/log-format.md.
 
-It only adds knowledge. Lost or damaged, it is made again from the segments themselves; an unknown segment is
-adopted, never removed."""
+Lost or damaged, it is rebuilt from the segments; an unknown segment is adopted, never removed."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
 
 
 def is_sound(edit: dict[str, object]) -> TypeGuard[Edit]:
-    """Whether an edit is one of those known here, and says what such an edit says."""
+    """Whether an edit is of a known kind and has that kind's fields."""
     kind = edit.get("edit")
     fields = FIELDS.get(kind) if isinstance(kind, str) else None
     return fields is not None and all(is_of(field, edit.get(field)) for field in fields)
@@ -69,7 +68,7 @@ def is_of(field: str, value: object) -> bool:
 
 
 def decode_edits(raw: bytes) -> list[Edit]:
-    """Every edit that checks: a torn last line is none, a damaged one hides no other."""
+    """Every edit whose CRC matches; a torn last line is skipped, a damaged one hides no other."""
     edits = []
     for line in raw.split(b"\n")[:-1]:
         edit = maybe_edit(line)
@@ -90,7 +89,7 @@ def maybe_edit(line: bytes) -> dict[str, object] | None:
 
 
 def bad_lines(raw: bytes) -> list[int]:
-    """Numbers, from 1, of the lines that do not check; a torn last line is none."""
+    """Numbers, from 1, of the lines whose CRC differs, without a torn last line."""
     lines = raw.split(b"\n")[:-1]
     return [number for number, line in enumerate(lines, 1) if maybe_edit(line) is None]
 
@@ -116,13 +115,13 @@ class Manifest:
         self.edits: list[Edit] = []
 
     def load(self) -> list[Edit]:
-        """Read what is there; does not write."""
+        """Read the edits; writes nothing."""
         if self._files.exists(self._path):
             self.edits = decode_edits(whole_file(self._files, self._path))
         return self.edits
 
     def rewrite(self, edits: list[Edit]) -> None:
-        """Put a whole new list in place. raises: OSError, and then the old one stands"""
+        """Replace the whole list. raises: OSError, and then the old one stays"""
         self.close()
         content = b"".join(map(encode_edit, edits))
         replace_file(self._files, self._path, content)

@@ -1,4 +1,4 @@
-"""Names of topics that are told by nothing but the frames: the chunks that told them are lost.
+"""Recover topic names from frames, where the chunks whose aux named them are lost.
 
 Each topic is named in two chunks of every segment that uses it, and a frame is a whole PUBLISH. docs/log-format.md,
 "Aux"."""
@@ -21,7 +21,7 @@ def name_from_frames(
     topics: Set[int],
     names: dict[int, bytes],
 ) -> None:
-    """Name the topics whose names are lost with the chunks that told them: each frame has its topic too."""
+    """Add to `names` the names of `topics` that are missing: each frame has its topic."""
     nameless = topics - names.keys()
     for place in places if nameless else []:
         chunk = read_chunk(files, handle, path, salt, place)

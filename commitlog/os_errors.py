@@ -1,6 +1,6 @@
-"""What an error of the operating system means for a log, in words: what was seen, and the way out.
+"""Operating system errors in words: what was seen, and the way out.
 
-Two moments: a start, which is refused, and a running broker, which goes on by itself once the cause is gone."""
+At a start, which is refused; and in a running broker, which retries by itself until the cause is removed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def at_start(fault: OSError) -> str:
 
 
 def while_running(fault: OSError) -> str:
-    """Why a write did not succeed, and what lets the next one succeed. The broker tries again by itself."""
+    """Why a write failed, and what lets the next one succeed. The broker retries by itself."""
     if fault.errno == errno.EROFS:
         return "the file system is read-only now, often after errors of its device: see the kernel's log, then remount"
     if fault.errno in FULL:

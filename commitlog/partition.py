@@ -1,7 +1,7 @@
-"""One partition of a stream as its owner sees it: append, read, and which lsn is how safe.
+"""One partition of a stream, for its owner: append, read, and the written, durable and committed lsns.
 
-Appending and reading what is recent are calls that cannot wait. What may wait for a disk is an object with a `run`
-for another thread: `WriteGroup`, `ColdRead`, `FindTime`, `IndexJob`. Knows no thread and no clock."""
+Appending, and reading recent records, never wait. What may wait for a disk is an object with a `run` for another
+thread: `WriteGroup`, `ColdRead`, `FindTime`, `IndexJob`. The time is an argument."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from commitlog.space import Sealed
 from commitlog.write_group import WriteGroup
 
 HOT_TRIM = 64
-# What a chunk costs in memory beside its rows and frames: objects, and what its readers note.
+# Memory of a chunk beside its rows and frames: objects, cached routes and encoded batches.
 CHUNK_BYTES = 1024
 
 
@@ -84,7 +84,7 @@ class Partition:
         return self.durable_lsn if self.writer.sync_groups else self.written_lsn
 
     def add_topic(self, name: bytes) -> int:
-        """Number a topic that is new here."""
+        """Add a topic; returns its number."""
         topic_id = len(self.topic_names)
         self.topic_names.append(name)
         self.topic_ids.add(topic_id)
@@ -92,7 +92,7 @@ class Partition:
         return topic_id
 
     def add_publisher(self, client_id: str) -> int:
-        """The number of a publisher, from 1: the same for the same client id, as long as the log knows it."""
+        """The number of a publisher, from 1; added if its client id has none."""
         name = client_id.encode()
         number = self._publisher_numbers.get(name)
         if number is None:
@@ -101,13 +101,13 @@ class Partition:
         return number
 
     def known_publisher(self, client_id: str) -> int:
-        """The number of a publisher; 0 if it has published nothing that the log knows."""
+        """The number of a publisher; 0 if it has none."""
         return self._publisher_numbers.get(client_id.encode(), 0)
 
     def time_near(self, lsn: int) -> int:
-        """About when a record came, µs since 1970: of its chunk where that is in memory, else between its segments'.
+        """The approximate time of a record, µs since 1970: of its chunk in memory, else interpolated between segments.
 
-        0: not known. Reads nothing"""
+        0: not known. Reads no file"""
         at = bisect_right(self._hot_lsns, lsn) - 1
         if at >= 0:
             return self._hot[at].base_ts
@@ -131,9 +131,9 @@ class Partition:
         self, rows: bytearray, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",
     ) -> Chunk:  # fmt: skip
-        """Add records, whose rows have topic_id, frame_pos, payload_pos, pub_no and flags; takes the buffers over.
+        """Append records, whose rows have topic_id, frame_pos, payload_pos, pub_no and flags; keeps the buffers.
 
-        Gives lsn, topic offset and time to each; in memory only, until a group takes it. Cost: one pass over the rows.
+        Assigns lsns, topic offsets and a time; in memory only, until a group writes it. Cost: one pass over the rows.
         """
         unknown = kernel.number_rows(rows, count, self.next_offsets)
         if unknown >= 0:
@@ -153,7 +153,7 @@ class Partition:
         return chunk
 
     def take_group(self) -> WriteGroup | None:
-        """What to write next; None while a group is under way, or when there is nothing."""
+        """The next group to write; None while one is in flight, or when nothing is pending."""
         if self._in_flight is not None or not self._pending:
             return None
         chunks, self._pending = self._pending, []
@@ -161,7 +161,7 @@ class Partition:
         return self._in_flight
 
     def take_mark(self, now_us: int) -> WriteGroup | None:
-        """Write down the committed lsn, if that was not done since it moved; for when nothing else is to write."""
+        """A group that writes a MARK chunk with the committed lsn, if that has moved and nothing is pending."""
         if (
             self._in_flight is not None
             or self._pending
@@ -175,18 +175,18 @@ class Partition:
         return self._in_flight
 
     def wants_to_roll(self, now_us: int) -> bool:
-        """Whether the segment that is written to is older than the stream's segments become.
+        """Whether the active segment is older than segment_seconds_max.
 
-        Where records come, it is ended with them; one to which nothing comes would never be finished."""
+        Appends end it on their own; without any it would never be finished."""
         files = self.segments.files
         if not files or not files[-1].first_ts:
             return False
         return now_us - files[-1].first_ts > self.spec.segment_seconds_max * 1_000_000
 
     def take_roll(self, now_us: int) -> WriteGroup | None:
-        """End the last segment, whatever its size, and begin another; None if it has no record.
+        """A group that ends the active segment, whatever its size, and opens another; None if it has no record.
 
-        While records wait to be written it is ended with the next group of them, and the answer is None as well."""
+        While records are pending the next group ends it, and the answer is None as well."""
         files = self.segments.files
         if not files or self.offline or not files[-1].first_ts:
             return None
@@ -199,10 +199,10 @@ class Partition:
         return self._in_flight
 
     def complete(self, group: WriteGroup) -> LogFailure | None:
-        """Take in what a group's run brought; returns the failure that it met, if any.
+        """Apply the results of a group's run; returns the failure that it met, if any.
 
-        After a failure that another segment could take, the group is as safe as any. If none could, the partition is
-        `offline`: nothing is acknowledged, and the next group tries again with all that waits."""
+        If another segment could be written after the failure, the group is as safe as any. If none could, the partition
+        is `offline`: nothing is acknowledged, and the next group retries with all that is pending."""
         self._in_flight = None
         segments = self.segments
         for news in group.news:
@@ -237,7 +237,7 @@ class Partition:
         )
 
     def _trim(self) -> None:
-        """Let go of the oldest chunks in memory that are on disk."""
+        """Evict the oldest chunks in memory that are on disk."""
         gone = 0
         size = self._hot_bytes
         for chunk in self._hot:
@@ -283,14 +283,14 @@ class Partition:
         )
 
     def find_offset(self, topic: bytes, offset: int) -> FindOffset:
-        """A search, for another thread, for the lsn of a topic's offset, or of the next one that is kept."""
+        """A search, for another thread, for the lsn of a topic's offset, or of its next one that still exists."""
         return FindOffset(
             self.files, self.segments.snapshot(), self.segments.cache, self._unwritten(),
             self.topic_ids.get(topic), offset, self.next_lsn,
         )  # fmt: skip
 
     def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
-        """(publisher number, packet id) of every inbound QoS 2 message that a crash could take back."""
+        """(publisher number, packet id) of every inbound QoS 2 message that a crash could lose."""
         for chunk in self._hot[max(0, bisect_right(self._hot_lsns, self.committed_lsn) - 1) :]:
             if chunk.tags and chunk.next_lsn > self.committed_lsn:
                 for _, publisher, packet_id in tag_publishers(chunk.rows, chunk.tags):
@@ -307,11 +307,11 @@ class Partition:
 
     @property
     def last_ts(self) -> int:
-        """The newest stamp, µs since 1970; 0 when there is none."""
+        """The newest timestamp, µs since 1970; 0 when there is none."""
         return self._last_ts
 
     def look_at_clock(self, now_us: int, jump: Jump | None) -> NoteJumps | None:
-        """Age records without this jump from now on; what writes that down, for the I/O thread."""
+        """Exclude this jump from the age of records; returns the job that writes it to the manifest."""
         jumps = remembered(self.segments.jumps, jump, self._last_ts, now_us)
         if jumps == self.segments.jumps:
             return None
@@ -319,9 +319,9 @@ class Partition:
         return NoteJumps(self.writer, jumps)
 
     def finish(self) -> None:
-        """The end of the run, if all is written: seal, index, and save the dictionary. For any thread; raises OSError.
+        """At the end of a run, if all is written: seal, index, and save the dictionary. For any thread; raises OSError.
 
-        After it nothing may be appended."""
+        Nothing may be appended afterwards."""
         if self.pending_bytes or self.offline is not None:
             return
         sealed = self.writer.seal(self.next_lsn, self._last_ts, self.next_lsn)
@@ -332,7 +332,7 @@ class Partition:
         self.segments.dictionary.save(self.segments.dictionary.lsn)
 
     def take_seal_job(self) -> IndexJob | None:
-        """The indexing of a segment that was sealed since, for another thread."""
+        """The indexing of a finished segment, for another thread; None: all are indexed."""
         segment = self.segments.next_unindexed()
         return None if segment is None else IndexJob(self.files, segment, self.segments.dictionary)
 
@@ -345,11 +345,11 @@ class Partition:
         self, now_us: int | None, keep_lsn: int | None = None, wanted_lsn: int | None = None,
         wanted_bytes_max: int = 0, unexported_lsn: int | None = None, unexported_bytes_max: int = 0,
     ) -> SegmentRemoval | None:  # fmt: skip
-        """The removal of segments that may go, for the I/O thread; then `removed`.
+        """The removal of segments that retention is due for, on the I/O thread; then call `removed`.
 
-        now_us: None while the clock cannot be believed (`commitlog.clock_guard`)
-        keep_lsn: the records from there on must not go; wanted_lsn: nor those from there on, but of them no more
-        than the newest `wanted_bytes_max`; unexported_lsn: likewise"""
+        now_us: None while `commitlog.clock_guard` suspends retention by age
+        keep_lsn: records from there on must stay; wanted_lsn: so must those from there on, of them at most the newest
+        `wanted_bytes_max`; unexported_lsn: likewise"""
         files = self.segments.files
         due = segments_to_drop(files, self.spec, now_us, self.segments.jumps, self._last_ts)
         count = min(
@@ -377,7 +377,7 @@ class Partition:
         return self._removal(count)
 
     def removed(self, removal: SegmentRemoval) -> None:
-        """A removal has run: forget its segments, if it was done."""
+        """Apply a removal that has run."""
         self.segments.removing = False
         if removal.done:
             self.segments.forget(removal.paths, removal.first_lsn)

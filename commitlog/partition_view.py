@@ -18,7 +18,7 @@ from commitlog.files import Files
 from commitlog.index import Index, load_publishers, maybe_index, place_at, read_segment
 from commitlog.manifest import Manifest
 from commitlog.segment import SEGMENT_HEADER_BYTES
-from commitlog.segment_view import Seen, SegmentView, hits
+from commitlog.segment_view import ScanCache, SegmentView, hits
 from commitlog.segments import PlaceCache, SegmentFile
 from commitlog.tail_scan import examine
 
@@ -33,27 +33,27 @@ class PartitionView:
         self, files: Files, directory: str, stream: str, generation: int, number: int, held: bool,
         earlier: PartitionView | None = None,
     ) -> None:  # fmt: skip
-        """earlier: a view of the same partition; what it looked through is not looked through again"""
+        """held: a live process holds the directory; earlier: a view of the same partition, whose scans are reused"""
         self._files = files
         self.directory, self.stream, self.generation, self.number = directory, stream, generation, number
         self.held = held
         self._segments: list[SegmentFile] = []
         self._sizes: dict[str, int] = {}
         self._finished: set[str] = set()
-        self._seen: Seen = Seen() if earlier is None else earlier._seen
+        self._scans: ScanCache = ScanCache() if earlier is None else earlier._scans
         self._cache = PlaceCache()
         self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
         listed = self._listing()
         if not self._take_all(listed) and held:
-            # Looked so slowly that retention came to the last one: there are later ones by now.
+            # Listing took so long that retention removed the last one: there are later ones by now.
             self._segments, self._sizes = [], {}
             listed = self._listing()
             self._take_all(listed)
         self.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
-        # What retention took while we looked is no hole: it says so before the first file goes.
+        # What retention removed meanwhile is no gap: the manifest says so before the first file goes.
         first_lsn = self._first_lsn() if held else listed.first_lsn
         self._segments = [s for s in self._segments if s.base_lsn >= (first_lsn or 0)]
-        self._seen.keep({s.path for s in self._segments})
+        self._scans.keep({s.path for s in self._segments})
         base_lsn = self._segments[0].base_lsn if self._segments else 0
         self.first_lsn = base_lsn if first_lsn is None else first_lsn
         self.end_lsn = max((s.end_lsn or 0 for s in self._segments), default=self.first_lsn)
@@ -81,19 +81,19 @@ class PartitionView:
 
     @property
     def name(self) -> str:
-        """As subscribers of a replay see it: main/g1/p0."""
+        """As replay subscribers see it: main/g1/p0."""
         return f"{self.stream}/g{self.generation}/p{self.number}"
 
     @property
     def last_ts(self) -> int:
-        """When its newest record came, µs since 1970; 0 when it has none."""
+        """The time of its newest record, µs since 1970; 0 when it has none."""
         return next((found for s in reversed(self._segments) if (found := self._view(s).last_ts)), 0)
 
     def segments(self) -> list[SegmentView]:
         return [self._view(segment) for segment in self._segments]
 
     def segment_of(self, lsn: int) -> str:
-        """The name of the file that holds a record; "": none does any more."""
+        """The name of the file that has a record; "": none has."""
         found = (s.path for s in self._segments if s.base_lsn <= lsn < (s.end_lsn or 0))
         return next(found, "").rpartition("/")[2]
 
@@ -123,7 +123,7 @@ class PartitionView:
         return self._names
 
     def publishers(self, from_lsn: int, to_lsn: int) -> dict[int, bytes]:
-        """Publisher number -> client id, of those who published any of these records."""
+        """Publisher number -> client id, for the publishers of these records."""
         found: dict[int, bytes] = {}
         for segment in self._segments:
             end = segment.end_lsn or 0
@@ -143,12 +143,12 @@ class PartitionView:
         return index.names, index.publishers
 
     def _publishers(self, segment: SegmentFile, end_lsn: int) -> dict[int, bytes]:
-        stop, known = self._seen.publishers.get(segment.path, (SEGMENT_HEADER_BYTES, {}))
+        stop, known = self._scans.publishers.get(segment.path, (SEGMENT_HEADER_BYTES, {}))
         if stop < segment.logical_end:
             known |= load_publishers(
                 self._files, segment.path, segment.salt, end_lsn, segment.logical_end, stop
             )
-            self._seen.publishers[segment.path] = segment.logical_end, known
+            self._scans.publishers[segment.path] = segment.logical_end, known
         return known
 
     def _index(self, segment: SegmentFile) -> Index:
@@ -182,32 +182,32 @@ class PartitionView:
         self._sizes[found.path] = found.size
 
     def _take_active(self, handle: int, found: Found, segment: SegmentFile) -> None:
-        """A segment that a broker writes to: what it has committed, as its marks say."""
-        look = self._seen.looks.get(found.path)
-        if look is None or look.salt != segment.salt:
-            look = self._seen.looks[found.path] = CommittedScan(segment.salt, segment.base_lsn)
-        look.on(self._files, handle, found.size)
-        segment.places, segment.end_lsn, segment.sealed = look.places(), look.proved, look.sealed
+        """A segment that a broker writes to: what its marks say is committed."""
+        scan = self._scans.scans.get(found.path)
+        if scan is None or scan.salt != segment.salt:
+            scan = self._scans.scans[found.path] = CommittedScan(segment.salt, segment.base_lsn)
+        scan.advance(self._files, handle, found.size)
+        segment.places, segment.end_lsn, segment.sealed = scan.places(), scan.proved, scan.sealed
         segment.logical_end = SEGMENT_HEADER_BYTES
         if segment.places:
             segment.logical_end = segment.places[-1].position + segment.places[-1].total_len
 
     def _take_ended(self, handle: int, found: Found, segment: SegmentFile) -> None:
-        """A segment that nobody writes to, and of which nothing says where it ends."""
+        """A segment that no broker writes to, whose end no edit says."""
         # A file only ever grows: one of the same size is the same.
         key = (found.path, found.size, found.limit_lsn)
-        if key not in self._seen.tails:
+        if key not in self._scans.tails:
             salt, base_lsn = segment.salt, segment.base_lsn
-            self._seen.tails[key] = examine(
+            self._scans.tails[key] = examine(
                 self._files, handle, found.path, salt, found.size, base_lsn, found.limit_lsn
             )
-        tail = self._seen.tails[key]
+        tail = self._scans.tails[key]
         segment.end_lsn, segment.logical_end, segment.sealed = tail.end_lsn, tail.logical_end, tail.sealed
 
     # Records
 
     def chunks(self, from_lsn: int, to_lsn: int) -> Iterator[Chunk | Gap]:
-        """Records from_lsn..to_lsn in order, clipped at both ends; what cannot be read comes as a Gap."""
+        """Records from_lsn..to_lsn in order, clipped at both ends; unreadable ones as a Gap."""
         lsn = max(from_lsn, self.first_lsn)
         to_lsn = min(to_lsn, self.end_lsn)
         while lsn < to_lsn:
@@ -218,10 +218,10 @@ class PartitionView:
     def spans_of(
         self, from_lsn: int, to_lsn: int, wants: Callable[[bytes], bool]
     ) -> Iterator[tuple[int, int]]:
-        """Parts of from_lsn..to_lsn, in order, that have every record of a topic that is wanted, and all that no index
-        can tell of; the rest need not be read.
+        """Parts of from_lsn..to_lsn, in order, that contain every record of a wanted topic, and everything without an
+        index; the rest need not be read.
 
-        cost: of a segment its index, and that only where the range has a fair part of the segment
+        cost: one index a segment, read only where the range has a fair part of the segment
         """
         begin = reached = from_lsn
         for start, end in self._parts(from_lsn, to_lsn, wants):
@@ -234,7 +234,7 @@ class PartitionView:
             yield begin, reached
 
     def _parts(self, from_lsn: int, to_lsn: int, wants: Callable[[bytes], bool]) -> Iterator[tuple[int, int]]:
-        """As `spans_of`, those that touch each other apart."""
+        """As `spans_of`, without joining adjacent parts."""
         at = from_lsn
         for segment in self._segments:
             end = min(segment.end_lsn or 0, to_lsn)
@@ -260,7 +260,7 @@ class PartitionView:
                 index = maybe_index(self._files, segment.path, end_lsn, segment.logical_end)
             except FileNotFoundError:  # retention took it since
                 pass
-        # Where rows were lost when it was made, it does not know what was in them.
+        # An index made after rows were lost does not have them.
         if index is None or len(index.rows) != sum(place.count for place in index.places):
             yield start, end
             return
@@ -269,7 +269,7 @@ class PartitionView:
             if at >= end:
                 return
             if at < place.base_lsn:
-                yield at, min(place.base_lsn, end)  # a hole: whoever reads is to be told
+                yield at, min(place.base_lsn, end)  # a gap: reading reports it
                 at = place.base_lsn
             if hit and at < min(place.next_lsn, end):
                 yield at, min(place.next_lsn, end)
@@ -278,7 +278,7 @@ class PartitionView:
             yield at, end
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
-        """How far `bytes_max` bytes of chunks go from a record on: to the end of the last whole chunk, one at least."""
+        """The end of the last whole chunk within `bytes_max` bytes from a record on; of one chunk at least."""
         lsn = max(from_lsn, self.first_lsn)
         for segment in self._segments:
             if (segment.end_lsn or 0) <= lsn:

@@ -1,4 +1,4 @@
-"""Open a partition after any end: what is there, what of it counts, what is damaged. docs/log-format.md, "Recovery".
+"""Recover a partition after any kind of stop: find segments, their ends, damage. docs/log-format.md, "Recovery".
 
 No data file is modified. A tail that could not have been acknowledged is left behind the segment's logical end;
 anything that could have been stays, and what cannot be read of it is a gap with its exact range."""
@@ -53,7 +53,7 @@ class Recovered:
 def recover(
     files: Files, directory: str, manifest: Manifest, stream: str, number: int, now_us: int
 ) -> Recovered:
-    """Look through a partition's directory. raises: OSError, FormatTooNew"""
+    """Scan a partition's directory. raises: OSError, FormatTooNew"""
     found = Recovered()
     edits = manifest.load()
     found.known_gaps = [Gap(e["base_lsn"], e["next_lsn"], e["why"]) for e in edits if e["edit"] == "gap"]
@@ -67,8 +67,8 @@ def recover(
     found.first_lsn = found.next_lsn = first if listed.first_lsn is None else listed.first_lsn
     load_snapshot(files, directory, found)
     for one in listed.segments:
-        take_segment(files, one, found)
-    end(listed, found, now_us)
+        add_segment(files, one, found)
+    conclude(listed, found, now_us)
     for segment in reversed(found.segments):
         places = load_places(files, segment.path, segment.end_lsn or 0, segment.logical_end)
         if places:
@@ -85,16 +85,16 @@ def load_snapshot(files: Files, directory: str, found: Recovered) -> None:
         found.publishers = snapshot.publishers or [b""]
 
 
-def take_segment(files: Files, listed: Found, found: Recovered) -> None:
+def add_segment(files: Files, listed: Found, found: Recovered) -> None:
     segment = SegmentFile(listed.path, listed.base_lsn, listed.opening.header.salt, listed.opening.first_ts)
     found.epoch = max(found.epoch, 1 + listed.opening.header.epoch)
     if listed.opening.damage is not None:
         found.repaired.append(str(listed.opening.damage))
     if listed.base_lsn > found.next_lsn:
-        lose(found, Gap(found.next_lsn, listed.base_lsn, f"no segment before {listed.path} has them"))
+        report_gap(found, Gap(found.next_lsn, listed.base_lsn, f"no segment before {listed.path} has them"))
     edit = listed.edit
     if edit is None:
-        edit = look(files, listed, found)
+        edit = scan_tail(files, listed, found)
     found.edits.append(edit)
     end_lsn = edit["end_lsn"] if listed.limit_lsn is None else min(edit["end_lsn"], listed.limit_lsn)
     segment.end_lsn, segment.logical_end, segment.sealed = (
@@ -110,13 +110,13 @@ def take_segment(files: Files, listed: Found, found: Recovered) -> None:
         if index is None:
             index = read_segment(files, segment.path, segment.logical_end)
             segment.indexed = False
-        take_index(index, found)
+        add_index(index, found)
     found.segments.append(segment)
     found.next_lsn = max(found.next_lsn, segment.end_lsn)
 
 
 def cut_short(files: Files, listed: Found, end_lsn: int, stop: int) -> Gap:
-    """What a finished segment has lost that is shorter than its manifest says."""
+    """The records lost from a finished segment that is shorter than the manifest says."""
     places = load_places(files, listed.path, end_lsn, stop)
     lost = next((p.base_lsn for p in places if p.position + p.total_len > listed.size), None)
     first = lost if lost is not None else places[-1].next_lsn if places else listed.base_lsn
@@ -125,8 +125,8 @@ def cut_short(files: Files, listed: Found, end_lsn: int, stop: int) -> Gap:
     )
 
 
-def look(files: Files, listed: Found, found: Recovered) -> Edit:
-    """Find the end of a segment that no edit knows; the answer is an edit."""
+def scan_tail(files: Files, listed: Found, found: Recovered) -> Edit:
+    """Find the end of a segment without an edit; returns the edit for it."""
     handle = files.open(listed.path)
     try:
         tail = examine(
@@ -143,7 +143,7 @@ def look(files: Files, listed: Found, found: Recovered) -> Edit:
         files.close(handle)
     name = listed.path.rpartition("/")[2]
     for gap in tail.gaps:
-        lose(found, gap)
+        report_gap(found, gap)
     if not tail.sealed:
         found.clean = False
         found.torn_bytes += max(0, listed.size - tail.logical_end)
@@ -152,33 +152,33 @@ def look(files: Files, listed: Found, found: Recovered) -> Edit:
     }  # fmt: skip
 
 
-def end(listed: Listing, found: Recovered, now_us: int) -> None:
-    """What must have been behind the last segment; and the edits that say all that is known now."""
+def conclude(listed: Listing, found: Recovered, now_us: int) -> None:
+    """Report what must have been behind the last segment, and make the edits of the new manifest."""
     for known in (listed.ended_lsn, found.snapshot_lsn):
         if known > found.next_lsn:
-            lose(found, Gap(found.next_lsn, known, "no segment has them"))
+            report_gap(found, Gap(found.next_lsn, known, "no segment has them"))
             found.next_lsn = known
     kept = [gap for gap in (*found.known_gaps, *found.gaps) if gap.next_lsn > found.first_lsn]
     first: list[Edit] = [{"edit": "first", "lsn": found.first_lsn}]
     gaps: list[Edit] = [
         {"edit": "gap", "base_lsn": gap.base_lsn, "next_lsn": gap.next_lsn, "why": gap.why} for gap in kept
     ]
-    # A jump matters to the records of before.
+    # A jump matters only to records before it.
     oldest = next((segment.first_ts for segment in found.segments if segment.first_ts), 0)
     found.jumps = [jump for jump in caught_up(found.jumps, now_us) if jump.before_us >= oldest]
     jumps = [clock_edit(found.jumps)] if found.jumps else []
     found.edits = first + listed.leftover + found.edits + gaps + jumps
 
 
-def lose(found: Recovered, gap: Gap) -> None:
-    """Report what was not reported before."""
+def report_gap(found: Recovered, gap: Gap) -> None:
+    """Report a gap, unless it was reported in an earlier run."""
     known = any(k.base_lsn <= gap.base_lsn and gap.next_lsn <= k.next_lsn for k in found.known_gaps)
     if not known:
         found.gaps.append(gap)
 
 
-def take_index(index: Index, found: Recovered) -> None:
-    """Carry the dictionaries and the next offset of each topic on."""
+def add_index(index: Index, found: Recovered) -> None:
+    """Add an index's names, and the next offset of each topic."""
     names, offsets = found.topic_names, found.next_offsets
     take_offsets(index, offsets)
     more = max(len(offsets), 1 + max(index.names, default=-1))

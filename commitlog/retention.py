@@ -18,7 +18,7 @@ from commitlog.streams import StreamSpec
 
 
 def finished_ones(segments: Sequence[SegmentFile], below_lsn: int | None = None) -> int:
-    """How many of the oldest segments are finished, and have no record from an lsn on; the last one never counts."""
+    """How many of the oldest segments are finished, and have no record from an lsn on; never the last one."""
     finished = 0
     while finished < len(segments) - 1 and segments[finished].end_lsn is not None:
         if below_lsn is not None and segments[finished + 1].base_lsn > below_lsn:
@@ -34,10 +34,10 @@ def segments_to_drop(
     jumps: Sequence[Jump] = (),
     newest_us: int = 0,
 ) -> int:
-    """How many of the oldest segments may go: finished ones, and never the last. Reads nothing.
+    """How many of the oldest segments are due: finished ones, and never the last. Reads no file.
 
-    now_us: None while the clock cannot be believed: then none goes for its age
-    jumps: of the clock, that ages leave out; newest_us: of the newest record of all
+    now_us: None while retention by age is suspended
+    jumps: of the clock, excluded from ages; newest_us: of the newest record of all
     """
     finished = finished_ones(segments)
     drop = 0
@@ -57,9 +57,9 @@ def segments_to_drop(
 
 
 def without_wanted(segments: list[SegmentFile], due: int, wanted_lsn: int | None, bytes_max: int) -> int:
-    """How many of the `due` oldest segments may go when those with records from wanted_lsn on are wanted.
+    """How many of the `due` oldest segments may be removed when records from wanted_lsn on are wanted.
 
-    bytes_max: of what is due, no more than the newest so many are kept; None for an lsn: nothing is wanted"""
+    bytes_max: of the due segments at most the newest so many bytes are kept; wanted_lsn None: nothing is wanted"""
     kept = 0
     while due > 0 and wanted_lsn is not None and segments[due].base_lsn > wanted_lsn:
         kept += segments[due - 1].bytes
@@ -70,7 +70,7 @@ def without_wanted(segments: list[SegmentFile], due: int, wanted_lsn: int | None
 
 
 class NoteJumps:
-    """Write the clock's jumps into the manifest: after a restart, too, records must not look older than they are."""
+    """Write the clock's jumps to the manifest, so that ages are right after a restart too."""
 
     def __init__(self, writer: SegmentWriter, jumps: list[Jump]) -> None:
         self._writer, self._jumps = writer, jumps
@@ -80,7 +80,7 @@ class NoteJumps:
 
 
 class SegmentRemoval:
-    """Remove whole segments: first the dictionary and the promise are saved, then the files go."""
+    """Remove whole segments: first the dictionary and the manifest's "first" edit are saved, then the files go."""
 
     def __init__(
         self, files: Files, writer: SegmentWriter, dictionary: Dictionary, paths: list[str], first_lsn: int
@@ -90,13 +90,13 @@ class SegmentRemoval:
         self.done = False
 
     def run(self) -> None:
-        """raises: OSError; what was not removed is at the next start."""
+        """raises: OSError; what was not removed is removed at the next start."""
         try:
             self._promise()
         except OSError as fault:
             if fault.errno not in FULL:
                 raise
-            # Without a byte free nothing can be promised; what can be made again, of segments that go, makes room.
+            # On a full disk nothing can be saved: indexes of the segments to remove make room.
             self._remove_indexes()
             self._promise()
         if self.done:

@@ -1,6 +1,6 @@
 """One segment file: its header, and its chunks one by one. docs/log-format.md, "Segment".
 
-Reading only; knows no partition. What does not check is reported, never repaired."""
+Reading only. Damage is reported, never repaired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One segment file as a reader in another process sees it, and what such readers keep from one look to the next."""
+"""One segment file for a reader in another process, and the cache that views of a partition pass on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from commitlog.tail_scan import Tail
 class SegmentView:
     """One segment file. end_lsn: one behind its last record that may be read; logical_end: the byte behind that.
 
-    finished: nothing comes to it any more, whoever starts or dies
+    finished: nothing will be appended to it, even after a restart
 
     first_ts, last_ts: µs since 1970, 0 when it has no records
     """
@@ -40,27 +40,27 @@ class SegmentView:
         return self.places[-1].last_ts if self.places else 0
 
 
-class Seen:
-    """What views of one partition know of its files, handed from one to the next.
+class ScanCache:
+    """Scan results of a partition's files, passed from one view to the next.
 
-    looks: path -> how far it was looked through; tails: (path, size, where the next begins) -> where it ends;
+    scans: path -> scan so far; tails: (path, size, base lsn of the next segment) -> where it ends;
     publishers: path -> up to which byte, and number -> client id
     """
 
     def __init__(self) -> None:
-        self.looks: dict[str, CommittedScan] = {}
+        self.scans: dict[str, CommittedScan] = {}
         self.tails: dict[tuple[str, int, int | None], Tail] = {}
         self.publishers: dict[str, tuple[int, dict[int, bytes]]] = {}
 
     def keep(self, paths: set[str]) -> None:
-        """Forget the others. Another thread may be reading with an earlier view, and learn publishers meanwhile."""
-        self.looks = {path: look for path, look in self.looks.items() if path in paths}
+        """Forget the others. Another thread may be reading with an earlier view, and add publishers meanwhile."""
+        self.scans = {path: look for path, look in self.scans.items() if path in paths}
         self.tails = {key: tail for key, tail in self.tails.items() if key[0] in paths}
         self.publishers = {path: known for path, known in list(self.publishers.items()) if path in paths}
 
 
 def hits(index: Index, base_lsn: int, wants: Callable[[bytes], bool]) -> bytearray:
-    """Of each chunk of an index, whether it has a record of a topic that is wanted, or of one without a name."""
+    """For each chunk of an index, whether it has a record of a wanted topic, or of one without a name."""
     rows, found = index.rows, bytearray(len(index.places))
     ends = [place.next_lsn - base_lsn for place in index.places]
     names = index.names

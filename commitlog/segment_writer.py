@@ -1,7 +1,7 @@
-"""The write side of a partition: chunks to a segment file, segments opened, sealed, given up. docs/log-format.md.
+"""The write side of a partition: append chunks; open, seal or abandon segments. docs/log-format.md.
 
-Everything here runs on the I/O thread. There is one function that writes and one that syncs. Takes the time from the
-records; touches no state that the loop thread uses."""
+Runs on the I/O thread and shares no mutable state with the loop thread. One function writes, one syncs. The time is
+that of the records."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class SegmentWriter:
         self._told_topics: list[tuple[int, bytes]] = []  # as entries of aux
         self._told_publishers: list[tuple[int, bytes]] = []
         self._owed: list[Edit] = []
-        self.must_end = False  # the active segment, with the next group
+        self.must_end = False  # the next group goes to another segment
         self._is_known = False  # the manifest may have an `open` of the active segment
 
     # One function writes, one syncs
@@ -129,7 +129,7 @@ class SegmentWriter:
     # Segments
 
     def open_segment(self, base_lsn: int, now_us: int) -> Opened:
-        """Begin a new segment; it is known and on disk before anything is written to it. raises: OSError"""
+        """Open a new segment; it is on disk and in the manifest before a chunk is written to it. raises: OSError"""
         uuid = self._random(16)
         salt = int.from_bytes(self._random(8), "little") | 1
         # Of two segments with the same base lsn, the time tells which was the later one.
@@ -171,7 +171,7 @@ class SegmentWriter:
         return self.position + size > self._bytes_max or now_us - self._opened_us > self._us_max
 
     def seal(self, next_lsn: int, now_us: int, durable_lsn: int) -> Ended | None:
-        """End the active segment: what it holds is on disk before it is called sealed. raises: OSError
+        """Seal the active segment: its content is synced before the manifest says so. raises: OSError
 
         durable_lsn: as of the other chunks: of a group that does not fit, a part may be written and not be synced"""
         if self._handle is None:
@@ -183,7 +183,7 @@ class SegmentWriter:
         return Ended(next_lsn, self.position, self._draft)
 
     def fence(self, end_lsn: int, logical_end: int) -> Ended | None:
-        """Give up the active segment: after a failed write or sync, what is behind `logical_end` does not count."""
+        """Abandon the active segment: after a failed write or sync, what is behind `logical_end` does not count."""
         if self._handle is None:
             return None
         self._close()
@@ -193,8 +193,8 @@ class SegmentWriter:
     def discard(self) -> None:
         """Remove the active segment, in which nothing counts yet.
 
-        Where that cannot be done it stays: whatever is opened next is the later one. One that the manifest knows is
-        removed only after that says so, or else it would be missed."""
+        Where that fails it stays: the segment opened next is the later one. One that the manifest lists is removed only
+        after a "drop" edit, else it would be reported missing."""
         self._close()
         try:
             if self._is_known:
@@ -209,7 +209,7 @@ class SegmentWriter:
         return self.path.rpartition("/")[2]
 
     def _note(self, edit: Edit) -> None:
-        """Add to the manifest what the segments themselves say as well: if that fails, it is found out from them."""
+        """Add an edit that could also be recovered from the segments: a failure is no error, it is retried."""
         self._owed.append(edit)
         try:
             self._pay()
@@ -222,11 +222,11 @@ class SegmentWriter:
             del self._owed[0]
 
     def note_jumps(self, jumps: list[Jump]) -> None:
-        """Write down the jumps of the clock, now or with the next edit that can be written."""
+        """Add the clock's jumps to the manifest, now or with the next edit that can be written."""
         self._note(clock_edit(jumps))
 
     def raise_first(self, first_lsn: int) -> None:
-        """Write down that retention takes everything below; before it does. raises: OSError"""
+        """Add to the manifest that retention removes everything below, before it does. raises: OSError"""
         self._manifest.add({"edit": "first", "lsn": first_lsn})
 
     def close(self) -> None:
@@ -244,7 +244,7 @@ class SegmentWriter:
     # Chunks
 
     def mark(self, next_lsn: int, now_us: int, durable_lsn: int) -> None:
-        """Write down what is durable, so that the last group is covered too."""
+        """Write a MARK chunk with the durable lsn, so that the last group is covered too."""
         if self._handle is not None:
             self._append_bare(MARK, next_lsn, now_us, durable_lsn)
 
@@ -274,7 +274,7 @@ class SegmentWriter:
         topics = self._new_topics(rows)
         publishers = self._new_publishers(rows)
         sources = last_of_each(b"".join([chunk.sources for chunk in chunks]))
-        # Told twice, in two chunks: so no name is lost with the chunk that used it first.
+        # Each name is in two chunks: none is lost with the chunk that used it first.
         aux = encode_packed(self._told_topics + topics, self._told_publishers + publishers, tags, sources)
         self._told_topics, self._told_publishers = topics, publishers
         if topics:

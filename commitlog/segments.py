@@ -1,6 +1,6 @@
 """The segments of one partition, in order: which lsn is in which file.
 
-Lives on the loop thread; other threads get a snapshot. Knows no record."""
+Belongs to the loop thread; other threads get a snapshot."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SegmentFile:
 
     @property
     def bytes(self) -> int:
-        """Of what counts."""
+        """Up to the logical end."""
         if self.end_lsn is None and self.places:
             return self.places[-1].position + self.places[-1].total_len
         return self.logical_end
@@ -62,14 +62,14 @@ class SegmentFile:
 
 
 class PlaceCache:
-    """Where the chunks of finished segments stand: those asked for last are kept. For any thread."""
+    """LRU cache of the chunk positions of finished segments. For any thread."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, list[ChunkPosition]] = OrderedDict()
         self._lock = Lock()
 
     def places(self, files: Files, segment: SegmentFile) -> list[ChunkPosition]:
-        """raises: OSError, FileNotFoundError when retention took it."""
+        """raises: OSError; FileNotFoundError when retention removed it."""
         if segment.end_lsn is None:
             return list(segment.places)
         places = segment.places
@@ -103,14 +103,14 @@ class SegmentList:
 
     @property
     def bytes(self) -> int:
-        """Of all segments, of what counts in them. Cost: a look at each"""
+        """Of all segments, up to their logical ends. Cost: linear in segments"""
         return sum(segment.bytes for segment in self.files)
 
     def snapshot(self) -> list[SegmentFile]:
         return list(self.files)
 
     def ended(self, end_lsn: int, logical_end: int, draft: IndexBuilder | None) -> None:
-        """The active segment is finished: sealed with a draft of its index, or given up without one."""
+        """The active segment is finished: sealed with a draft of its index, or abandoned without one."""
         self.active.end_lsn, self.active.logical_end = end_lsn, logical_end
         self.active.draft, self.active.sealed = draft, draft is not None
 

@@ -1,7 +1,7 @@
-"""How much of the disk the log may have, and which segments go first for it. docs/decisions, "What bounds the disk".
+"""How much of the disk the log may use, and which segments are removed for it. docs/decisions, "What bounds the disk".
 
-The room of a log is what is free and what the log has. A share of that stays free: what other files have is not made up
-for, and of the log so much always stays as publishers' reserve. Pure: free space and times are arguments."""
+The room of a log is the free space and its own size. A percentage of it stays free; the space of other files is not
+compensated, and the log keeps at least the publishers' reserve. Free space and times are arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from math import exp
 from typing import NamedTuple
 
 RESERVE_PART = 16  # of the file system at most a sixteenth is reserve, however small it is
-OVER_RESERVE = 1.5  # segments go before publishers are refused
+OVER_RESERVE = 1.5  # segments are removed before publishers are refused
 SEGMENT_PART = 64  # a segment is at most such a part of the file system: then there are always some to let go
 SEGMENT_BYTES_MIN = 1 << 16
 WINDOW_SECONDS = 600.0
-KNOWN_SECONDS = 60.0  # before, nothing is foretold
+KNOWN_SECONDS = 60.0  # no forecast before
 
 
 class Space(NamedTuple):
@@ -32,31 +32,31 @@ class Sealed(NamedTuple):
 
 
 def reserve_bytes(free_bytes_min: int, total_bytes: int) -> int:
-    """Below so much free bytes publishers are refused: what is asked for, on a small file system less."""
+    """Free bytes below which publishers are refused: the setting, or less on a small file system."""
     return min(free_bytes_min, total_bytes // RESERVE_PART)
 
 
 def segment_bytes(segment_bytes_max: int, total_bytes: int) -> int:
-    """How large a segment may become: what is asked for, on a small file system less."""
+    """The largest segment: the setting, or less on a small file system."""
     return min(segment_bytes_max, max(SEGMENT_BYTES_MIN, total_bytes // SEGMENT_PART))
 
 
 def free_wanted(space: Space, log_bytes: int, percent: float, reserve: int) -> int:
-    """How much is to be free: a share of the log's room, and more than the reserve."""
+    """How much must be free: a percentage of the log's room, and more than the reserve."""
     return max(int((space.free_bytes + log_bytes) * percent / 100), int(reserve * OVER_RESERVE))
 
 
 def missing(space: Space, log_bytes: int, wanted: int, reserve: int) -> int:
-    """How many bytes of segments must go for so much to be free; no more than leaves the reserve's size of log."""
+    """How many bytes of segments must be removed for that; the log keeps the size of the reserve."""
     return max(0, min(wanted - space.free_bytes, log_bytes - reserve))
 
 
 def oldest_first(
     here: Sequence[Sequence[Sealed]], elsewhere: Sequence[Sealed], bytes_needed: int
 ) -> list[int]:
-    """How many segments of each list of `here` go, all lists together the oldest first, until enough have gone.
+    """How many segments of each list of `here` to remove, the oldest of all lists first, until enough bytes are free.
 
-    here: of each partition, in order; elsewhere: those that other processes let go by the same rule"""
+    here: of each partition, in order; elsewhere: those that other processes remove by the same rule"""
     counts = [0] * len(here)
     lines = [(sealed, at) for at, line in enumerate(here) for sealed in line]
     lines += [(sealed, -1) for sealed in elsewhere]
@@ -70,7 +70,7 @@ def oldest_first(
 
 
 class FillRate:
-    """How fast the disk fills, in bytes a second, averaged over minutes; what is let go does not count."""
+    """How fast the disk fills, in bytes a second, averaged over minutes; removals do not count."""
 
     def __init__(self) -> None:
         self.bytes_per_second = 0.0
@@ -79,7 +79,7 @@ class FillRate:
         self._since = 0.0
 
     def take(self, free_bytes: int, let_go_bytes: int, monotonic: float) -> None:
-        """Another look. let_go_bytes: by retention since the look before; room that others make is no growth"""
+        """Add a sample. let_go_bytes: removed by retention since the last one; space freed by others is no growth"""
         if self._at is None:
             self._at, self._since = monotonic, monotonic
         elif (seconds := monotonic - self._at) > 0:
@@ -91,7 +91,7 @@ class FillRate:
         self._free_bytes = free_bytes
 
     def seconds_to(self, bytes_left: int) -> float | None:
-        """When so much will have been written; None: nothing is."""
+        """Seconds until so much will have been written; None: nothing is written, or too few samples."""
         if self._at is None or self._at - self._since < KNOWN_SECONDS or self.bytes_per_second < 1.0:
             return None
         return max(0, bytes_left) / self.bytes_per_second

@@ -1,6 +1,6 @@
-"""A data directory: held by one broker at a time, with the partitions of every stream in it.
+"""A data directory: locked by one broker at a time, with the partitions of every stream. docs/log-format.md.
 
-Knows no clock: the time is passed in. docs/log-format.md has the layout."""
+The time is an argument."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STREAM_BYTES_MAX = 64  # what a segment's header has room for
 
 
 class Store:
-    """Every partition of every stream, in one list; a topic has one place in it."""
+    """Every partition of every stream, in one list; each topic belongs to one."""
 
     def __init__(
         self, files: Files, root: str, lock: int, streams: list[StreamSpec], matches: Matches
@@ -47,20 +47,20 @@ class Store:
         self._first_of: list[int] = []
 
     def place(self, topic: str) -> int:
-        """Index of the partition that keeps a topic."""
+        """Index of the partition of a topic."""
         stream = stream_of(topic, self.streams, self._matches)
         return self._first_of[stream] + partition_of(topic, self.streams[stream].partitions)
 
     @property
     def newest_us(self) -> int:
-        """The newest stamp in any partition, µs since 1970; 0 when there is none."""
+        """The newest timestamp in any partition, µs since 1970; 0 when there is none."""
         return max((partition.last_ts for partition in self.own), default=0)
 
     def space(self) -> Space:
         """How much can still be written to the disk of the directory, and how large it is.
 
-        raises: OSError; FileNotFoundError also when another directory stands in its place: what is written now would
-        go to files that nobody can find again"""
+        raises: OSError; FileNotFoundError also when another directory is in its place: writes would go to files without
+        a path"""
         if not self._files.is_at(self._lock, f"{self.root}/LOCK"):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.root)
         return self._files.space(self.root)
@@ -79,9 +79,9 @@ class Store:
                     yield from read.run()
 
     def close(self) -> list[LogFailure]:
-        """Everything has been written: seal the active segments, save the dictionaries, let the directory go.
+        """Everything is written: seal the active segments, save the dictionaries, unlock the directory.
 
-        returns: what could not be sealed or saved; it is whole all the same, the next start takes longer
+        returns: what could not be sealed or saved; no record is lost, the next start takes longer
         """
         failures = []
         internal = [self.internal] if self.internal is not None else []
@@ -109,9 +109,9 @@ def open_store(
 
     internal: a stream for the owner's own records, beside those that topics have; internal_number: its partition of
     internal_generation
-    elsewhere: (stream, index, number) -> what stands in for a partition that another process owns, None for our own
-    lock: of a directory that is held already
-    volatile: index -> a partition that no topic leads to and no file keeps, behind all those that have topics
+    elsewhere: (stream, index, number) -> the stand-in of a partition that another process owns, None for our own
+    lock: of a directory that is locked already
+    volatile: index -> a partition without files and topics of a stream, behind all others
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
     raises: DirectoryInUse, FormatTooNew, NotWritable, each saying what to do
     """
@@ -190,7 +190,7 @@ def open_partition(
     try:
         remove_segments(files, found.leftover)
     except OSError:
-        pass  # they count for nothing, and the next start tries again
+        pass  # they are superseded; the next start retries
     # After the recovery everything in the segments is on disk.
     dictionary = Dictionary(
         files, directory, found.topic_names, found.publishers, found.next_offsets, found.next_lsn, found.snapshot_lsn

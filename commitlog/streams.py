@@ -1,6 +1,6 @@
-"""Streams: which topics are kept together, and how. The first stream whose filters match a topic has it.
+"""Streams: sets of topics with common durability and retention. The first stream whose filters match a topic has it.
 
-Knows no MQTT: how a filter matches is handed in."""
+How a filter matches is an argument."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Matches = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """durability: what an acknowledgement promises, to survive the process's death or a power loss as well;
-    "memory": nothing, it is kept in no file (`commitlog.volatile`).
+    """durability: what an acknowledged record survives: "process" a kill, "disk" a power loss as well;
+    "memory": neither, it is in no file (`commitlog.volatile`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
-    yields: whether its oldest segments go when the disk has too little room (`commitlog.space`).
-    topics_max, topics_bytes_max (of their names), retained_bytes_max (of a partition): for whoever adds topics or
-    retains; None: any number."""
+    yields: whether its oldest segments are removed when the disk is nearly full (`commitlog.space`).
+    topics_max, topics_bytes_max (of their names), retained_bytes_max (of a partition): enforced by
+    callers that add topics or retain; None: any number."""
 
     name: str
     filters: tuple[str, ...]
@@ -37,7 +37,7 @@ class StreamSpec:
 
 
 def stream_of(topic: str, streams: list[StreamSpec], matches: Matches) -> int:
-    """Index of the stream that keeps the topic; a catch-all must be among them."""
+    """Index of the stream that has the topic; a catch-all must be among them."""
     for index, stream in enumerate(streams):
         for topic_filter in stream.filters:
             # `$` topics match no filter that begins with a wildcard, but they must be kept as well.

@@ -1,5 +1,5 @@
-"""Where what counts of a segment ends, when nothing says so: after a kill, a power loss, or damage. docs/log-format.md,
-"Recovery". Reads only; the same file always gives the same answer."""
+"""Find the logical end of a segment that was not sealed: after a kill, a power loss, or damage. docs/log-format.md,
+"Recovery". Reads only; the same file always gives the same result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Tail(NamedTuple):
 def examine(
     files: Files, handle: int, path: str, salt: int, size: int, base_lsn: int, limit_lsn: int | None
 ) -> Tail:
-    """Look at every chunk of a segment, bodies too. limit_lsn: where a later segment begins, which has the rest.
+    """Check every chunk of a segment, bodies too. limit_lsn: where a later segment begins, which has the rest.
 
     Whole chunks up to the first that is not are kept. What is behind that was never acknowledged (it is torn), unless
     a mark, or a later segment, says that something was: then every whole chunk behind it is kept too, and what is

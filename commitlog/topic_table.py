@@ -1,6 +1,6 @@
 """The rows of each topic of a segment, as its index has them: 32 bytes a topic, by id. docs/log-format.md, "Index".
 
-Reads like a dictionary, weighs like the file."""
+A mapping over the packed bytes: no object a topic."""
 
 from __future__ import annotations
 

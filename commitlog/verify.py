@@ -1,7 +1,7 @@
-"""Check every byte of a data directory that says something, from another process. docs/log-format.md.
+"""Check every meaningful byte of a data directory, from another process. docs/log-format.md.
 
-Takes no lock and writes nothing. Every CRC, the chain of chunk headers, that lsns and topic offsets are dense, that an
-index says what its segment says, that manifest and snapshot check. Knows nothing of what a message means."""
+Checks every CRC, the chain of chunk headers, that lsns and topic offsets are dense, that each index agrees with its
+segment, and manifest and snapshot. Takes no lock, writes nothing, and does not interpret messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Severity = Literal["error", "warning", "note"]
 
 
 class Finding(NamedTuple):
-    """What is not as it should be.
+    """A problem.
 
     severity: "error": records cannot be read, or are not what they should be; "warning": something that is made again
     from the segments; "note": what a stop without a goodbye leaves behind
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 
 def verify(files: Files, root: str) -> Iterator[Finding]:
-    """Look at everything; yields nothing when all is sound. Reads every byte once; a broker may run meanwhile.
+    """Check everything; yields nothing when all is sound. Reads every byte once; a broker may run meanwhile.
 
     raises: FileNotFoundError when there is no data directory
     """
@@ -50,7 +50,7 @@ def verify(files: Files, root: str) -> Iterator[Finding]:
 
 
 def verify_segment(files: Files, view: PartitionView, path: str) -> Iterator[Finding]:
-    """Look at the checksums of one segment of a view, without a look at its rows; nothing when it is gone."""
+    """Check the CRCs of one segment of a view, not its rows; nothing when it was removed."""
     for segment in view.segments():
         if segment.path == path:
             check = PartitionCheck(files, view, expected=segment.base_lsn)
@@ -120,7 +120,7 @@ class PartitionCheck:
 
 @dataclass
 class SegmentCheck:
-    """One segment: from its first chunk to the last that counts. rows: look at each, and at the index, too."""
+    """One segment: from its first chunk to the last that counts. rows: check each, and the index, too."""
 
     partition: PartitionCheck
     segment: SegmentView
@@ -190,7 +190,7 @@ class SegmentCheck:
             position += header.total_len
 
     def _hole(self, position: int, following: tuple[int, Header] | None) -> Iterator[Finding]:
-        """Bytes that are no chunk: damage if something that counts comes behind, or must have been there."""
+        """Bytes that are no chunk: damage if records follow, or must have been there."""
         state, segment = self.partition, self.segment
         end = following[1].base_lsn if following is not None else segment.end_lsn
         if end > state.expected or following is not None:
@@ -201,7 +201,7 @@ class SegmentCheck:
             yield self._at(position, "note", f"{size} bytes behind the last whole chunk do not count")
 
     def _lose(self) -> None:
-        """A chunk is lost: topics may go on at any offset, and names may be missing."""
+        """A chunk is lost: topics may continue at any offset, and names may be missing."""
         self.damaged = True
         self.partition.offsets.clear()
 

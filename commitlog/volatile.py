@@ -1,8 +1,7 @@
-"""A partition that is kept in no file: its last records, in memory, for as long as the process lives.
+"""A partition without files: its last records, in memory, while the process lives.
 
-To whoever reads it, it is a `Partition`. Everything is committed once it is appended; past `bytes_max` the oldest
-records go, without a word. Its lsns begin at the time of the start in milliseconds, so that a later run gives none of
-them out again, unless it appended more than a record a millisecond. Knows no thread and no clock."""
+A record is committed once appended; past `bytes_max` the oldest are dropped silently. Lsns start at the time of the
+start in milliseconds, so that a later run reuses none, unless this one appends more than a record a millisecond."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ CHUNK_BYTES = 1024
 
 
 class VolatilePartition:
-    """In the place of a `Partition`, for what its readers ask of one."""
+    """A `commitlog.partition_types.PartitionWriter` in memory."""
 
     is_mirrored = False
     is_volatile = True
@@ -49,7 +48,7 @@ class VolatilePartition:
         return self.next_lsn
 
     def add_topic(self, name: bytes) -> int:
-        """Number a topic that is new here."""
+        """Add a topic; returns its number."""
         topic_id = self.topic_ids[name] = len(self.topic_names)
         self.topic_names.append(name)
         self.next_offsets.append(0)
@@ -65,7 +64,7 @@ class VolatilePartition:
         self, rows: bytearray, frames: bytes, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",
     ) -> Chunk:  # fmt: skip
-        """Add records, as `Partition.append`, and let the oldest go if they are too many."""
+        """Append records, as `Partition.append`, and drop the oldest beyond `bytes_max`."""
         if kernel.number_rows(rows, count, self.next_offsets) >= 0:
             raise LogError("a row has a topic id that was never added")
         chunk = Chunk(self.next_lsn, count, now_us, flags, rows, frames, tags, sources)
@@ -80,7 +79,7 @@ class VolatilePartition:
         return chunk
 
     def read(self, lsn: int, bytes_max: int = 1) -> list[Chunk | Gap]:
-        """Chunks from the one that holds `lsn` on; [] at the end; what is gone is a gap."""
+        """Chunks from the one that holds `lsn` on; [] at the end; dropped records are a gap."""
         if lsn >= self.next_lsn:
             return []
         if lsn < self.first_lsn:
@@ -95,7 +94,7 @@ class VolatilePartition:
         return found
 
     def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> Kept:
-        """What `read` gives, for who reads on another thread."""
+        """The result of `read`, as a job for another thread."""
         return Kept(self.read(lsn, bytes_max))
 
     def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
@@ -103,7 +102,7 @@ class VolatilePartition:
 
 
 class Kept:
-    """A read that has been made already."""
+    """A read that is done already."""
 
     def __init__(self, chunks: list[Chunk | Gap]) -> None:
         self._chunks = chunks

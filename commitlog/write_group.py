@@ -1,7 +1,7 @@
-"""What one visit of the I/O thread writes: a group of chunks, all of them or none acknowledged. docs/log-format.md.
+"""Group commit: chunks written and synced together by the I/O thread, acknowledged all or none. docs/log-format.md.
 
-A failed write or sync is never tried again on the same file: the segment is given up at the last byte that counts, and
-what was not safe goes to a new one."""
+A failed write or sync is never retried on the same file: the segment is abandoned at its logical end, and what was not
+safe is written to a new one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APART_US_MAX = 3_000_000_000  # a ts_delta is a u32 of µs
 class WriteGroup:
     """`run` on the I/O thread; then `Partition.complete` on the loop thread.
 
-    news: what became of segments, in order, for the loop thread
+    news: segments opened and ended, and chunks written, in order, for the loop thread
     fault: a write or sync failed, and its records went to another segment; offline: or nowhere
     safe_lsn: everything below is written, and synced where the stream asks for it
     """
@@ -97,7 +97,7 @@ class WriteGroup:
             writer.sync()
 
     def _give_up(self, fault: OSError) -> None:
-        """Nothing more goes to the active segment, and of this group only what is safe counts in it."""
+        """Abandon the active segment; of this group only what is safe counts in it."""
         self.fault = self.fault or fault
         while (
             self.news and isinstance(self.news[-1], ChunkPosition) and self.news[-1].base_lsn >= self.safe_lsn
@@ -113,12 +113,12 @@ class WriteGroup:
 
 
 def told(fault: Exception) -> OSError:
-    """A fault of ours, want of memory say, is to the log as one of the disk: what was written may be wrong."""
+    """An exception that is no OSError, such as MemoryError, counts as a disk error: what was written may be wrong."""
     return fault if isinstance(fault, OSError) else OSError(0, f"{type(fault).__name__}: {fault}")
 
 
 def pieced(chunks: list[Chunk]) -> list[list[Chunk]]:
-    """Consecutive chunks in pieces that become one chunk each."""
+    """Consecutive chunks, grouped into those that are written as one chunk."""
     pieces: list[list[Chunk]] = []
     size = MERGED_BYTES_MAX
     for chunk in chunks:
