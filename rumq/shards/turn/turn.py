@@ -152,7 +152,7 @@ class Driver:
         self.writer.failed = self.reader.failed = self.failed
         self.retention_clock = ClockMonitor(store, self.writer, event, self.now_us, self.monotonic)
         self.writing = GroupCommit(
-            [p.outgoing if p.is_mirrored else p for p in [*store.partitions, store.internal]], len(store.partitions),
+            [p.ack_source for p in [*store.partitions, store.internal]], len(store.partitions),
             [*(p.index for p in store.own), store.internal.index], self.writer, self.reader, self.commands,
             linger_seconds=linger_seconds, event=event,
             monotonic=lambda: self.monotonic, refusing=self.refusing, free_bytes=self.disk.measure,

@@ -28,7 +28,7 @@ class Backpressure:
     ) -> None:
         """deferred_bytes: of a partition, what is kept for subscribers while topics are being matched"""
         self._writing, self.pending_bytes_max, self._event = writing, pending_bytes_max, event
-        self._parts = [(p.index, 1 << p.index, p.outgoing if p.is_mirrored else p) for p in store.partitions]
+        self._parts = [(p.index, 1 << p.index, p.ack_source) for p in store.partitions]
         self._held_bytes = deferred_bytes
         self.behind = self.crowded = 0
         self._slowed: list[tuple[Any, int, bool]] = []
