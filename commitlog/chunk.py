@@ -44,18 +44,8 @@ class Chunk:
     """
 
     __slots__ = (
-        "base_lsn",
-        "base_ts",
-        "blobs",
-        "count",
-        "flags",
-        "frames",
-        "next_lsn",
-        "routes",
-        "rows",
-        "sources",
-        "tags",
-    )
+        "base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "routes", "rows", "sources", "tags",
+    )  # fmt: skip
 
     def __init__(
         self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Buffer, frames: Buffer, tags: bytes = b"",
@@ -175,10 +165,7 @@ def encode_aux(
 
 
 def encode_packed(
-    topics: list[tuple[int, bytes]],
-    publishers: list[tuple[int, bytes]],
-    tags: bytes,
-    sources: bytes = b"",
+    topics: list[tuple[int, bytes]], publishers: list[tuple[int, bytes]], tags: bytes, sources: bytes = b""
 ) -> bytes:
     """topics: number of items and items of each entry; the others as for `encode_aux`."""
     out = bytearray()

@@ -12,9 +12,7 @@ from typing import NamedTuple
 SECOND = 1_000_000
 JUMP_US = 60 * SECOND  # a smaller difference is steering, not a jump
 STABLE_SECONDS = 600.0  # after a jump the clocks must agree for so long
-TAKEN_BACK_US = (
-    3600 * SECOND
-)  # a jump back by as much as one ahead, give or take so much, takes that one back
+TAKEN_BACK_US = 3600 * SECOND  # a jump back by as much, give or take, reverts one ahead
 AWAY_US = 24 * 3600 * SECOND  # a broker is seldom away for longer: rather the clock is wrong
 AWAY_YEAR_US = 366 * AWAY_US
 

@@ -73,9 +73,8 @@ class RealFiles:
     """The machine's file system."""
 
     def __init__(self) -> None:
-        self._direct: dict[
-            int, int | None
-        ] = {}  # handle -> a second one past the page cache, None: not possible
+        # Handle -> a second one past the page cache, None: not possible.
+        self._direct: dict[int, int | None] = {}
 
     def create(self, path: str) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)

@@ -19,13 +19,7 @@ from commitlog.kernels.names import NumberOf
 from commitlog.os_errors import while_running
 from commitlog.partition_types import PartitionId
 from commitlog.recovery import Recovered
-from commitlog.retention import (
-    NoteJumps,
-    SegmentRemoval,
-    finished_ones,
-    segments_to_drop,
-    without_wanted,
-)
+from commitlog.retention import NoteJumps, SegmentRemoval, finished_ones, segments_to_drop, without_wanted
 from commitlog.row_layout import tag_publishers
 from commitlog.segment_writer import Ended, Opened, SegmentWriter
 from commitlog.segments import SegmentFile, SegmentList

@@ -21,19 +21,9 @@ class SegmentFile:
     """One segment. end_lsn: None while it is written to; logical_end: the byte behind its last chunk that counts."""
 
     __slots__ = (
-        "base_lsn",
-        "draft",
-        "end_lsn",
-        "first_ts",
-        "index_sound",
-        "indexed",
-        "logical_end",
-        "path",
-        "places",
-        "salt",
-        "sealed",
-        "tried_at",
-    )
+        "base_lsn", "draft", "end_lsn", "first_ts", "index_sound", "indexed", "logical_end", "path", "places",
+        "salt", "sealed", "tried_at",
+    )  # fmt: skip
 
     def __init__(self, path: str, base_lsn: int, salt: int, first_ts: int = 0) -> None:
         self.path = path

@@ -10,15 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from commitlog import Chunk, Gap
 from router.backlog import lose, next_rows
-from router.effects import (
-    CatchUpPaused,
-    Deliver,
-    Effect,
-    ReadCold,
-    ShareBack,
-    ShareDone,
-    ShareReady,
-)
+from router.effects import CatchUpPaused, Deliver, Effect, ReadCold, ShareBack, ShareDone, ShareReady
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.reader import DENIED, Group, Reader

@@ -25,9 +25,8 @@ class Groups:
         self.ended: list[Group] = []  # groups without a member whose filters `remove_some_filters` removes
         self.crowded: list[Group] = []  # with too many forms: to be renumbered
         self.local_filters: dict[str, int] = {}  # filter -> groups of this shard's own readers that have it
-        self.changed_filters: dict[
-            str, None
-        ] = {}  # came into `local_filters` or left it since `take_changes`
+        # Filters that came into `local_filters` or left it since `take_changes`
+        self.changed_filters: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._by_wants) + self._private

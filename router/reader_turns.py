@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
-READERS_AT_ONCE = (
-    4  # of one session: more than one, so that a partition that is slow to read does not stop the rest
-)
+READERS_AT_ONCE = 4  # more than one, so that a partition that is slow to read does not stop the others
 SHARE_RECORDS = 4096  # looked at by one reader, before another one has its turn
 
 

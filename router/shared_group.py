@@ -74,17 +74,9 @@ class SharedGroup:
     is_here: its home is this shard; else it assigns only the ranges that its home sends, in `returned`"""
 
     __slots__ = (
-        "departed",
-        "is_here",
-        "is_parked",
-        "key",
-        "members",
-        "reader",
-        "recent",
-        "returned",
-        "topic_filter",
+        "departed", "is_here", "is_parked", "key", "members", "reader", "recent", "returned", "topic_filter",
         "turn",
-    )
+    )  # fmt: skip
 
     def __init__(self, key: str, topic_filter: str, reader: Reader, *, is_here: bool = True) -> None:
         self.is_here = is_here

@@ -14,9 +14,8 @@ class SortedTopics:
     """name -> value, by name."""
 
     def __init__(self) -> None:
-        self._firsts: list[
-            bytes
-        ] = []  # the first name of each block; a lower one belongs to the first block too
+        # The first name of each block; a lower one belongs to the first block too.
+        self._firsts: list[bytes] = []
         self._names: list[list[bytes]] = []
         self._values: list[list[bytes]] = []
         self.count = 0

@@ -17,21 +17,9 @@ from router.subscription import Permit, Subscription
 
 class Subscriber:
     __slots__ = (
-        "is_shard",
-        "key",
-        "last_number",
-        "late",
-        "main",
-        "main_subscriptions",
-        "pending_retained",
-        "personal",
-        "replays",
-        "shape",
-        "shape_changed",
-        "shares",
-        "sink",
-        "turns",
-    )
+        "is_shard", "key", "last_number", "late", "main", "main_subscriptions", "pending_retained", "personal",
+        "replays", "shape", "shape_changed", "shares", "sink", "turns",
+    )  # fmt: skip
 
     def __init__(self, key: str, shape: Hashable, *, personal: bool = False, is_shard: bool = False) -> None:
         """key: of its session; shape: see `router.reader.GroupKey`; is_shard: another shard, for its own readers
