@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from router.subscriber import Subscriber
 from rumq.auth.identity import Identity
-from rumq.mqtt.kernels.ingest import Wire
 from rumq.mqtt.kernels.window import Window
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Will
 from rumq.mqtt.reasons import Reason
 from rumq.session.flow_control.delivery_window import DeliveryWindow
