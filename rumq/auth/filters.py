@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rumq.mqtt.topics import matches
+from rumq.mqtt.topics import filters_overlap, matches
 
 
 def covers(wide: str, narrow: str) -> bool:
@@ -29,20 +29,7 @@ def overlap(one: str, other: str) -> bool:
     for first, second in ((one, other), (other, one)):
         if first.startswith("$") and second.startswith(("#", "+")):
             return False
-    a, b = one.split("/"), other.split("/")
-    at = 0
-    while True:
-        if at < len(a) and a[at] == "#":
-            return True
-        if at < len(b) and b[at] == "#":
-            return True
-        if at >= len(a) or at >= len(b):
-            # "a/#" matches "a", too.
-            rest = a[at:] or b[at:]
-            return not rest or rest == ["#"]
-        if a[at] != b[at] and a[at] != "+" and b[at] != "+":
-            return False
-        at += 1
+    return filters_overlap(one, other)
 
 
 class FilterSet:

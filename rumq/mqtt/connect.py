@@ -1,8 +1,6 @@
 """CONNECT from bytes, in all three versions. MQTT 5.0, 3.1; MQTT 3.1.1, 3.1; MQTT 3.1, 3.1 (MQIsdp).
 
-The only packet that says its own version. What 3.1.1 and 5 forbid and 3.1 leaves open is let through for 3.1.
-Refuses to know who the client is and whether it may come in.
-"""
+It is the only packet that says its own version. What 3.1.1 and 5 forbid and 3.1 leaves open is accepted for 3.1."""
 
 from typing import Final
 

@@ -1,8 +1,7 @@
 """A frame to its packet, in MQTT 3.1, 3.1.1 and 5.0, both directions. MQTT 5.0, chapters 2 and 3.
 
-Whatever one packet alone shows to be wrong is refused here. Left to the session: order of packets, which side
-may send what, quotas, aliases, and topic filters, as a SUBACK can refuse one filter and keep the others.
-"""
+Faults that one packet alone shows are refused here. The session checks the order of packets, which side may send what,
+quotas, aliases, and topic filters, as a SUBACK can refuse one filter and grant the others."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

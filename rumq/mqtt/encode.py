@@ -1,9 +1,8 @@
 """A packet to its bytes, in MQTT 3.1, 3.1.1 and 5.0, both directions, in the shortest form. MQTT 5.0, 3.
 
-What a version has no place for is left out: before 5 the properties, the subscription options beside QoS, and
-all reason codes but those of CONNACK and SUBACK. What `decode` would refuse is a ValueError: it is our bug.
-Refuses to know order of packets and which side may send what. One PUBLISH for many subscribers is a kernel's.
-"""
+What a version cannot express is left out: before 5 the properties, the subscription options except QoS, and all reason
+codes except those of CONNACK and SUBACK. What `decode` would refuse is a ValueError, as it is a bug of ours. The order
+of packets is not checked. PUBLISH packets for subscribers are made by `rumq.mqtt.kernels.fanout`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -18,12 +17,13 @@ from rumq.mqtt.connect import (
     WILL_RETAIN,
     id_may_be_empty,
 )
+from rumq.mqtt.frames import write_frame
 from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
 from rumq.mqtt.packets import Packet
 from rumq.mqtt.properties import WILL, Properties, encode_properties
 from rumq.mqtt.reasons import REASONS_IN, Reason, maybe_connack_return_code
 from rumq.mqtt.topics import SHARE_PREFIX, has_wildcard
-from rumq.mqtt.wire import write_binary, write_integer, write_string, write_variable_integer
+from rumq.mqtt.wire import write_binary, write_integer, write_string
 
 _SUBACK_RETURN_CODES: Final = bytes(code if code < 0x80 else 0x80 for code in range(256))
 
@@ -38,11 +38,7 @@ def encode(packet: Packet, version: int) -> bytes:
     if isinstance(packet, packets.Publish):
         return _publish(packet, version)
     packet_type, write = _ENCODERS[type(packet)]
-    return _frame(FIRST_BYTE[packet_type], write(packet, version))
-
-
-def _frame(first_byte: int, body: bytes) -> bytes:
-    return bytes((first_byte,)) + write_variable_integer(len(body)) + body
+    return write_frame(FIRST_BYTE[packet_type], write(packet, version))
 
 
 def _connect(packet: packets.Connect, version: int) -> bytes:
@@ -104,9 +100,7 @@ def _publish(packet: packets.Publish, version: int) -> bytes:
     body = write_string(packet.topic) + packet_id
     body += _properties(packet.properties, PacketType.PUBLISH, version)
     first_byte = PacketType.PUBLISH << 4 | packet.dup << 3 | qos << 1 | packet.retain
-    return (
-        bytes((first_byte,)) + write_variable_integer(len(body) + len(packet.payload)) + body + packet.payload
-    )
+    return write_frame(first_byte, body, packet.payload)
 
 
 def _publish_answer(packet_type: PacketType) -> Callable[[Any, int], bytes]:

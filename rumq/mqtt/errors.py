@@ -1,18 +1,16 @@
-"""What a peer can do wrong, each with the reason code to answer it with. MQTT 5.0, 4.13. The tree:
+"""Faults of a peer, each with the reason code of the answer. MQTT 5.0, 4.13. The tree:
 
     MqttFault                 carries `reason` and a sentence that says what was seen
     ├── MalformedPacket       0x81  it cannot be parsed
-    ├── ProtocolViolation     0x82  it can be parsed, and holds what the protocol forbids
-    ├── UnsupportedVersion    0x84  a CONNECT of a protocol we do not speak
+    ├── ProtocolViolation     0x82  it can be parsed, and violates the protocol
+    ├── UnsupportedVersion    0x84  a CONNECT of an unknown protocol version
     ├── TopicFilterInvalid    0x8F
     ├── TopicNameInvalid      0x90
     └── PacketTooLarge        0x95
 
 Other reason codes (topic alias 0, an empty client id) come as a plain MqttFault. A packet of *ours* that
 cannot be encoded is no MqttFault but a ValueError: it is our bug, not the peer's.
-Refuses to know whether the answer is CONNACK, DISCONNECT, an acknowledgement or a closed connection.
-All are rebuilt from plain arguments by pickle, as shards are processes.
-"""
+The session chooses the packet of the answer. Arguments are plain, for pickle: shards are processes."""
 
 from typing import ClassVar
 

@@ -1,13 +1,10 @@
-"""Cut an MQTT byte stream into frames, the same frames however it is cut. MQTT 5.0, 2.1.4 and 1.5.5.
-
-Refuses to know sockets, clocks, and what is inside a frame.
-"""
+"""Split an MQTT byte stream into frames, independent of how it arrives; write a frame. MQTT 5.0, 2.1.4 and 1.5.5."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rumq.mqtt.errors import MalformedPacket, PacketTooLarge
-from rumq.mqtt.wire import VARIABLE_INTEGER_MAX
+from rumq.mqtt.wire import VARIABLE_INTEGER_MAX, write_variable_integer
 
 PACKET_BYTES_MAX: Final = VARIABLE_INTEGER_MAX + 5
 """The largest packet MQTT can express, its first byte and its remaining length included."""
@@ -47,8 +44,13 @@ def frame_at(
     raise MalformedPacket("the remaining length has more than four bytes")
 
 
+def write_frame(first_byte: int, *parts: bytes) -> bytes:
+    """A frame whose body is `parts` joined. raises: ValueError if that is longer than MQTT can express"""
+    return b"".join((bytes((first_byte,)), write_variable_integer(sum(map(len, parts))), *parts))
+
+
 class FrameReader:
-    """Collects what was received until frames are whole. version: set it once CONNECT was decoded."""
+    """Collects received bytes until frames are whole. version: set it once CONNECT was decoded."""
 
     def __init__(self, *, packet_bytes_max: int = PACKET_BYTES_MAX, version: int = 0) -> None:
         self.packet_bytes_max, self.version = packet_bytes_max, version
@@ -56,7 +58,7 @@ class FrameReader:
 
     @property
     def buffered_bytes(self) -> int:
-        """What waits for the rest of its frame."""
+        """The size of the unfinished frame."""
         return len(self._buffer)
 
     def receive(self, chunk: bytes | bytearray | memoryview) -> None:

@@ -1,10 +1,8 @@
-"""Topics of some clients under a place of their own: put before what they say, taken off what they are told.
+"""Mount points: a prefix is added to the topics that a client sends, and removed from those that it receives.
 
-Whole frames in, whole frames out. What names a topic goes on with the mount point before it or not at all: where the
-topics are is found by this module, and what it cannot find ends the connection. All else that is wrong with a frame is
-for whoever takes it to refuse. Response topics and user properties are content, and stay. Knows no socket, no session.
-
-MQTT 5.0, 3.1.3.3, 3.3.2.1, 3.8.3 and 3.10.3."""
+Whole frames in, whole frames out. A topic passes with the prefix or not at all: a frame in which no topic can be found
+ends the connection; any other fault is left to the decoder. Response topics and user properties are content and do not
+change. MQTT 5.0, 3.1.3.3, 3.3.2.1, 3.8.3 and 3.10.3."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ import dataclasses
 from rumq.mqtt.connect import decode_connect, version_of_connect
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MalformedPacket, MqttFault, PacketTooLarge, TopicFilterInvalid, TopicNameInvalid
-from rumq.mqtt.frames import PACKET_BYTES_MAX
+from rumq.mqtt.frames import PACKET_BYTES_MAX, write_frame
 from rumq.mqtt.kernels import filters
 from rumq.mqtt.packet_types import PacketType
-from rumq.mqtt.wire import Fields, write_variable_integer
+from rumq.mqtt.wire import Fields
 
 CONNECT, PUBLISH = PacketType.CONNECT, PacketType.PUBLISH
 TOPIC_BYTES_MAX = 65_535
@@ -41,9 +39,7 @@ class Mount:
         self._packet_bytes_max = packet_bytes_max
 
     def inward(self, first_byte: int, body: bytes) -> bytes:
-        """A frame of the client, as the broker is to have it.
-
-        Cost: a copy of the frame, whatever is in it. raises: MqttFault"""
+        """A frame of the client, with the prefix. Cost: a copy of the frame. raises: MqttFault"""
         kind = first_byte >> 4
         if kind == PUBLISH:
             return self._published(first_byte, body)
@@ -51,41 +47,43 @@ class Mount:
             return self._asked(first_byte, body, LISTS[PacketType(kind)])
         if kind == CONNECT and not self.version:
             return self._connected(first_byte, body)
-        return frame(first_byte, body)
+        return write_frame(first_byte, body)
 
     def outward(self, first_byte: int, body: bytes) -> bytes:
-        """A frame for the client, as it is to have it. raises: OutsideTheMount"""
+        """A frame for the client, without the prefix. raises: OutsideTheMount"""
         if first_byte >> 4 != PUBLISH:
-            return frame(first_byte, body)
+            return write_frame(first_byte, body)
         length = int.from_bytes(body[:2], "big")
         if not length:  # an alias stands for a topic that was told before
-            return frame(first_byte, body)
+            return write_frame(first_byte, body)
         topic = body[2 : 2 + length]
         if not topic.startswith(self._bytes):
             raise OutsideTheMount(f"a message whose topic is not under the mount point {self.point!r}")
         topic = topic[len(self._bytes) :]
-        return frame(first_byte, b"".join((len(topic).to_bytes(2, "big"), topic, body[2 + length :])))
+        return write_frame(first_byte, b"".join((len(topic).to_bytes(2, "big"), topic, body[2 + length :])))
 
     def _published(self, first_byte: int, body: bytes) -> bytes:
         length = int.from_bytes(body[:2], "big")
         if len(body) < 2 + length:
             raise MalformedPacket("a PUBLISH that ends inside its topic")
         if not length:
-            return frame(first_byte, body)
+            return write_frame(first_byte, body)
         length += len(self._bytes)
         if length > TOPIC_BYTES_MAX:
             raise TopicNameInvalid(f"a topic of {length} bytes with the mount point {self.point!r} before it")
-        return frame(first_byte, b"".join((length.to_bytes(2, "big"), self._bytes, body[2:])))
+        return write_frame(first_byte, b"".join((length.to_bytes(2, "big"), self._bytes, body[2:])))
 
     def _connected(self, first_byte: int, body: bytes) -> bytes:
         try:
             version = version_of_connect(body)
             packet = decode_connect(first_byte, body)
         except MqttFault:
-            return frame(first_byte, body)  # the session decodes it likewise, and refuses it in its own words
+            return write_frame(
+                first_byte, body
+            )  # the session decodes it likewise, and refuses it in its own words
         self.version = version
         if packet.will is None:
-            return frame(first_byte, body)
+            return write_frame(first_byte, body)
         topic = self.point + packet.will.topic
         if len(topic.encode()) > TOPIC_BYTES_MAX:
             raise TopicNameInvalid(
@@ -112,8 +110,4 @@ class Mount:
             raise PacketTooLarge(
                 f"a packet of {size} bytes with the mount point {self.point!r} before its {count} filters"
             )
-        return frame(first_byte, body[:at] + filters.prefixed(body, at, options, prefix))
-
-
-def frame(first_byte: int, body: bytes) -> bytes:
-    return b"".join((bytes([first_byte]), write_variable_integer(len(body)), body))
+        return write_frame(first_byte, body[:at] + filters.prefixed(body, at, options, prefix))

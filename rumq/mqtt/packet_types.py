@@ -1,7 +1,4 @@
-"""The fifteen packet types, and the flags that their fixed headers must carry. MQTT 5.0, 2.1.2 and 2.1.3.
-
-Refuses to know what is inside a packet.
-"""
+"""The fifteen packet types, and the flags that their fixed headers must carry. MQTT 5.0, 2.1.2 and 2.1.3."""
 
 from enum import IntEnum
 from typing import Final

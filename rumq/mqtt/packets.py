@@ -1,9 +1,7 @@
-"""One frozen record per control packet: what it says, not how it is written. MQTT 5.0, chapter 3.
+"""One frozen record per control packet. MQTT 5.0, chapter 3.
 
-Fields that a version lacks stay at their defaults: before 5 that is all `properties`, the `reasons` of
-UNSUBACK, and every reason but CONNACK's and SUBACK's.
-Refuses to know bytes, order of packets, and which side sends what.
-"""
+Fields that a version lacks keep their defaults: before 5 all `properties`, the `reasons` of UNSUBACK, and every reason
+except those of CONNACK and SUBACK."""
 
 from dataclasses import dataclass, field
 

@@ -1,8 +1,7 @@
-"""Every property of MQTT 5: its number, type, limits and places, and properties <-> bytes. MQTT 5.0, 2.2.2.
+"""The properties of MQTT 5: number, type, limits, packets; decoding and encoding. MQTT 5.0, 2.2.2.
 
-A peer's properties raise MqttFaults; ours, where they cannot be sent, ValueError.
-Refuses to know what a property is for, and what two of them together may mean: the decoder of a packet does.
-"""
+Faults of a peer's properties are MqttFaults; properties of ours that cannot be sent, ValueErrors. Rules on several
+properties together belong to the decoder of the packet."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum

@@ -1,8 +1,6 @@
-"""Every reason code of MQTT 5, where it may stand, its text, and what MQTT 3.1 and 3.1.1 say instead.
+"""The reason codes of MQTT 5: in which packets they may be, their texts, and their CONNACK return codes before 5.
 
-Source: MQTT 5.0, 2.4 and the tables of each packet; MQTT 3.1.1, 3.2.2.3 and 3.9.3.
-Refuses to know who may send a code (the session knows its side), and how a packet is laid out.
-"""
+MQTT 5.0, 2.4 and the table of each packet; MQTT 3.1.1, 3.2.2.3."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -69,14 +67,6 @@ class Reason(IntEnum):
     @property
     def is_error(self) -> bool:
         return self >= 0x80
-
-    def text_in(self, packet_type: PacketType) -> str:
-        """The text in one packet: 0x00 means three things."""
-        if self == Reason.SUCCESS and packet_type is PacketType.DISCONNECT:
-            return "normal disconnection"
-        if self == Reason.SUCCESS and packet_type is PacketType.SUBACK:
-            return "granted, QoS 0 at most"
-        return self.text
 
 
 _CONNACK, _DISCONNECT, _AUTH = PacketType.CONNACK, PacketType.DISCONNECT, PacketType.AUTH
@@ -209,8 +199,3 @@ def maybe_connack_return_code(reason: Reason) -> int | None:
     None: no return code fits, so the connection is closed without a CONNACK. MQTT 3.1.1, [MQTT-3.2.2-6].
     """
     return _RETURN_CODES.get(reason)
-
-
-def suback_return_code(reason: Reason) -> int:
-    """The SUBACK return code of MQTT 3.1.1 for `reason`: a granted QoS, or 0x80 for any refusal."""
-    return 0x80 if reason.is_error else int(reason)

@@ -1,7 +1,4 @@
-"""Topic names and topic filters: what is valid, and what matches. MQTT 5.0, 4.7 and 4.8.2.
-
-Refuses to know who may use a topic, and how many filters there are: this matches one name against one filter.
-"""
+"""Topic names and topic filters: what is valid, and what matches. MQTT 5.0, 4.7 and 4.8.2."""
 
 from typing import Final
 
@@ -91,6 +88,17 @@ def matches(topic_filter: str, topic: str) -> bool:
     elif len(levels) != len(wanted):
         return False
     return all(want in ("+", level) for want, level in zip(wanted, levels, strict=False))
+
+
+def filters_overlap(one: str, other: str) -> bool:
+    """Whether two valid filters have a topic in common, the rule for `$` aside."""
+    a, b = one.split("/"), other.split("/")
+    for first, second in zip(a, b, strict=False):
+        if "#" in (first, second):
+            return True
+        if first != second and "+" not in (first, second):
+            return False
+    return len(a) == len(b) or [*a[len(b) :], *b[len(a) :]] == ["#"]  # `a/#` covers `a` too
 
 
 def _maybe_problem(topic: str, bytes_max: int, levels_max: int) -> str | None:

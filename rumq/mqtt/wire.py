@@ -1,9 +1,7 @@
 """The data types of MQTT on the wire: integers, UTF-8 strings, binary data, string pairs. MQTT 5.0, 1.5.
 
-`Fields` takes them from a packet's body in order; the functions make them. What a peer sent wrong is a
-MalformedPacket; what we may not send is a ValueError.
-Refuses to know what any field means.
-"""
+`Fields` reads them from a packet's body in order; the functions write them. A fault of the peer is a MalformedPacket; a
+value that cannot be sent is a ValueError."""
 
 from typing import Final, NoReturn
 

@@ -22,7 +22,7 @@ from tests.fuzz.kernels.mutate import Mutator
 from tests.fuzz.session import OUTBOX_BYTES, Sessions, Stranger
 from tests.net.authorities import Authorities
 from tests.net.test_frames import frame
-from tests.net.test_proxy import GOOD
+from tests.net.test_proxy_protocol import GOOD
 from tests.net.test_websocket import request
 from tests.simulation.machine import Machine
 from tests.simulation.network import Stream

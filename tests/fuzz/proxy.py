@@ -6,7 +6,7 @@ from random import Random
 from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, parse_header
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
-from tests.net.test_proxy import BAD, GOOD
+from tests.net.test_proxy_protocol import BAD, GOOD
 
 
 class Proxy(Target):

@@ -11,15 +11,16 @@ from paho.mqtt.properties import Properties as PahoProperties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from rumq.mqtt import errors
+from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, UnsupportedVersion
 from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
+from rumq.mqtt.packets import Suback
 from rumq.mqtt.properties import PROPERTIES, WILL, Properties, Property, Wire, decode_properties
 from rumq.mqtt.reasons import (
     CONNACK_RETURN_CODES,
     REASONS_IN,
     Reason,
     maybe_connack_return_code,
-    suback_return_code,
 )
 from rumq.mqtt.wire import Fields
 
@@ -83,11 +84,8 @@ def test_every_reason_has_a_text_and_a_place() -> None:
     assert all("\n" not in text and len(text) < 60 for text in texts)
 
 
-def test_reason_0_is_told_by_its_packet() -> None:
+def test_reason_0_has_a_name_in_each_packet() -> None:
     assert len({Reason.SUCCESS, Reason.NORMAL_DISCONNECTION, Reason.GRANTED_QOS_0}) == 1
-    assert Reason.SUCCESS.text_in(PacketType.DISCONNECT) == "normal disconnection"
-    assert Reason.SUCCESS.text_in(PacketType.SUBACK) == "granted, QoS 0 at most"
-    assert Reason.SUCCESS.text_in(PacketType.PUBACK) == "success"
 
 
 def test_return_codes_before_5_say_what_a_client_can_do() -> None:
@@ -106,7 +104,7 @@ def test_return_codes_before_5_say_what_a_client_can_do() -> None:
 
 @pytest.mark.parametrize("reason", sorted(REASONS_IN[PacketType.SUBACK]))
 def test_a_refused_filter_is_0x80_before_5(reason: Reason) -> None:
-    assert suback_return_code(reason) == (reason if reason < 0x80 else 0x80)
+    assert encode(Suback(1, (reason,)), 4)[-1] == (reason if reason < 0x80 else 0x80)
 
 
 def test_first_bytes_are_those_of_table_2_2() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from rumq.mqtt.errors import TopicFilterInvalid, TopicNameInvalid
 from rumq.mqtt.reasons import Reason
-from rumq.mqtt.topics import check_topic_filter, check_topic_name, matches, parse_share
+from rumq.mqtt.topics import check_topic_filter, check_topic_name, filters_overlap, matches, parse_share
 
 
 @pytest.mark.parametrize(
@@ -187,3 +187,16 @@ def test_matching_agrees_with_a_regular_expression_on_every_short_filter_and_top
         expression = re.compile(as_expression(topic_filter))
         for topic in filter(None, topics):
             assert matches(topic_filter, topic) == bool(expression.fullmatch(topic)), (topic_filter, topic)
+
+
+LEVELS = ["a", "b", ""]
+TOPICS = ["/".join(levels) for n in (1, 2, 3, 4) for levels in itertools.product(LEVELS, repeat=n)]
+FILTERS = ["/".join(levels) for n in (1, 2, 3) for levels in itertools.product(["a", "b", "+"], repeat=n)]
+FILTERS += [f"{one}/#" for one in FILTERS if one.count("/") < 2] + ["#"]
+
+
+def test_filters_overlap_where_a_topic_is_of_both() -> None:
+    topics = [topic for topic in TOPICS if topic]
+    found = {one: {topic for topic in topics if matches(one, topic)} for one in FILTERS}
+    for one, other in itertools.product(FILTERS, repeat=2):
+        assert filters_overlap(one, other) == bool(found[one] & found[other]), (one, other)

@@ -1,10 +1,7 @@
 """Kernel: turn rows and frames of the log into the bytes that subscribers get. MQTT 5.0, 3.3; docs/log-format.md.
 
 `build` makes the bytes of one group of subscribers for one chunk, once; `number` makes one session's own copy
-of them with its packet ids, up to its credit.
-
-Knows no socket, no subscription, no clock: which rows are wanted in which form, and the time, are arguments.
-"""
+of them with its packet ids, up to its credit. Which rows are wanted in which form, and the time, are arguments."""
 
 import cython
 

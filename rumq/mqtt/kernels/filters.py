@@ -1,8 +1,6 @@
-"""Kernel: the filters of a SUBSCRIBE or an UNSUBSCRIBE with something put before each. MQTT 5.0, 3.8.3 and 3.10.3.
+"""Kernel: add a prefix to each filter of a SUBSCRIBE or an UNSUBSCRIBE. MQTT 5.0, 3.8.3 and 3.10.3.
 
-One packet may have a million filters, and all of them are looked at at once: so only where each begins and ends is
-looked at here. Whether one is UTF-8, and what it asks for, is judged by who decodes what comes out. Knows no socket.
-"""
+One packet may have a million filters. Only their lengths are read here; the decoder of the result checks them."""
 
 import cython
 

@@ -1,11 +1,8 @@
-"""Kernel: what a session has sent at QoS 1 and 2 and not seen completed. MQTT 5.0, 4.3, 4.4 and 4.9.
+"""Kernel: the in-flight window of a session, its unacknowledged messages of QoS 1 and 2. MQTT 5.0, 4.3, 4.4 and 4.9.
 
 Packet ids are given in order: message number `s` of a session carries packet id `s mod 65535 + 1`, so an id
 leads to its message without a map. A ring of slots keeps, for each message in flight, its state and where in
-the log it came from, so that it can be sent again.
-
-Knows no bytes of a frame, no socket, no log.
-"""
+the log it came from, so that it can be sent again."""
 
 import cython
 

@@ -1,7 +1,6 @@
-"""Kernel: the frames that a WebSocket client sends become the bytes in them, however they are cut. RFC 6455, 5.
+"""Kernel: decode the WebSocket frames of a client, independent of how they arrive in pieces. RFC 6455, 5.
 
-Every frame is shorter without its header, so the bytes move to the front of the same buffer. Knows no socket, no MQTT.
-"""
+A payload is shorter than its frame, so it moves to the front of the same buffer."""
 
 import cython
 

@@ -5,18 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rumq.mqtt.topics import filters_overlap
 from rumq.table.errors import BadOption
-
-
-def overlap(one: str, other: str) -> bool:
-    """Whether two topic filters have a topic in common."""
-    a, b = one.split("/"), other.split("/")
-    for x, y in zip(a, b, strict=False):
-        if "#" in (x, y):
-            return True
-        if x != y and "+" not in (x, y):
-            return False
-    return len(a) == len(b) or [*a[len(b) :], *b[len(a) :]][:2] == ["#"]  # a/# is also a
 
 
 def as_filter(template: str) -> str:
@@ -32,7 +22,7 @@ def check_loop(topic: str, subscribe: str, pattern: str) -> None:
     """
     out = as_filter(topic)
     filters: Sequence[str] = [name.strip() for name in subscribe.split(",") if name.strip()] or ["#"]
-    if any(overlap(out, one) for one in filters) and overlap(out, as_filter(pattern or "#")):
+    if any(filters_overlap(out, one) for one in filters) and filters_overlap(out, as_filter(pattern or "#")):
         allowed = (
             "one that --subscribe and --topics do not take: the job would read what it publishes (if that is another "
             "broker, say so: --other-broker)"

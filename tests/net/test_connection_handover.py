@@ -17,7 +17,7 @@ from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
 from tests.net.site import Echo, Site, TlsClient
 from tests.net.test_frames import frame
-from tests.net.test_proxy import HEADERS
+from tests.net.test_proxy_protocol import HEADERS
 from tests.net.test_websocket import Peer, Plain, request
 
 BIG = bytes(range(256)) * 4096
