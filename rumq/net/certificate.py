@@ -1,8 +1,8 @@
-"""What is known of a client by its certificate. RFC 5280; names as text: RFC 2253, like mosquitto's
-`use_subject_as_username`.
+"""A client's certificate: its names, RFC 5280, as text of RFC 2253, like mosquitto's `use_subject_as_username`.
 
-The subject is read from the certificate's own bytes: names that Python's ssl module gives have lost their types and
-short forms. Every read is bounded by the bytes that are there. Knows no connection."""
+The subject is read from the certificate's own bytes. Python's ssl module gives names without their types and short
+forms; `cryptography` (15 µs a certificate, this takes 50) refuses names that OpenSSL accepts and old authorities issue:
+Latin-1 in a T61String, "@" in a PrintableString. Every read is bounded by the bytes given."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ ENCODINGS = {
 SEQUENCE, SET, OID = 0x30, 0x31, 0x06
 UTC_TIME, GENERALIZED_TIME = 23, 24
 VERSION = 0xA0
-OID_BYTES_MAX = (
-    128  # one number may have all of them, and to write it out takes time by the square of its length
-)
+OID_BYTES_MAX = 128  # the decimal form of one long number takes time by the square of its length
 
 
 class PeerCertificate(msgspec.Struct, frozen=True):
-    """A client's certificate, checked. not_after: seconds since 1970
+    """A client's certificate, verified. not_after: seconds since 1970
 
     common_name: None if it has none, or one with a NUL in it; subject: RFC 2253, "CN=pump-7,O=Plant"
     """
@@ -100,7 +98,7 @@ def oid_text(content: bytes) -> str:
 
 
 class Names(NamedTuple):
-    """What is in a certificate's own bytes. subject: relative names, each [(object identifier, text or None, DER)]"""
+    """Read from a certificate's bytes. subject: relative names, each [(object identifier, text or None, DER)]"""
 
     issuer: list[list[tuple[str, str | None, bytes]]]
     subject: list[list[tuple[str, str | None, bytes]]]
@@ -174,7 +172,7 @@ def one(oid: str, text: str | None, der: bytes) -> str:
 
 
 def escaped(text: str) -> str:
-    """RFC 2253, 2.4; what is not printable ASCII as the hex digits of its UTF-8."""
+    """RFC 2253, 2.4; characters other than printable ASCII as the hex digits of their UTF-8."""
     out = []
     for at, char in enumerate(text):
         if char in ',+"\\<>;' or (char == "#" and at == 0) or (char == " " and at in (0, len(text) - 1)):
@@ -187,7 +185,7 @@ def escaped(text: str) -> str:
 
 
 def common_name(relative: list[list[tuple[str, str | None, bytes]]]) -> str | None:
-    """The first one; None where a NUL would have it read as another name elsewhere."""
+    """The first one; None if it has a NUL, at which C programs would cut it."""
     for pairs in relative:
         for oid, text, _ in pairs:
             if oid == COMMON_NAME:

@@ -1,6 +1,6 @@
-"""How many connections this process has file descriptors for, once the log has what it needs. getrlimit(2).
+"""The limit of file descriptors, and the number of connections that leaves enough of them to the log. getrlimit(2)
 
-Knows no socket. The log opens and closes files while clients come and go: it must never find none left."""
+The log opens and closes files while clients come and go: it must never run out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FOR_PARTITION = 4
 
 
 def raise_limit() -> int:
-    """Have as many descriptors as this process may; returns how many that are."""
+    """Raise the soft limit to the hard one. returns: the limit now"""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError):
-            return soft  # some systems allow less than they say
+            return soft  # some systems allow less than their hard limit
     return hard
 
 

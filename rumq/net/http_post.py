@@ -1,13 +1,12 @@
-"""POST a body to a URL and read a short answer, within a time limit; for a thread that may wait.
+"""POST a body to a URL and read a short answer, within a time limit; it blocks, so a worker thread calls it.
 
-A redirect is an answer and is not followed: what is posted is a secret, and meant for one server. Knows no JSON."""
+A redirect is an answer and is not followed: the body is a secret, and meant for one server."""
 
 from __future__ import annotations
 
 import http.client
 import urllib.error
 import urllib.request
-from typing import Any
 
 ANSWER_BYTES_MAX = 1 << 16
 
@@ -15,7 +14,7 @@ ANSWER_BYTES_MAX = 1 << 16
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
@@ -33,5 +32,5 @@ def post(url: str, seconds_max: float, body: bytes) -> tuple[int, bytes]:
     except urllib.error.HTTPError as fault:
         with fault:
             return fault.code, b""
-    except http.client.HTTPException as fault:  # what came is no HTTP
+    except http.client.HTTPException as fault:  # the answer is no HTTP
         raise OSError(str(fault)) from None

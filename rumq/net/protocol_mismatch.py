@@ -1,6 +1,6 @@
-"""Somebody speaks another protocol than a port does: what to tell the operator, and what to answer in their words.
+"""A client speaks another protocol than the port: the text for the operator, and an answer in the client's protocol.
 
-MQTT 5.0, 3.2.2; RFC 9110, 15.5. Knows no connection."""
+MQTT 5.0, 3.2.2; RFC 9110, 15.5."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def describe_on_websocket(first: bytes) -> str:
 
 
 def answer(first: bytes, text: str = TEXT) -> bytes:
-    """An answer that the other side understands; nothing if there is none. text: what is wrong"""
+    """An answer in the client's protocol; empty if there is none. text: what is wrong"""
     if first.startswith(METHODS):
         body = f"{text[0].upper()}{text[1:]}.\n"
         return (

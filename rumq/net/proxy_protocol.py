@@ -1,7 +1,7 @@
-"""The PROXY protocol, versions 1 and 2: what a proxy says of the client behind it, before the client's own bytes.
+"""PROXY protocol headers, versions 1 and 2: the address and certificate of the client behind a proxy.
 
-https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, sections 2.1 and 2.2. Bytes come in, facts go out; a header
-is taken only from who is configured. Knows no socket."""
+https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, sections 2.1 and 2.2. A header is accepted only from the
+proxies that are configured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNIX_PEERS = "unix"
 
 
 class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """networks: which proxies are believed, as "10.0.0.0/8" or an address; "unix" for those at a Unix socket"""
+    """networks: the trusted proxies, as "10.0.0.0/8" or an address; "unix" for those at a Unix socket"""
 
     networks: tuple[str, ...]
 

@@ -1,11 +1,8 @@
-"""Why a TLS connection failed, in a sentence for the operator. RFC 8446, 6.2; OpenSSL's codes of X509_verify_cert(3).
-
-Knows no connection: an error of Python's ssl module comes in, with what it belongs to."""
+"""TLS errors of Python's ssl module as sentences for the operator. RFC 8446, 6.2; codes of X509_verify_cert(3)."""
 
 from __future__ import annotations
 
 import ssl
-from typing import Any
 
 from rumq.net.certificate import BadDer, Names, names, rfc2253
 
@@ -38,7 +35,7 @@ REASONS = {
 }
 
 
-def describe_fault(fault: ssl.SSLError, tls: Any = None) -> str:
+def describe_fault(fault: ssl.SSLError, tls: ssl.SSLObject | None = None) -> str:
     """tls: the SSLObject, to look for the certificate that was refused"""
     if isinstance(fault, ssl.SSLCertVerificationError):
         return describe_refusal(fault.verify_code, fault.verify_message, maybe_leaf(tls))
@@ -73,8 +70,8 @@ def describe_refusal(code: int, message: str, leaf: Names | None) -> str:
     return f"the client's certificate{who} was refused: {message}"
 
 
-def maybe_leaf(tls: Any) -> Names | None:
-    """The certificate that was looked at when verification failed, where this Python shows it."""
+def maybe_leaf(tls: ssl.SSLObject | None) -> Names | None:
+    """The names of the certificate that failed verification, where this Python shows it."""
     inner = tls if hasattr(tls, "get_verified_chain") else getattr(tls, "_sslobj", None)
     chain_of = getattr(inner, "get_verified_chain", None)
     if chain_of is None:

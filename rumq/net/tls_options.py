@@ -1,4 +1,4 @@
-"""What a TLS listener is told, and the context that comes of it. Options are mosquitto's, where it has them."""
+"""Settings of a TLS listener, and the ssl.SSLContext made from them. Options are mosquitto's, where it has them."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def set_ciphersuites(context: ssl.SSLContext, names: str) -> None:
 
 
 def load_authorities(context: ssl.SSLContext, options: TlsOptions) -> None:
-    """Whom clients' certificates may come from. From the same files OpenSSL completes the broker's own chain, where the
-    certificate's file has none, also for clients that are asked for nothing: see SSL_CTX_set_mode(3), auto chain."""
+    """Load the authorities of clients' certificates. OpenSSL also completes the broker's own chain from them, if its
+    file has none, so they are loaded even if clients need no certificate: SSL_CTX_set_mode(3), auto chain."""
     wanted = options.client_certificates
     if wanted == "none" and not options.cafile and not options.capath:
         return

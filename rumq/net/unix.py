@@ -1,6 +1,4 @@
-"""Unix sockets to listen on: a path, who may use it, and what a broker that was killed has left there. unix(7)
-
-Knows no connection."""
+"""Unix sockets to listen on: path, permissions, and removal of the socket of a broker that was killed. unix(7)"""
 
 from __future__ import annotations
 

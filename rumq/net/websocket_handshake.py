@@ -1,6 +1,4 @@
-"""The HTTP request that becomes a WebSocket, or a short answer in words to one that does not.
-
-RFC 6455, 4.2; MQTT 5.0, 6. Bytes come in, bytes go out. Knows no socket."""
+"""The WebSocket handshake: answer an HTTP request, or refuse it in words. RFC 6455, 4.2; MQTT 5.0, 6."""
 
 from __future__ import annotations
 

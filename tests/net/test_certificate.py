@@ -121,6 +121,31 @@ def test_the_facts_of_a_certificate() -> None:
     assert found.not_after == AFTER.timestamp() == ssl.cert_time_to_seconds(decoded["notAfter"])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("tag", "content", "text"),
+    [
+        (20, b"P\xfcmp\xe9xyz", r"CN=P\C3\BCmp\C3\A9xyz"),
+        (19, b"a@b*c_d&", "CN=a@b*c_d&"),
+    ],
+    ids=[
+        "latin-1 in T61String",
+        "latin-1 in UTF8String",
+        "at in PrintableString",
+        "INTEGER",
+        "GeneralString",
+    ],
+)
+def test_a_name_that_is_encoded_wrongly_is_read_as_openssl_reads_it(
+    tag: int, content: bytes, text: str
+) -> None:
+    right = der([[(CN, "abcdefgh")]])
+    assert right.count(b"\x0c\x08abcdefgh") == 1
+    wrong = right.replace(b"\x0c\x08abcdefgh", bytes((tag, 8)) + content)
+    assert rfc2253(names(wrong).subject) == text
+    with pytest.raises(ValueError, match="asn1"):
+        assert x509.load_der_x509_certificate(wrong).subject.rdns
+
+
 @given(st.binary(max_size=200))
 @settings(max_examples=200, deadline=None)
 def test_bytes_that_are_no_certificate_are_none(data: bytes) -> None:
