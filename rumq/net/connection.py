@@ -13,7 +13,7 @@ from rumq.net.socket_stream import IOV_MAX, SocketStream
 from rumq.net.stream import ReadBuffer, Stream
 
 if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
+    from rumq.session.connection.transport import ConnectionHandler
 
 
 class LogReader(Protocol):
@@ -52,13 +52,16 @@ class ClosedHandler:
 
     is_bus = False
     closed = True
-    session = flow = who = None
-    claimed = ""
+    client_id = transport = None
 
     def receive(self, data: Any, pos: int, end: int) -> int:
         return end
 
+    def drained(self) -> None: ...
+
     def lost(self, why: str) -> None: ...
+
+    def turned_away(self, why: str) -> None: ...
 
     def dismiss(self, reason: object, why: str | None = None) -> None: ...
 
@@ -82,7 +85,7 @@ class Connection:
         self.sock = sock
         self.fd = sock.fileno()
         self.peer = peer
-        self.link: Link
+        self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
         self.queue: list[tuple[ReadBuffer, LogPiece | None]] = []
         self.outbox_bytes_max = outbox_bytes_max

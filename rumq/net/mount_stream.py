@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
@@ -15,6 +15,7 @@ from rumq.mqtt.mount import OutsideTheMount
 from rumq.net.certificate import PeerCertificate
 from rumq.net.stream import ReadBuffer, Stream, WriteBuffer
 from rumq.net.stream_connection import StreamConnection
+from rumq.session.connection.transport import ClientHandler
 
 # Empty between two calls: an idle connection owns no buffer.
 WIRE = bytearray(1 << 16)
@@ -105,9 +106,7 @@ class MountStream:
 
     def _refuse(self, fault: MqttFault) -> None:
         """End the connection, once all frames before the fault are handled. raises: BlockingIOError"""
-        link, rewriter = self._owner.link, self._rewriter
-        link.version = link.version or rewriter.version  # it may not have had CONNECT
-        link.refuse(fault)
+        cast(ClientHandler, self._owner.link).refuse(fault, self._rewriter.version)
         raise BlockingIOError
 
     def put(self, buffers: Sequence[ReadBuffer], size: int) -> None:

@@ -13,7 +13,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packet_types import PacketType
 from rumq.net.connection import Connection
-from rumq.session.protocol.reason_strings import told_in
+from rumq.session.protocol.reason_strings import allowed_reason
 
 if TYPE_CHECKING:
     from rumq.net.stream_connection import StreamConnection
@@ -43,21 +43,17 @@ class ClientEnd:
     """The handler of the client's connection: what it sends goes to the other shard."""
 
     is_bus = False
-    session = None
-    flow = None
-    who = None
-    claimed = ""
+    client_id = None
 
-    __slots__ = ("_is_paused", "closed", "is_greeted", "near", "transport", "version")
+    __slots__ = ("_is_paused", "closed", "is_greeted", "near", "transport")
 
     def __init__(self, connection: StreamConnection, near: RelaySocket) -> None:
         self.transport = connection
         self.near = near
         self.closed = False
         self.is_greeted = False  # the session has answered CONNECT
-        self.version = 0  # as the layer that refuses says
         self._is_paused = False
-        near.link = near.shard_end = ShardEnd(self)  # type: ignore[assignment]
+        near.link = near.shard_end = ShardEnd(self)
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         self.near.write(bytes(memoryview(data)[pos:end]))
@@ -65,6 +61,8 @@ class ClientEnd:
             self._is_paused = True
             self.transport.pause_reading()
         return end
+
+    def drained(self) -> None: ...
 
     def shard_has_room(self) -> None:
         if self._is_paused:
@@ -80,12 +78,15 @@ class ClientEnd:
         """The client is gone; its last bytes still go to its session."""
         self._finish()
 
-    def refuse(self, fault: MqttFault) -> None:
+    def refuse(self, fault: MqttFault, version: int = 0) -> None:
         """End the connection for a fault that a layer below has found; the session sees a lost connection."""
         if self.closed:
             return
-        if self.version == 5 and self.is_greeted:
-            self.transport.write(encode(p.Disconnect(told_in(PacketType.DISCONNECT, fault.reason)), 5))
+        if version == 5 and self.is_greeted:
+            self.transport.write(encode(p.Disconnect(allowed_reason(PacketType.DISCONNECT, fault.reason)), 5))
+        self.end()
+
+    def turned_away(self, why: str) -> None:
         self.end()
 
     def dismiss(self, reason: object, why: str | None = None) -> None:
@@ -105,6 +106,7 @@ class ShardEnd:
     """The handler of this shard's end of the pair: what comes goes to the client."""
 
     is_bus = True  # no client of its own
+    client_id = None
 
     __slots__ = ("_client_end", "_ends", "_is_paused", "transport")
 
@@ -146,6 +148,11 @@ class ShardEnd:
         if not self.transport.waits():
             self.transport.close()
 
+    def turned_away(self, why: str) -> None:
+        self.end()
+
+    def dismiss(self, reason: object, why: str | None = None) -> None: ...
+
     def lost(self, why: str) -> None:
         """The session's shard has closed the connection, or is gone."""
         self.end()
@@ -165,7 +172,7 @@ def relay(connection: StreamConnection) -> int:
     near.setblocking(False)
     shard_socket = RelaySocket(connection.pump, near, connection.peer, RELAY_BYTES)
     client_end = ClientEnd(connection, shard_socket)
-    connection.link = client_end  # type: ignore[assignment]
+    connection.link = client_end
     connection.on_room = client_end.has_room
     connection.pump.add(shard_socket)
     return far.detach()

@@ -29,10 +29,7 @@ class TransportHandshake:
     """The handler of a connection until its layers are open. transport_name: "tls", "websocket", "mqtt" or "proxy" """
 
     is_bus = False
-    session = None
-    flow = None
-    who = None
-    claimed = ""
+    client_id = None
 
     __slots__ = ("_handshakes", "_has_sent", "closed", "transport", "transport_name")
 
@@ -51,6 +48,8 @@ class TransportHandshake:
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         raise AssertionError("a transport that is not open has delivered bytes")
+
+    def drained(self) -> None: ...
 
     def lost(self, why: str) -> None:
         """It failed. One that has sent nothing, like a probe of the port, is not reported."""
@@ -122,7 +121,7 @@ class TransportHandshakes:
 
     def add(self, handshake: TransportHandshake) -> None:
         connection = handshake.transport
-        connection.link = handshake  # type: ignore[assignment]
+        connection.link = handshake
         self._silent[handshake] = self.clock() + self.silent_seconds_max
         self._pump.pending_logins.add(connection)
         self._check_in(self.silent_seconds_max)

@@ -149,9 +149,8 @@ PLANTED = [
     Planted(
         "an older client is acknowledged although nothing was stored",
         "rumq/shards/write_path/write_admission.py",
-        "            self._unanswered[link] = index\n            return\n",
-        '            link.wire.acks += b"\\x40\\x02" + packet.packet_id.to_bytes(2, "big")\n'
-        "            return\n",
+        "            self._unanswered[handler] = index\n            return None\n",
+        '            return PublishRefusal(Reason.SUCCESS, "", acknowledged=True)\n',
         FULL,
     ),
     # What is found at a start

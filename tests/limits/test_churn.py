@@ -26,8 +26,9 @@ from tests.net.test_frames import frame
 from tests.net.test_websocket import request
 
 OF_A_CLIENT = {
-    "Link", "Connection", "Layered", "Outflow", "Window", "Session", "Subscriber", "Reader", "Entering", "Opening",
-    "MountedStream", "WebSocketStream", "RawStream", "Header", "Mount", "ReplayThrottle", "Hold",
+    "Authentication", "Client", "Connected", "Connection", "Deliveries", "DeliveryWindow", "Handshake", "Incoming",
+    "Mount", "MountStream", "PendingAck", "PendingAcks", "Reader", "ReplayThrottle", "Session", "SocketStream",
+    "StreamConnection", "Subscriber", "TransportHandshake", "WebSocketStream", "Window",
 }  # fmt: skip
 GROWN_BYTES_MAX = 6 << 20
 

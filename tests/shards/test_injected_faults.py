@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
+from rumq.session.connection.client_state import run_confined
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.protocol import subscribe
-from rumq.session.protocol.connected import Link
+from rumq.session.protocol.connected import Connected
 from rumq.shards.bus.bus_link import BusLink
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size
@@ -117,9 +119,9 @@ def of_a_client(
 
 
 CLIENTS: dict[str, Callable[[Client, pytest.MonkeyPatch], None]] = {
-    "receive": lambda c, m: of_a_client("receive", Link, lambda link: link is c.connection.link, m),
+    "receive": lambda c, m: of_a_client("receive", Connected, lambda link: link is c.connection.link, m),
     "flush": lambda c, m: of_a_client("flush", Connection, lambda conn: conn is c.connection, m),
-    "request": lambda c, m: of_a_client("subscribe", subscribe, lambda link: link is c.connection.link, m),
+    "request": lambda c, m: of_a_client("subscribe", subscribe, lambda responder: responder is c.connection.link, m),
     "offer": lambda c, m: of_a_client("offer", DeliveryWindow, lambda flow: flow.outbox is c.connection, m),
 }  # fmt: skip
 
@@ -143,8 +145,8 @@ def test_a_fault_in_serving_a_client_ends_that_client_alone(
 def test_a_fault_in_a_callback_of_a_client_ends_that_client_alone(house: House, witness: Client) -> None:
     for begin in (
         lambda link: link.next_turn(fails),
-        lambda link: link.house.hold_back(link, fails),
-        lambda link: link.go_on(fails),
+        lambda link: link.broker.hold_back(link.client, partial(run_confined, link, fails)),
+        lambda link: link.resume(fails),
     ):
         client = Client(house, "unlucky")
         begin(client.connection.link)
@@ -214,7 +216,7 @@ def test_a_fault_on_the_bus_ends_that_link_alone(house: House, witness: Client) 
     near, far = socket.socketpair()
     near.setblocking(False)
     connection = Connection(house.pump, near, "shard 1", 1 << 20)
-    connection.link = BusLink(connection, fails, lost.append, lambda: None)  # type: ignore[assignment]
+    connection.link = BusLink(connection, fails, lost.append, lambda: None)
     house.pump.add(connection)
     far.sendall(b"\x04\0\0\0nope")
     house.turns(5)
@@ -226,8 +228,8 @@ def test_a_fault_in_the_end_of_a_client_ends_nobody_else(
     house: House, witness: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(house, "unlucky")
-    of_a_client("end", Link, lambda link: link is client.connection.link, monkeypatch)
-    client.connection.link.house.next_turn(lambda: client.connection.link.dismiss(Reason.SERVER_BUSY))
+    of_a_client("end", Connected, lambda link: link is client.connection.link, monkeypatch)
+    client.connection.link.broker.next_turn(lambda: client.connection.link.dismiss(Reason.SERVER_BUSY))
     client.far.close()
     house.turns(10)
     assert client.connection not in house.pump.connections.values()

@@ -44,7 +44,7 @@ from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Transports, continue_handed_over
 from rumq.session.connection.listener_policy import ListenerPolicy
-from rumq.session.protocol.connected import Link
+from rumq.session.handshake.handshake import Handshake
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.processes.fd_passing import FdPassing, ShardSocket
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
@@ -277,14 +277,14 @@ def take_connections(
         driver.doors.takers[kind] = partial(take, kind)
 
 
-def welcome(driver: Driver, connection: Connection, entrance: ListenerPolicy) -> Link:
-    """The link of a new connection, which knows the certificate that TLS has checked."""
-    link = driver.welcome(connection, entrance)
+def welcome(driver: Driver, connection: Connection, entrance: ListenerPolicy) -> Handshake:
+    """The handler of a new connection, which knows the certificate that TLS has checked."""
+    handshake = driver.welcome(connection, entrance)
     shown = connection.certificate
     if shown is not None:
         names = (*shown.dns, *shown.email, *shown.uri)
-        link.certificate = Certificate(shown.common_name or "", shown.subject, names)
-    return link
+        handshake.client.certificate = Certificate(shown.common_name or "", shown.subject, names)
+    return handshake
 
 
 def keep_memory() -> None:

@@ -1,27 +1,87 @@
-"""What a connection needs of the broker it talks to: the seam between the protocol and the shard's driver."""
+"""What the protocol of one connection needs of the broker: a shard implements it."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from router.commands import CommandQueue
+from rumq.auth.identity import Identity, Work
+from rumq.auth.permit import Permit
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.topics import TopicTable
+from rumq.mqtt.kernels.wire_state import Wire
+from rumq.mqtt.reasons import Reason
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.connection.pending_acks import AckBroker
+from rumq.session.connection.transport import ConnectionHandler, Transport
+from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.limits import Limits
-from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.drop_counters import DropCounters
+from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
+from rumq.session.state.session import Session
 from rumq.session.state.shard_totals import ShardTotals
 
 
-class BrokerPort(Protocol):
-    """Time, numbers and places; everything is a plain call that cannot wait.
+class ClientInfo(Protocol):
+    """What the broker reads of a client."""
+
+    closed: bool
+    identity: Identity | None
+    packet_bytes_max: int
+    permit: Permit | None
+    policy: ListenerPolicy
+    session: Session | None
+    transport: Transport
+    version: int
+    wire: Wire | None
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def claimed_name(self) -> str: ...
+
+    @property
+    def client_id(self) -> str | None: ...
+
+
+class Redelivering(Protocol):
+    """A client that is sent again what was in flight. unsent: (packet id, code, lsn) of each message, in order"""
+
+    session: Session
+    flow: DeliveryWindow
+    unsent: deque[tuple[int, int, int]] | None
+
+    @property
+    def client(self) -> ClientInfo: ...
+
+
+class PublishRefusal(NamedTuple):
+    """acknowledged: whether a client before MQTT 5 is told that its message was taken (3.1.1, 3.3.5-2); else it is
+    disconnected, for only so does it keep the message"""
+
+    reason: Reason
+    why: str
+    acknowledged: bool = False
+
+
+class Backpressure(Protocol):
+    """behind, crowded: bits of the partitions whose publishers wait: all of them; those who send much at once"""
+
+    behind: int
+    crowded: int
+
+
+class BrokerPort(AckBroker, Protocol):
+    """Time, numbers and places; every call returns at once.
 
     topics: topic -> partition << 32 | topic id, of every topic known here
     batches: what this turn published, one a partition
     commands: what the router is told at the end of the turn
-    journal_bit: which bit of a link's `ack_parts` stands for the journal of sessions
+    journal_bit: which bit of `Wire.ack_parts` stands for the session journal
     """
 
     limits: Limits
@@ -30,8 +90,7 @@ class BrokerPort(Protocol):
     shard_totals: ShardTotals
     batches: list[Batch]
     topics: TopicTable
-    keep_alive_monitor: Any
-    journal: JournalRecorder
+    keep_alive_monitor: KeepAliveMonitor
     journal_bit: int
     now_us: int
     monotonic: float
@@ -39,77 +98,92 @@ class BrokerPort(Protocol):
     @property
     def commands(self) -> CommandQueue: ...
 
-    def add_topic(self, name: bytes) -> bool:
-        """Give a checked topic name its partition and number; False if there is no room for another topic."""
+    @property
+    def slowing(self) -> Backpressure: ...
 
-    def refuse_topic(self, link: Any, name: bytes, packet: Any) -> None:
-        """Answer a PUBLISH whose topic there is no room for. raises: MqttFault where that ends the connection"""
+    # Before CONNACK
 
-    def publisher_number(self, partition: int, client_id: str) -> int:
-        """The number of a publisher in a partition, never 0."""
+    def keeps(self, client: ClientInfo, size: int) -> bool:
+        """So many bytes are buffered of a client that has not logged in. False: too much, it has to go."""
 
-    def settle(self) -> None:
-        """Put what was published so far before the commands that come now."""
+    def owes(self, client: ClientInfo, is_owed: bool) -> None:
+        """Whether a client that has not logged in waits for the broker, or the broker for its client."""
 
-    slowing: Any
+    def hand_over(self, client: ClientInfo, client_id: str, data: bytes) -> bool:
+        """Whether the client's session lives in another shard; then its connection is on its way there."""
 
-    def hand_over(self, link: Any, client_id: str, data: bytes) -> bool:
-        """Whether the client lives elsewhere; then its connection is on its way there."""
-
-    def confirm(
-        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
+    def check(
+        self, client: ClientInfo, work: Work, done: Callable[[Any, BaseException | None], None]
     ) -> bool:
-        """Whether what these filters, (as written, plain), match will come from everywhere; else `then` is called
-        when it does. publishers: and it is known who publishes"""
+        """Run `work` on a thread, then `done(result, fault)` on the loop. False: too many clients wait."""
 
-    def slow(self, link: Any, much: bool) -> None:
-        """Read nothing from the link's client until the partitions it publishes to have caught up."""
+    def hold_back(self, client: ClientInfo, answer: Callable[[], None]) -> None:
+        """Call `answer`, which refuses the client, the later the more often its address was refused."""
 
-    def hold(self, link: Any) -> None:
-        """Keep the link's acknowledgements until what they promise is true."""
-
-    def hold_messages(self, link: Any, data: object) -> None:
-        """Keep messages on their way to the link's client until the facts noted about them are written."""
-
-    def refuse_publish(self, link: Any, packet: Any, partition: int) -> None:
-        """Answer a PUBLISH whose partition takes none for now."""
-
-    def later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call back in a turn after so many seconds."""
-
-    def crashed(self, connection: Any) -> None:
-        """A fault of ours while serving one client: it alone loses its connection."""
-
-    def next_turn(self, call: Callable[[], None]) -> None:
-        """Call back when the next turn begins."""
-
-    def refresh(self, link: Any) -> None:
-        """Have the link's readers go on at the end of the turn: there is room or credit again."""
-
-    def send_again(self, link: Any) -> None:
-        """Read the link's `unsent` messages from the log and send them with DUP, as far as its receive maximum
-        goes; after the last one attach its readers."""
-
-    def check(self, link: Any, work: Any, done: Any) -> bool:
-        """Run `work` beside the loop for a client that connects, then `done(result, fault)`. False: too much waits."""
-
-    def hold_back(self, link: Any, answer: Any) -> None:
-        """Call `answer`, which refuses the client, later the more often that was done where it is."""
-
-    def has_room(self, link: Any) -> bool:
-        """Whether one more client may log in through the link's listener."""
-
-    def logged_in(self, link: Any) -> None:
-        """It is no newcomer any more, whom others may take the place of."""
-
-    def keeps(self, link: Any, size: int) -> bool:
-        """So many bytes are kept of a link that has not logged in. False: that is too much, it has to go."""
-
-    def owes(self, link: Any, is_owed: bool) -> None:
-        """A link that has not logged in waits for the broker, or the broker for its client."""
+    def has_room(self, client: ClientInfo) -> bool:
+        """Whether one more client may log in through this listener."""
 
     def assigned_client_id(self, prefix: str) -> str:
         """A client id that nobody uses."""
 
-    def event(self, name: str, link: Any, **fields: object) -> None:
-        """Tell the operator."""
+    def logged_in(self, client: ClientInfo) -> None:
+        """The client no longer counts as one that has not logged in."""
+
+    # Requests
+
+    def add_topic(self, name: bytes) -> bool:
+        """Give a checked topic name its partition and number; False if there is no room for another topic."""
+
+    def refuse_topic(self, name: bytes, client: ClientInfo, user_topics_max: int | None) -> str:
+        """Count a message for a topic that there is no room for; returns why.
+
+        user_topics_max: how many topics its user has brought into being, if it may bring no more"""
+
+    def refuse_publish(
+        self, handler: ConnectionHandler, partition: int, *, is_unanswerable: bool
+    ) -> PublishRefusal | None:
+        """Count a message for a partition that takes none for now.
+
+        is_unanswerable: of QoS 1 or 2, before MQTT 5, which has no reason codes
+        returns: what to answer; None: nothing, the client is dismissed when the partition takes messages again"""
+
+    def publisher_number(self, partition: int, client_id: str) -> int:
+        """The number of a publisher in a partition, never 0."""
+
+    def confirm(
+        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
+    ) -> bool:
+        """Whether what these filters, (as written, plain), match will come from every shard; else `then` is called
+        when it does. publishers: and it is known who publishes"""
+
+    def settle(self) -> None:
+        """Put what was published so far before the commands that come now."""
+
+    def slow(self, client: ClientInfo, much: bool) -> None:
+        """Read nothing from the client until the partitions it publishes to have caught up."""
+
+    # Deliveries
+
+    def refresh(self, handler: ConnectionHandler) -> None:
+        """Have the client's readers go on at the end of the turn: there is room or credit again."""
+
+    def in_next_turn(self, transport: Transport) -> None:
+        """Have the readers go on in the next turn, others in between."""
+
+    def send_again(self, client: Redelivering) -> None:
+        """Read the client's `unsent` messages from the log and send them with DUP, as far as its receive maximum
+        goes; after the last one attach its readers."""
+
+    # Calls later, faults, events
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call in a turn after so many seconds."""
+
+    def next_turn(self, call: Callable[[], None]) -> None:
+        """Call when the next turn begins."""
+
+    def crashed(self, connection: Transport) -> None:
+        """The exception that is being handled is a fault of ours in serving one client: it loses its connection."""
+
+    def event(self, name: str, client: ClientInfo, **fields: object) -> None:
+        """Tell the operator, with the client's id and address."""

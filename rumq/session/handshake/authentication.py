@@ -1,119 +1,130 @@
-"""Between CONNECT and CONNACK: the client shows who it is, which may take a thread or several AUTH packets.
+"""Between CONNECT and CONNACK: find out who the client is, which may take a thread or several AUTH packets.
 
-MQTT 5.0, 3.15 and 4.12. Until it is in, nothing it sends is taken but what it was asked for.
-Knows no method of authentication."""
+MQTT 5.0, 3.15 and 4.12. Methods are in `rumq.auth`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from rumq.auth.authenticator import outcome
 from rumq.auth.errors import SERVER_BUSY, SERVER_UNAVAILABLE, Busy, Denied
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
+from rumq.mqtt.packet_types import PacketType
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
+from rumq.session.connection import packet_order
+from rumq.session.connection.client_state import Client, Responder, run_confined
+from rumq.session.connection.packet_order import State
 
-if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
 
-
-def credentials(link: Link, connect: p.Connect) -> Credentials:
+def credentials_of(client: Client, connect: p.Connect) -> Credentials:
     given = connect.properties
     return Credentials(
-        link.claimed, connect.username, connect.password, link.certificate, link.address, link.house.monotonic,
-        link.house.now_us, given.get("authentication_method"), given.get("authentication_data", b""),
+        client.claimed_client_id, connect.username, connect.password, client.certificate, client.address,
+        client.broker.monotonic, client.broker.now_us, given.get("authentication_method"),
+        given.get("authentication_data", b""),
     )  # fmt: skip
 
 
+class ConnectResponder(Responder, Protocol):
+    def refuse_privately(self, fault: MqttFault) -> None:
+        """As `refuse`; the operator alone is told why."""
+
+
 class Authentication:
-    """One attempt of one client to come in."""
+    """Of one CONNECT. state: VERIFYING or CHALLENGED"""
 
-    __slots__ = ("_connect", "_link", "_method", "_steps", "asked")
+    __slots__ = ("_authenticated", "_method", "_responder", "_steps", "state")
 
-    def __init__(self, link: Link, connect: p.Connect) -> None:
-        shown = credentials(link, connect)
-        self._link = link
-        self._connect = connect
+    def __init__(
+        self, responder: ConnectResponder, connect: p.Connect, authenticated: Callable[[Identity, Properties], None]
+    ) -> None:  # fmt: skip
+        """authenticated: takes who the client is, and what CONNACK says of enhanced authentication"""
+        shown = credentials_of(responder.client, connect)
+        self._responder = responder
+        self._authenticated = authenticated
         self._method = shown.method
-        self._steps: Steps = link.entrance.authenticator.authenticate(shown)
-        self.asked = False  # the client's next packet is to be AUTH
+        self._steps: Steps = responder.client.policy.authenticator.authenticate(shown)
+        self.state = State.VERIFYING
 
-    def go(self, answer: object = None) -> None:
-        """Take the next step. raises: MqttFault as the rest of CONNECT does"""
-        link = self._link
+    def step(self, answer: object = None) -> None:
+        """Go on with what the last step asked for. raises: MqttFault"""
+        client = self._responder.client
         try:
             step = outcome(self._steps, answer)
         except Denied as denied:
-            self._denied(denied)
+            self._refuse(denied)
             return
         if isinstance(step, Work):
-            link.transport.pause_reading()
-            link.house.owes(link, True)
-            if not link.house.check(link, step, self._checked):
-                self._denied(Denied(SERVER_BUSY, "too many clients wait to be checked"))
+            self._wait()
+            if not client.broker.check(client, step, self._verified):
+                self._refuse(Denied(SERVER_BUSY, "too many clients wait to be checked"))
         elif isinstance(step, Challenge):
-            self.asked = True
-            link.house.owes(link, False)
-            link.send(p.Auth(Reason.CONTINUE_AUTHENTICATION, self._properties(step.data)))
+            self.state = State.CHALLENGED
+            client.broker.owes(client, False)
+            self._responder.send(p.Auth(Reason.CONTINUE_AUTHENTICATION, self._properties(step.data)))
         else:
             assert isinstance(step, Identity)
-            from rumq.session.handshake.connect import enter  # which imports this module
+            self._authenticated(step, self._properties(step.last_data))
+            client.transport.resume_reading()
 
-            link.entering = None
-            enter(link, self._connect, step, self._properties(step.last_data))
-            link.transport.resume_reading()
-
-    def answered(self, packet: p.Packet) -> None:
-        """The client sent a packet while it was asked for AUTH."""
+    def receive(self, packet: p.Packet) -> None:
+        """Take what came while the client was asked for AUTH. raises: MqttFault"""
+        packet_order.check(State.CHALLENGED, PacketType[type(packet).__name__.upper()])
         if isinstance(packet, p.Disconnect):
-            self._link.end(with_will=False)
+            self._responder.end(with_will=False)
             return
-        if not isinstance(packet, p.Auth):
-            raise ProtocolViolation(f"{type(packet).__name__.upper()} in the middle of authentication")
+        assert isinstance(packet, p.Auth)
         if packet.properties.get("authentication_method") != self._method:
             raise ProtocolViolation("AUTH with another authentication method than CONNECT")
-        if packet.reason != Reason.CONTINUE_AUTHENTICATION:
-            raise ProtocolViolation(f"AUTH 0x{packet.reason:02X} in the middle of authentication")
-        self.asked = False
-        self.go(packet.properties.get("authentication_data", b""))
+        packet_order.check_auth(State.CHALLENGED, packet.reason)
+        self.state = State.VERIFYING
+        self.step(packet.properties.get("authentication_data", b""))
 
     def close(self) -> None:
         self._steps.close()
 
-    def _properties(self, data: bytes) -> Any:
+    def _properties(self, data: bytes) -> Properties:
         if self._method is None:
             return {}
-        return {"authentication_method": self._method} | ({"authentication_data": data} if data else {})
+        if not data:
+            return {"authentication_method": self._method}
+        return {"authentication_method": self._method, "authentication_data": data}
 
-    def _checked(self, result: object, fault: BaseException | None) -> None:
+    def _verified(self, result: object, fault: BaseException | None) -> None:
         """A thread has done the work."""
-        link = self._link
-        if link.closed:
+        client = self._responder.client
+        if client.closed:
             return
         if isinstance(fault, Busy):
-            self._denied(Denied(SERVER_BUSY, "too many clients wait to be checked"))
+            self._refuse(Denied(SERVER_BUSY, "too many clients wait to be checked"))
             return
         if fault is not None:
-            link.house.event("auth.failed", link, why=type(fault).__name__)
-            self._denied(Denied(SERVER_UNAVAILABLE, "who the client is could not be checked"))
+            client.broker.event("auth.failed", client, why=type(fault).__name__)
+            self._refuse(Denied(SERVER_UNAVAILABLE, "who the client is could not be checked"))
             return
         try:
-            self.go(result)
+            self.step(result)
         except MqttFault as refused:
-            link.refuse(refused)
+            self._responder.refuse(refused)
 
-    def _denied(self, denied: Denied) -> None:
-        link = self._link
-        reason = Reason(denied.reason)
-        if reason == Reason.BAD_USER_NAME_OR_PASSWORD and not link.entrance.exact_refusals:
+    def _wait(self) -> None:
+        """Read nothing: the client waits for the broker."""
+        client = self._responder.client
+        client.transport.pause_reading()
+        client.broker.owes(client, True)
+
+    def _refuse(self, denied: Denied) -> None:
+        client, reason = self._responder.client, Reason(denied.reason)
+        if reason == Reason.BAD_USER_NAME_OR_PASSWORD and not client.policy.exact_refusals:
             reason = Reason.NOT_AUTHORIZED
-        fault = MqttFault(denied.why, reason)
-        answer = partial(link.refuse, fault, private=True)
+        answer = partial(self._responder.refuse_privately, MqttFault(denied.why, reason))
         if denied.guess:
-            link.transport.pause_reading()
-            link.house.owes(link, True)
-            link.house.hold_back(link, answer)
+            self._wait()
+            client.broker.hold_back(client, partial(run_confined, self._responder, answer))
         else:
             answer()

@@ -3,125 +3,178 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rumq.auth.identity import Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.kernels.wire_state import Wire, open_tags
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
+from rumq.session.connection.client_state import Client
 from rumq.session.flow_control.limits import EXPIRES_NEVER, Limits
 from rumq.session.flow_control.replay_throttle import ReplayThrottle
-from rumq.session.handshake.authentication import Authentication
+from rumq.session.handshake.reauthentication import Reauthentication, watch_expiry
+from rumq.session.journal.recorder import tag_of
 from rumq.session.protocol import authorization
+from rumq.session.protocol.connected import Connected
 from rumq.session.state.persistent_sessions import holder_of
-from rumq.session.state.session import Shape
-from rumq.session.state.session_owner import owner_of
+from rumq.session.state.session import Session, Shape
+from rumq.session.state.session_owner import Owner, owner_of
 from rumq.session.state.wills import author_of
 
-PACKET_BYTES_MAX = 268_435_460  # of MQTT: no limit that anybody would have to be told
-
-if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
+PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
 
 
-def accept(link: Link, connect: p.Connect) -> None:
-    """Check a CONNECT, and begin to find out whose it is; MqttFault refuses it."""
+def accept(client: Client, connect: p.Connect) -> None:
+    """Take over what CONNECT says of the client. raises: MqttFault for what cannot be served"""
     given = connect.properties
-    link.client_max_packet = given.get("maximum_packet_size", 0)
-    link.wants_problem_information = given.get("request_problem_information", True) not in (0, False)
-    check(link, connect)
-    link.named = connect.username or ""
-    link.entering = Authentication(link, connect)
-    link.entering.go()
+    client.packet_bytes_max = given.get("maximum_packet_size", 0)
+    client.wants_reason_strings = given.get("request_problem_information", True) not in (0, False)
+    check(client, connect)
+    client.claimed_user = connect.username or ""
+    client.authentication_method = given.get("authentication_method")
 
 
-def enter(link: Link, connect: p.Connect, who: Identity, told_of_method: Properties) -> None:
-    """The client is who it says: take over or make its session, and answer.
+def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method: Properties) -> Connected:
+    """The client is authenticated: take over or make its session, and answer. raises: MqttFault
 
     told_of_method: what CONNACK says of enhanced authentication"""
-    house, limits = link.house, link.limits
-    given = connect.properties
-    link.who = who
-    link.method = connect.properties.get("authentication_method")
-    link.note_expiry()
-    client_id = link.claimed or house.assigned_client_id(link.entrance.assigned_prefix)
-    if link.entrance.user_as_client_id and (who.user is None or client_id != who.user):
-        raise MqttFault("the client id is the user name here, and it has none", Reason.NOT_AUTHORIZED)
-    if who.client_id is not None and client_id != who.client_id:
-        raise MqttFault(f"it may come as {who.client_id!r} alone", Reason.NOT_AUTHORIZED)
-    expiry, told = expiry_of(connect, limits)
-    owner = owner_of(who, link.entrance.mount_point)
-    old = house.registry.find(client_id, owner)
-    if (old is None or old.link is None) and not house.has_room(link):
-        raise MqttFault("as many clients as may be connected are", Reason.QUOTA_EXCEEDED)
-    holder = holder_of(who.user, link.address)
-    if expiry and (old is None or old.holder is None):
-        own_max = link.entrance.quotas.sessions_max if who.user is not None else 0
-        if why := house.registry.persistent.refusal(holder, limits.sessions_max, own_max):
-            raise MqttFault(why, Reason.QUOTA_EXCEEDED)
-    if old is not None and old.link is not None:
-        house.event("client.taken_over", old.link, by=link.transport.peer)
-        old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
-    if not link.entrance.quotas.enter(who.user):
-        raise MqttFault(f"user {who.user!r} has too many connections", Reason.QUOTA_EXCEEDED)
-    replaying = link.entrance.quotas.replaying.buckets(who.user, house.monotonic)
-    link.buckets = link.entrance.quotas.sending.buckets(who.user, house.monotonic)
-    alias_out = min(given.get("topic_alias_maximum", 0), limits.topic_alias_out_maximum)
-    shape = Shape(5 if connect.version == 5 else 4, link.client_max_packet, alias_out)
-    session, present = house.registry.open(
-        client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, owner=owner
-    )
-    session.version = connect.version
-    session.expiry_seconds = expiry
-    if expiry and session.holder != holder:
-        house.registry.persist(session, holder)
-    session.will_at = None
-    link.keep_alive = float(connect.keep_alive)
-    properties = told
-    if connect.version == 5:
-        if limits.topic_alias_maximum:
-            properties["topic_alias_maximum"] = limits.topic_alias_maximum
-        if not link.claimed:
-            properties["assigned_client_identifier"] = client_id
-        bound = limits.keep_alive_seconds_max
-        if bound < 65535 and (not connect.keep_alive or connect.keep_alive > bound):
-            properties["server_keep_alive"] = bound
-            link.keep_alive = float(bound)
-        properties = conditions(limits, {**properties, **told_of_method})
-        if session.missed:
-            lost = [("rumq-lost", lost_text(gap)) for gap in session.missed]
-            properties["user_properties"] = [*properties.get("user_properties", ()), *lost]
-    window = min(limits.inflight_max, given.get("receive_maximum", 65535))
-    authorization.find(link, client_id)
-    session.will = authorization.permitted_will(link, connect)
-    session.author = author_of(who, link.entrance.name) if session.will is not None else None
-    house.journal.connected(session)
-    link.begin(session, window, limits.topic_alias_maximum, limits.receive_maximum)
-    if replaying and link.flow is not None:
-        link.flow.meter = ReplayThrottle(
-            replaying, lambda: house.monotonic, house.later, partial(house.refresh, link)
-        )
-    answer(link, p.Connack(present, Reason.SUCCESS, properties))
-    if link.closed:
-        return
-    if link.keep_alive:
-        house.keep_alive_monitor.add(link, house.monotonic + 1.5 * link.keep_alive)
-    house.event(
+    broker, policy = client.broker, client.policy
+    client.identity = identity
+    client_id = client.claimed_client_id or broker.assigned_client_id(policy.assigned_prefix)
+    expiry, told = expiry_of(connect, client.limits)
+    owner = admit(client, client_id, expiry)
+    replaying = policy.quotas.replaying.buckets(identity.user, broker.monotonic)
+    sending = policy.quotas.sending.buckets(identity.user, broker.monotonic)
+    session, present = open_session(client, connect, client_id, owner, expiry)
+    properties = connack_properties(client, connect, session, told, told_of_method)
+    authorization.find_permit(client, client_id)
+    session.will = authorization.permitted_will(client, connect)
+    session.author = author_of(identity, policy.name) if session.will is not None else None
+    broker.journal.connected(session)
+    window_limit = min(client.limits.inflight_max, connect.properties.get("receive_maximum", 65535))
+    connected = Connected(client, session, wire_of(client, session), window_limit)
+    connected.buckets = sending
+    broker.shard_totals.connections += 1
+    watch_expiry(connected)
+    authorization.recheck_subscriptions(client)
+    broker.logged_in(client)
+    if client.authentication_method is not None:
+        connected.reauthentication = Reauthentication(connected)
+    if replaying:
+        refresh = partial(broker.refresh, connected)
+        connected.flow.meter = ReplayThrottle(replaying, lambda: broker.monotonic, broker.later, refresh)
+    answer(connected, p.Connack(present, Reason.SUCCESS, properties))
+    if client.closed:
+        return connected
+    if client.keep_alive:
+        broker.keep_alive_monitor.add(connected, broker.monotonic + 1.5 * client.keep_alive)
+    broker.event(
         "client.connected",
-        link,
+        client,
         version=connect.version,
         resumed=present,
         keep_alive_seconds=connect.keep_alive,
-        user=who.user,
-        method=who.method,
+        user=identity.user,
+        method=identity.method,
     )
     missed, session.missed = session.missed, []
     for gap in missed:
-        house.event("log.gap", link, **gap)
-    link.attach()
+        broker.event("log.gap", client, **gap)
+    connected.deliveries.start()
+    return connected
+
+
+def admit(client: Client, client_id: str, expiry_seconds: int) -> Owner:
+    """Hold the client to limits and quotas, and end the connection that its session has. returns: whose it is
+
+    raises: MqttFault"""
+    broker, policy, identity = client.broker, client.policy, client.identity
+    assert identity is not None
+    if policy.user_as_client_id and (identity.user is None or client_id != identity.user):
+        raise MqttFault("the client id is the user name here, and it has none", Reason.NOT_AUTHORIZED)
+    if identity.client_id is not None and client_id != identity.client_id:
+        raise MqttFault(f"it may come as {identity.client_id!r} alone", Reason.NOT_AUTHORIZED)
+    owner = owner_of(identity, policy.mount_point)
+    old = broker.registry.find(client_id, owner)
+    if (old is None or old.link is None) and not broker.has_room(client):
+        raise MqttFault("as many clients as may be connected are", Reason.QUOTA_EXCEEDED)
+    if expiry_seconds and (old is None or old.holder is None):
+        holder = holder_of(identity.user, client.address)
+        own_max = policy.quotas.sessions_max if identity.user is not None else 0
+        if why := broker.registry.persistent.refusal(holder, client.limits.sessions_max, own_max):
+            raise MqttFault(why, Reason.QUOTA_EXCEEDED)
+    if old is not None and isinstance(old.link, Connected):
+        broker.event("client.taken_over", old.link.client, by=client.transport.peer)
+        old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
+    if not policy.quotas.enter(identity.user):
+        raise MqttFault(f"user {identity.user!r} has too many connections", Reason.QUOTA_EXCEEDED)
+    return owner
+
+
+def open_session(
+    client: Client, connect: p.Connect, client_id: str, owner: Owner, expiry_seconds: int
+) -> tuple[Session, bool]:
+    """(the session, whether it was there before)"""
+    registry, wanted = client.broker.registry, connect.properties.get("topic_alias_maximum", 0)
+    alias_out = min(wanted, client.limits.topic_alias_out_maximum)
+    shape = Shape(5 if connect.version == 5 else 4, client.packet_bytes_max, alias_out)
+    session, present = registry.open(
+        client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, owner=owner
+    )
+    session.version = connect.version
+    session.expiry_seconds = expiry_seconds
+    holder = holder_of(client.user, client.address)
+    if expiry_seconds and session.holder != holder:
+        registry.persist(session, holder)
+    session.will_at = None
+    return session, present
+
+
+def wire_of(client: Client, session: Session) -> Wire:
+    """What the kernel is to remember of the connection."""
+    limits = client.limits
+    wire = Wire(
+        client.version == 5, limits.packet_bytes_max, limits.receive_maximum, limits.topic_alias_maximum
+    )
+    wire.others = 1  # CONNECT
+    wire.qos_max = limits.maximum_qos
+    wire.retain_available = limits.retain_available
+    if session.publishers is None:
+        session.publishers = [0] * len(client.broker.batches)
+    wire.publishers = session.publishers
+    wire.qos2_open = session.qos2_open
+    wire.session_tag = tag_of(session.number)
+    wire.unacknowledged = len(open_tags(wire)) if wire.qos2_open is not None else 0
+    if session.durable:
+        wire.durable_bit = client.broker.journal_bit
+    return wire
+
+
+def connack_properties(
+    client: Client, connect: p.Connect, session: Session, told: Properties, told_of_method: Properties
+) -> Properties:
+    """What CONNACK says, and the keep alive that follows from it. MQTT 5.0, 3.2.2.3"""
+    limits, properties = client.limits, told
+    client.keep_alive = float(connect.keep_alive)
+    if connect.version != 5:
+        return properties
+    if limits.topic_alias_maximum:
+        properties["topic_alias_maximum"] = limits.topic_alias_maximum
+    if not client.claimed_client_id:
+        properties["assigned_client_identifier"] = session.client_id
+    bound = limits.keep_alive_seconds_max
+    if bound < 65535 and (not connect.keep_alive or connect.keep_alive > bound):
+        properties["server_keep_alive"] = bound
+        client.keep_alive = float(bound)
+    properties = conditions(limits, {**properties, **told_of_method})
+    if session.missed:
+        lost = [("rumq-lost", lost_text(gap)) for gap in session.missed]
+        properties["user_properties"] = [*properties.get("user_properties", ()), *lost]
+    return properties
 
 
 def lost_text(gap: dict[str, Any]) -> str:
@@ -130,19 +183,19 @@ def lost_text(gap: dict[str, Any]) -> str:
     return f"{where} {gap['first_lsn']}-{gap['next_lsn'] - 1} {gap['records']} {gap['why']}"
 
 
-def check(link: Link, connect: p.Connect) -> None:
+def check(client: Client, connect: p.Connect) -> None:
     """Refuse what cannot be served."""
-    limits, entrance, client_id = link.limits, link.entrance, link.claimed
-    if not client_id and not entrance.user_as_client_id:
+    limits, policy, client_id = client.limits, client.policy, client.claimed_client_id
+    if not client_id and not policy.user_as_client_id:
         if connect.version == 3 or (connect.version == 4 and not connect.clean_start):
             raise MqttFault("an empty client id without a clean session", Reason.CLIENT_IDENTIFIER_NOT_VALID)
-        if not entrance.empty_client_id:
+        if not policy.empty_client_id:
             raise MqttFault("an empty client id, and none is given here", Reason.CLIENT_IDENTIFIER_NOT_VALID)
     if len(client_id.encode()) > limits.client_id_bytes_max:
         raise MqttFault(
             f"a client id of more than {limits.client_id_bytes_max} bytes", Reason.CLIENT_IDENTIFIER_NOT_VALID
         )
-    if client_id and entrance.client_id_prefixes and not client_id.startswith(entrance.client_id_prefixes):
+    if client_id and policy.client_id_prefixes and not client_id.startswith(policy.client_id_prefixes):
         raise MqttFault(
             "a client id that begins with none of the prefixes allowed here", Reason.NOT_AUTHORIZED
         )
@@ -194,16 +247,16 @@ def conditions(limits: Limits, told: Properties) -> Properties:
     return properties
 
 
-def answer(link: Link, connack: p.Connack) -> None:
+def answer(connected: Connected, connack: p.Connack) -> None:
     """Send CONNACK; user properties give way to the client's packet limit. MQTT-3.2.2-20."""
-    if link.client_max_packet and len(encode(connack, link.version)) > link.client_max_packet:
+    client = connected.client
+    if client.packet_bytes_max and len(encode(connack, client.version)) > client.packet_bytes_max:
         bare: Properties = {**connack.properties}
         bare.pop("user_properties", None)
         connack = p.Connack(connack.session_present, connack.reason, bare)
-        if len(encode(connack, link.version)) > link.client_max_packet:
-            link.house.event(
-                "client.refused", link, reason=0x95, why="its maximum packet size holds no CONNACK"
-            )
-            link.end(with_will=False)
+        if len(encode(connack, client.version)) > client.packet_bytes_max:
+            why = "its maximum packet size holds no CONNACK"
+            client.broker.event("client.refused", client, reason=0x95, why=why)
+            connected.end(with_will=False)
             return
-    link.promise(encode(connack, link.version), barrier=True)
+    connected.acks.promise(encode(connack, client.version), barrier=True)

@@ -20,7 +20,7 @@ TLS_RECORD = 0x16
 NO_TLS = b"no TLS\r\n"
 
 
-def stranger(first: bytes) -> str:
+def describe(first: bytes) -> str:
     """Name the protocol that the first bytes of a connection belong to, as far as they tell."""
     if first[0] == TLS_RECORD:
         return "a TLS hello on a plain port: the client wants TLS, this listener speaks plain MQTT"

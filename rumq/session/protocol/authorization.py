@@ -1,31 +1,25 @@
-"""What a client may do, held against what it does. docs/security.md, "Authorization".
+"""What a client may do, applied to what it does. docs/security.md, "What a client may do"; `rumq.auth.permit` decides.
 
-Publishing costs nothing here for a topic that was allowed before: the client's kernel walks on by its own table of
-topics, in which only such ones are. Receiving is decided once for each new topic, by the router.
-
-Knows no rule: `rumq.auth.permit` decides."""
+Publishing to a topic that was allowed before costs nothing here: the kernel finds it in the client's own table of
+topics, which has only such ones. Receiving is decided once for each new topic, by the router."""
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
 
 from router import commands as c
-from router.subscription import Permit as Sight
+from router.subscription import Permit as ReceivePermit
 from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.mqtt.kernels.topics import TopicTable
-from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import parse_share
+from rumq.session.connection.broker_port import ClientInfo
+from rumq.session.connection.client_state import Client, TopicNumbers
 from rumq.session.protocol import topic_refusals
 from rumq.session.protocol.replay_syntax import split_replay
-from rumq.session.protocol.topic_creation import new_topic
 from rumq.session.state.wills import permits_will
-
-if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
 
 SMALL_MAX = 64  # names of a dictionary; most devices publish to a few topics
 
@@ -34,30 +28,30 @@ class Forbidden(Exception):
     """One filter of a SUBSCRIBE is not permitted."""
 
 
-def find(link: Link, client_id: str) -> None:
-    """The client is known: find out what it may do."""
-    rules = link.entrance.rules
-    assert link.who is not None
-    link.permit = None if rules is None else rules.permit(link.who, client_id)
-    link.topics = link.house.topics if link.permit is None else topics_of(link.permit)
-    if link.wire is not None:
-        link.wire.forget_topics()
+def find_permit(client: Client, client_id: str) -> None:
+    """Look up what a client may do, once it is known who it is and when rules change."""
+    rules = client.policy.rules
+    assert client.identity is not None
+    client.permit = None if rules is None else rules.permit(client.identity, client_id)
+    client.topics = client.broker.topics if client.permit is None else topics_of(client.permit)
+    if client.wire is not None:
+        client.wire.forget_topics()
 
 
-def hold(link: Link) -> None:
-    """Hold what the session has asked for before to what the client may do."""
-    session = link.session
+def recheck_subscriptions(client: Client) -> None:
+    """Hold what the session has subscribed to before to what the client may do now."""
+    session = client.session
     assert session is not None
-    if session.asked and (link.permit is not None or session.guarded):
-        look_again(link)
-    session.guarded = link.permit is not None
+    if session.asked and (client.permit is not None or session.guarded):
+        restrict_subscriptions(client)
+    session.guarded = client.permit is not None
 
 
-def look_again(link: Link) -> None:
+def restrict_subscriptions(client: Client) -> None:
     """Tell the router what each subscription may receive now."""
-    session = link.session
+    session = client.session
     assert session is not None
-    sights: dict[str, Sight | None] = {}
+    permits: dict[str, ReceivePermit | None] = {}
     for asked, is_replay in session.asked.items():
         try:
             shared = parse_share(asked)
@@ -66,19 +60,19 @@ def look_again(link: Link) -> None:
         written = split_replay(asked) if is_replay else None
         plain = shared[1] if shared else written[1] if written else asked
         try:
-            sights[asked] = sight(
-                link.permit, plain, is_replay=is_replay, is_shared=shared is not None, quiet=True
+            permits[asked] = receive_permit(
+                client.permit, plain, is_replay=is_replay, is_shared=shared is not None, quiet=True
             )
         except Forbidden:  # of a shared subscription: its messages are for the others
             session.asked.discard(asked)
-            link.house.journal.unsubscribed(session, asked)
-            link.house.commands.put(c.Unsubscribe(session.subscriber, asked))
-    link.house.commands.put(c.Permits(session.subscriber, sights))
+            client.broker.journal.unsubscribed(session, asked)
+            client.broker.commands.put(c.Unsubscribe(session.subscriber, asked))
+    client.broker.commands.put(c.Permits(session.subscriber, permits))
 
 
-def sight(
+def receive_permit(
     permit: Permit | None, topic_filter: str, *, is_replay: bool, is_shared: bool, quiet: bool = False
-) -> Sight | None:
+) -> ReceivePermit | None:
     """What a subscription may bring; None: everything. quiet: even if that is nothing. raises: Forbidden"""
     if permit is None:
         return None
@@ -90,11 +84,11 @@ def sight(
     return permit.past if is_replay else permit.live
 
 
-def may_receive_again(link: Link, topic: str, reader: int) -> bool:
-    """Whether a message that was in flight may be sent once more. reader: the number of the one that had it"""
-    session, permit = link.session, link.permit
+def may_receive_again(client: ClientInfo, topic: str, reader: int) -> bool:
+    """Whether a message that was in flight may be sent again. reader: the number of the one that had it"""
+    session, permit = client.session, client.permit
     assert session is not None
-    if not topic.startswith(link.entrance.mount_point):
+    if not topic.startswith(client.policy.mount_point):
         return False
     if permit is None:
         return True
@@ -105,20 +99,17 @@ def may_receive_again(link: Link, topic: str, reader: int) -> bool:
 # Publishing
 
 
-def topics_of(permit: Permit) -> Any:
+def topics_of(permit: Permit) -> TopicNumbers:
     if permit.topics is None:
         permit.topics = {}
-    return permit.topics
+    found: TopicNumbers = permit.topics
+    return found
 
 
-def meet_topic(link: Link, name: bytes, topic: str) -> bool:
-    """Whether messages to a topic may be taken, now and from now on; if so the link's topics have it."""
-    permit, known = link.permit, link.house.topics
+def allow_topic(client: Client, name: bytes, topic: str) -> None:
+    """Messages to a topic are taken from now on: the client's own table has it. name: of a topic that has a number"""
+    permit, known = client.permit, client.broker.topics
     assert permit is not None
-    if not permit.may("publish", topic):
-        return False
-    if known.get(name) is None and not new_topic(link, name):
-        return False
     allowed = topics_of(permit)
     if isinstance(allowed, dict) and len(allowed) >= SMALL_MAX:
         table = permit.topics = TopicTable(secrets.randbits(64))
@@ -126,58 +117,42 @@ def meet_topic(link: Link, name: bytes, topic: str) -> bool:
             table[key] = value
         allowed = table
     allowed[name] = known[name] if permit.may("retain", topic) else known[name] | NO_RETAIN
-    link.topics = allowed
-    return True
+    client.topics = allowed
 
 
-def may_publish(link: Link, packet: p.Publish, topic: str) -> bool:
-    permit = link.permit
+def may_publish(client: Client, packet: p.Publish, topic: str) -> bool:
+    permit = client.permit
     return permit is None or (
         permit.may("publish", topic) and not (packet.retain and not permit.may("retain", topic))
     )
 
 
-def refuse_publish(link: Link, packet: p.Publish, topic: str) -> None:
-    """Answer a PUBLISH that is not permitted. MQTT 5.0, 3.3.4; a 3.1.1 client is answered as if it was (3.3.5-2)."""
-    permit = link.permit
-    retain_only = permit is not None and permit.may("publish", topic)
-    tell(link, "retain" if retain_only else "publish", topic)
-    if packet.qos:
-        answer_refused(link, packet, Reason.NOT_AUTHORIZED, "this client may not publish here")
-
-
-def answer_refused(link: Link, packet: p.Publish, reason: Reason, why: str) -> None:
-    """Acknowledge a PUBLISH of QoS 1 or 2 that was not taken; before MQTT 5 there are no reasons."""
-    kind = p.Puback if packet.qos == 1 else p.Pubrec
-    assert packet.packet_id is not None and link.wire is not None
-    told = reason if link.version == 5 else Reason.SUCCESS
-    link.wire.acks += link.explained(kind(packet.packet_id, told), why)
-    link.wire.answers += 1
-
-
-def permitted_will(link: Link, connect: p.Connect) -> p.Will | None:
+def permitted_will(client: Client, connect: p.Connect) -> p.Will | None:
     """The will, unless it may not be published."""
-    will, permit = connect.will, link.permit
+    will = connect.will
     if will is None:
         return None
-    if topic_refusals.of_name(will.topic, link.limits, link.entrance.mount_point) is None and permits_will(
-        permit, will
-    ):
+    refusal = topic_refusals.of_name(will.topic, client.limits, client.policy.mount_point)
+    if refusal is None and permits_will(client.permit, will):
         return will
-    tell(link, "will", will.topic)
+    report(client, "will", will.topic)
     return None
 
 
-def tell(link: Link, action: str, topic: str) -> None:
+def report(client: Client, action: str, topic: str) -> None:
     """Tell the operator, the 1st, 2nd, 4th, 8th ... time that a connection tries what it may not."""
-    if is_to_be_told(link):
-        user = link.who.user if link.who is not None else None
-        link.house.event(
-            "permission.refused", link, user=user, action=action, topic=topic, refused=link.forbidden
+    if is_reported(client):
+        client.broker.event(
+            "permission.refused",
+            client,
+            user=client.user,
+            action=action,
+            topic=topic,
+            refused=client.refusals,
         )
 
 
-def is_to_be_told(link: Link) -> bool:
+def is_reported(client: Client) -> bool:
     """Count something that was refused to a connection; whether it is the 1st, 2nd, 4th, 8th ... time."""
-    link.forbidden += 1
-    return link.forbidden & (link.forbidden - 1) == 0
+    client.refusals += 1
+    return client.refusals & (client.refusals - 1) == 0

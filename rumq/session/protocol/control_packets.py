@@ -1,11 +1,10 @@
-"""Packets that are not on the hot path, one at a time: SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT, AUTH and the rest.
+"""Packets that are not on the hot path, one at a time: requests, PINGREQ, DISCONNECT, AUTH, long acknowledgements.
 
-MQTT 5.0, 3.8 to 3.15."""
+MQTT 5.0, 3.4 to 3.15. `packet_order` says which of them a client may send."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
@@ -14,31 +13,39 @@ from rumq.mqtt.errors import PacketTooLarge, ProtocolViolation
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.wire import Fields
-from rumq.session.handshake.reauthentication import Reauthentication
+from rumq.session.connection import packet_order
+from rumq.session.connection.client_state import Client, RequestResponder
+from rumq.session.journal.recorder import REFUSED
+from rumq.session.protocol import publish_checks
 from rumq.session.protocol import subscribe as requests
 from rumq.session.protocol.batched_subscribe import LISTS, SHORT_BYTES, BatchedRequest
 
-if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
-
 PACKETS_A_TURN = 256  # of one client
-PROPERTIES_BYTES_MAX = 1 << 16  # of a packet that is no PUBLISH: all of them are looked at in one turn
+PROPERTIES_BYTES_MAX = 1 << 16  # of a packet that is no PUBLISH: all of them are checked in one turn
 PINGRESP = encode(p.Pingresp(), 4)
+PUBACK, PUBREC, PUBREL, PUBCOMP = (
+    0x40,
+    0x50,
+    0x62,
+    0x70,
+)  # first bytes, as the kernel and the journal have them
 
 
-def take(link: Link, first_byte: int, body: bytes) -> int:
-    """A packet that the kernel does not take by itself; returns how many it counts for."""
-    if link.wire is not None:
-        link.wire.others += 1
-    if len(body) > SHORT_BYTES and first_byte >> 4 in LISTS:
-        if link.version == 5:
+def serve(responder: RequestResponder, first_byte: int, body: bytes) -> int:
+    """Serve a packet that the kernel leaves over; returns how many it counts for. raises: MqttFault"""
+    client, packet_type = responder.client, first_byte >> 4
+    if client.wire is not None:
+        client.wire.others += 1
+    if len(body) > SHORT_BYTES and packet_type in LISTS:
+        if client.version == 5:
             check_properties(body)
-        BatchedRequest(link, first_byte, body).begin()
+        BatchedRequest(responder, first_byte, body).begin()
         return 1
-    if len(body) > PROPERTIES_BYTES_MAX and first_byte >> 4 != PacketType.PUBLISH:
+    if len(body) > PROPERTIES_BYTES_MAX and packet_type != PacketType.PUBLISH:
         raise PacketTooLarge(f"a packet of {len(body)} bytes that is no PUBLISH and names no filters")
-    packet = decode(first_byte, body, link.version)
-    serve(link, packet)
+    packet = decode(first_byte, body, client.version)
+    packet_order.check(responder.state, packet_type)
+    dispatch(responder, packet)
     if isinstance(packet, p.Subscribe | p.Unsubscribe):
         return 1 + PACKETS_A_TURN // requests.FILTERS_A_TURN * len(packet.filters)
     return 1
@@ -53,58 +60,96 @@ def check_properties(body: bytes) -> None:
         raise PacketTooLarge(f"{length} bytes of properties, the limit is {PROPERTIES_BYTES_MAX}")
 
 
-def serve(link: Link, packet: p.Packet) -> None:
-    """One packet that is not on the hot path."""
+def dispatch(responder: RequestResponder, packet: p.Packet) -> None:
+    """Serve one packet that may come now. raises: MqttFault"""
     if isinstance(packet, p.Pingreq):
-        answer_ping(link)
+        answer_ping(responder.client)
     elif isinstance(packet, p.Subscribe):
-        requests.check(link, packet.filters)
-        subscribe = partial(requests.subscribe, link, packet)
-        if link.house.confirm(
-            requests.wanted(link, packet.filters),
-            partial(link.go_on, subscribe),
-            publishers=requests.asks_publisher(link, packet.properties),
-        ):
-            subscribe()
-        else:
-            link.pause()
+        subscribe(responder, packet)
     elif isinstance(packet, p.Unsubscribe):
-        requests.unsubscribe(link, packet)
+        requests.unsubscribe(responder, packet)
     elif isinstance(packet, p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp):
-        requests.acknowledgement(link, packet)
+        acknowledge(responder, packet)
     elif isinstance(packet, p.Publish):
-        assert link.wire is not None
-        link.house.refuse_publish(link, packet, link.wire.partition)
+        publish(responder, packet)
     elif isinstance(packet, p.Disconnect):
-        disconnect(link, packet)
-    elif isinstance(packet, p.Connect):
-        raise ProtocolViolation("a second CONNECT")
-    elif isinstance(packet, p.Auth):
-        if link.proving is None:
-            link.proving = Reauthentication(link)
-        link.proving.take(packet)
+        disconnect(responder, packet)
     else:
-        raise ProtocolViolation(f"a client sent {type(packet).__name__.upper()}")
+        assert isinstance(packet, p.Auth) and responder.reauthentication is not None
+        responder.reauthentication.receive(packet)
 
 
-def answer_ping(link: Link) -> None:
+def subscribe(responder: RequestResponder, packet: p.Subscribe) -> None:
+    """Serve a SUBSCRIBE once every shard sends what its filters match."""
+    client = responder.client
+    requests.check(client, packet.filters)
+    grant = partial(requests.subscribe, responder, packet)
+    publishers = requests.asks_publisher(client, packet.properties)
+    wanted = requests.wanted(client, packet.filters)
+    if client.broker.confirm(wanted, partial(responder.resume, grant), publishers=publishers):
+        grant()
+    else:
+        responder.pause()
+
+
+def publish(responder: RequestResponder, packet: p.Publish) -> None:
+    """Refuse a PUBLISH for a partition that takes none for now."""
+    client = responder.client
+    assert client.wire is not None
+    is_unanswerable = packet.qos > 0 and client.version != 5
+    partition = client.wire.partition
+    refusal = client.broker.refuse_publish(responder, partition, is_unanswerable=is_unanswerable)
+    if refusal is not None:
+        publish_checks.refuse(client, packet, refusal)
+
+
+def acknowledge(responder: RequestResponder, packet: p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp) -> None:
+    """An acknowledgement with a reason code or properties; the kernel takes the short ones. MQTT 5.0, 3.4 to 3.7."""
+    client, acks, packet_id = responder.client, responder.acks, packet.packet_id
+    assert client.wire is not None
+    wire, window = client.wire, client.wire.window
+    if isinstance(packet, p.Pubrel):
+        known = wire.release(packet_id)
+        if known:
+            acks.record(PUBREL, packet_id)
+        reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND
+        acks.promise(encode(p.Pubcomp(packet_id, reason), client.version), barrier=False)
+    elif window is None:
+        if isinstance(packet, p.Pubrec) and packet.reason < Reason.UNSPECIFIED_ERROR:
+            responder.send(p.Pubrel(packet_id, Reason.PACKET_IDENTIFIER_NOT_FOUND))
+    elif packet.reason >= Reason.UNSPECIFIED_ERROR and not isinstance(packet, p.Pubcomp):
+        if window.refuse(packet_id):
+            acks.record(REFUSED, packet_id)
+    elif isinstance(packet, p.Pubrec):
+        known = window.acknowledge(PUBREC, packet_id) >= 0
+        if known:
+            acks.record(PUBREC, packet_id)
+        reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND
+        acks.promise(encode(p.Pubrel(packet_id, reason), client.version), barrier=False)
+    else:
+        head = PUBACK if isinstance(packet, p.Puback) else PUBCOMP
+        if window.acknowledge(head, packet_id) >= 0:
+            acks.record(head, packet_id)
+
+
+def answer_ping(client: Client) -> None:
     """Answer behind the acknowledgements that are on their way, so that one says: all before is done."""
-    assert link.wire is not None
-    link.wire.acks += PINGRESP
-    link.wire.answers += 1
+    assert client.wire is not None
+    client.wire.acks += PINGRESP
+    client.wire.answers += 1
 
 
-def disconnect(link: Link, packet: p.Disconnect) -> None:
+def disconnect(responder: RequestResponder, packet: p.Disconnect) -> None:
     """The client leaves. MQTT 5.0, 3.14; raises: MqttFault"""
-    session = link.session
-    assert session is not None
+    client = responder.client
+    assert client.session is not None
+    session = client.session
     if "server_reference" in packet.properties:
         raise ProtocolViolation("a DISCONNECT from a client names another server")
     interval = packet.properties.get("session_expiry_interval")
     if interval is not None:
         if session.expiry_seconds == 0 and interval:
             raise ProtocolViolation("DISCONNECT sets a session expiry that CONNECT had left at 0")
-        session.expiry_seconds = min(interval, link.limits.session_expiry_seconds_max)
-    with_will = packet.reason != Reason.NORMAL_DISCONNECTION
-    link.house.event("client.disconnected", link, reason=int(packet.reason))
-    link.end(with_will=with_will)
+        session.expiry_seconds = min(interval, client.limits.session_expiry_seconds_max)
+    client.broker.event("client.disconnected", client, reason=int(packet.reason))
+    responder.end(with_will=packet.reason != Reason.NORMAL_DISCONNECTION)

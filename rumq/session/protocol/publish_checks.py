@@ -1,8 +1,10 @@
-"""What of a PUBLISH the kernel leaves to Python: topics that are new, or not for this client; room in its tables."""
+"""PUBLISH where the kernel needs help: topics that are new, full tables, and messages that are refused.
+
+MQTT 5.0, 3.3.4; new topics: docs/security.md, "How much"."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
@@ -13,72 +15,88 @@ from rumq.mqtt.kernels.ingest import cut
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_name
+from rumq.session.connection.broker_port import PublishRefusal
+from rumq.session.connection.client_state import Client, RequestResponder
 from rumq.session.protocol import authorization, topic_refusals
-from rumq.session.protocol.topic_creation import new_topic
-
-if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
+from rumq.session.protocol.reason_strings import explained
 
 
-def meet_topic(link: Link, name: bytes) -> bool:
-    """Whether messages to a topic that is new here may be taken; then its number is known. raises: MqttFault"""
+def accept_topic(client: Client, name: bytes) -> bool:
+    """Whether messages to a topic that is new to the client are taken; then its number is known. raises: MqttFault"""
     try:
         text = name.decode()
     except UnicodeDecodeError:
         raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
     check_topic_name(text)
-    if topic_refusals.of_name(text, link.limits, link.entrance.mount_point) is not None:
+    if topic_refusals.of_name(text, client.limits, client.policy.mount_point) is not None:
         return False
-    if link.permit is not None:
-        return authorization.meet_topic(link, name, text)
-    return new_topic(link, name)
+    if client.permit is not None and not client.permit.may("publish", text):
+        return False
+    if client.broker.topics.get(name) is None and not create_topic(client, name):
+        return False
+    if client.permit is not None:
+        authorization.allow_topic(client, name, text)
+    return True
 
 
-def take_or_refuse(link: Link, wire: Wire, data: Any, pos: int, end: int) -> int:
-    """Take or pass over one PUBLISH to a topic that is not for all: not permitted, or there is no room for it.
+def create_topic(client: Client, name: bytes) -> bool:
+    """Number a topic that nobody has published to, if there is room for it and its publisher may create one."""
+    quotas = client.policy.quotas
+    if not quotas.may_add_topic(client.user) or not client.broker.add_topic(name):
+        return False
+    quotas.added_topic(client.user)
+    return True
 
-    returns: where it ends"""
-    name = wire.topic
+
+def publish_one(responder: RequestResponder, wire: Wire, data: Any, pos: int, end: int) -> int:
+    """Take or refuse one PUBLISH to a topic that not every message may go to. returns: where it ends"""
+    client, name = responder.client, wire.topic
     found = frame_at(data, pos, end)
     assert found is not None
-    head, body = found
-    packet = decode(data[pos], bytes(data[pos + head : pos + head + body]), link.version)
+    stop = pos + found[0] + found[1]
+    packet = decode(data[pos], bytes(data[pos + found[0] : stop]), client.version)
     assert isinstance(packet, p.Publish)
-    text = name.decode()
-    refusal = topic_refusals.of_name(text, link.limits, link.entrance.mount_point)
-    may_publish = refusal is None and authorization.may_publish(link, packet, text)
-    if link.permit is not None and may_publish and link.house.topics.get(name) is not None:
-        return take_one(link, wire, data, pos, pos + head + body)
+    topic = name.decode()
+    refusal = topic_refusals.of_name(topic, client.limits, client.policy.mount_point)
+    may_publish = refusal is None and authorization.may_publish(client, packet, topic)
+    if client.permit is not None and may_publish and client.broker.topics.get(name) is not None:
+        while (pos := cut(wire, client.broker.batches, data, pos, stop, client.broker.topics)) < stop:
+            supply(client, wire)
+        wire.forget_topics()
+        return pos
     wire.others += 1
     keep_alias(wire, packet, name)
     if refusal is not None:
-        refuse_name(link, packet, text, refusal)
+        if authorization.is_reported(client):
+            client.broker.event(
+                "publish.refused", client, topic=topic, why=refusal.why, refused=client.refusals
+            )
     elif may_publish:
-        link.house.refuse_topic(link, name, packet)
+        quotas = client.policy.quotas
+        user_topics_max = None if quotas.may_add_topic(client.user) else quotas.topics_max
+        why = client.broker.refuse_topic(name, client, user_topics_max)
+        refusal = PublishRefusal(Reason.QUOTA_EXCEEDED, why)
     else:
-        authorization.refuse_publish(link, packet, text)
-    return pos + head + body
+        retain_only = client.permit is not None and client.permit.may("publish", topic)
+        authorization.report(client, "retain" if retain_only else "publish", topic)
+        refusal = PublishRefusal(Reason.NOT_AUTHORIZED, "this client may not publish here", True)
+    refuse(client, packet, refusal)
+    return stop
 
 
-def refuse_name(link: Link, packet: p.Publish, topic: str, refusal: topic_refusals.Refusal) -> None:
-    """Answer a PUBLISH to a topic that nobody may publish to, and count it. raises: MqttFault where only an end tells
-    the client that its message was not taken"""
-    if authorization.is_to_be_told(link):
-        link.house.event("publish.refused", link, topic=topic, why=refusal.why, refused=link.forbidden)
+def refuse(client: Client, packet: p.Publish, refusal: PublishRefusal) -> None:
+    """Answer a PUBLISH that is not taken: nobody gets it. MQTT 5.0, 3.3.4.
+
+    raises: MqttFault where only an end tells the client that its message was not taken (3.1.1, 3.3.5)"""
     if not packet.qos:
         return
-    if link.version != 5 and not refusal.acknowledged:
+    if client.version != 5 and not refusal.acknowledged:
         raise MqttFault(refusal.why, refusal.reason)
-    authorization.answer_refused(link, packet, refusal.reason, refusal.why)
-
-
-def take_one(link: Link, wire: Wire, data: Any, pos: int, stop: int) -> int:
-    """Take one PUBLISH to a topic that this client may not do everything with."""
-    house = link.house
-    while (taken := cut(wire, house.batches, data, pos, stop, house.topics)) < stop:
-        provide(link, wire)
-    wire.forget_topics()
-    return taken
+    assert packet.packet_id is not None and client.wire is not None
+    kind = p.Puback if packet.qos == 1 else p.Pubrec
+    reason = refusal.reason if client.version == 5 else Reason.SUCCESS
+    client.wire.acks += explained(client, kind(packet.packet_id, reason), refusal.why)
+    client.wire.answers += 1
 
 
 def keep_alias(wire: Wire, packet: p.Publish, name: bytes) -> None:
@@ -90,13 +108,13 @@ def keep_alias(wire: Wire, packet: p.Publish, name: bytes) -> None:
         wire.aliases[alias] = name
 
 
-def provide(link: Link, wire: Wire) -> None:
+def supply(client: Client, wire: Wire) -> None:
     """Give the kernel what it stopped for. raises: MqttFault where that was a fault"""
-    stop, house, session = wire.stop, link.house, link.session
+    stop, broker, session = wire.stop, client.broker, client.session
     if stop == ingest.PUBLISHER:
         assert session is not None and session.publishers is not None
-        session.publishers[wire.partition] = house.publisher_number(wire.partition, session.client_id)
+        session.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
     elif stop == ingest.FULL:
-        house.batches[wire.partition].grow(wire.frame_bytes)
+        broker.batches[wire.partition].grow(wire.frame_bytes)
     else:
         raise MqttFault(wire.fault_text, Reason(wire.fault))

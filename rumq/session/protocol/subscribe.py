@@ -1,9 +1,8 @@
-"""SUBSCRIBE, UNSUBSCRIBE and the acknowledgements that the kernel leaves over. MQTT 5.0, 3.4 to 3.11."""
+"""SUBSCRIBE and UNSUBSCRIBE: each filter granted or refused; shared subscriptions, replays. MQTT 5.0, 3.8 to 3.11."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from router import commands as c
 from router.subscription import Subscription
@@ -13,118 +12,115 @@ from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_filter, is_reserved, parse_share
+from rumq.session.connection.client_state import Client, RequestResponder
 from rumq.session.flow_control.limits import Limits
-from rumq.session.journal.recorder import REFUSED
 from rumq.session.protocol import authorization, topic_refusals
 from rumq.session.protocol.authorization import Forbidden
+from rumq.session.protocol.reason_strings import explained
 from rumq.session.protocol.replay_syntax import BadStart, parse_start, shown, split_replay
 from rumq.session.state.subscribed_filters import SubscribedFilters
-
-if TYPE_CHECKING:
-    from rumq.session.protocol.connected import Link
-
-PUBACK, PUBREC, PUBREL, PUBCOMP = 0x40, 0x50, 0x62, 0x70
-
 
 PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
 FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
 
-def wanted(link: Link, filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
+def wanted(client: Client, filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
     """The filters of a SUBSCRIBE that may be granted, as written and without what says how they are to be served."""
     plain = []
     for asked in filters:
         try:
-            plain.append((asked.topic_filter, parsed(link, asked)[2]))
+            plain.append((asked.topic_filter, parsed(client, asked)[2]))
         except (BadStart, Denied, MqttFault):
             pass  # it will be refused
     return plain
 
 
-def asks_publisher(link: Link, properties: Properties) -> bool:
+def asks_publisher(client: Client, properties: Properties) -> bool:
     """Whether a SUBSCRIBE asks who publishes, and may."""
     value = dict(properties.get("user_properties", [])).get(PUBLISHER)
-    return value == "yes" and link.limits.publisher_available
+    return value == "yes" and client.limits.publisher_available
 
 
 class Granting:
-    """The filters of one SUBSCRIBE, granted or refused one after the other. commands: of those since `tell`"""
+    """The filters of one SUBSCRIBE, granted or refused one after the other. commands: of those since `apply`"""
 
-    def __init__(self, link: Link, properties: Properties) -> None:
+    def __init__(self, client: Client, properties: Properties) -> None:
         identifiers = properties.get("subscription_identifiers", [])
         self._identifier = identifiers[0] if identifiers else 0
         asked = dict(properties.get("user_properties", []))
         self._start = asked.get("rumq-from")
         self._publisher = asked.get(PUBLISHER)
-        if self._identifier and not link.limits.subscription_identifiers_available:
+        if self._identifier and not client.limits.subscription_identifiers_available:
             raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
-        self._link = link
+        self._client = client
         self._commands: list[c.Command] = []
         self._granted: list[str] = []
         self.reasons: list[Reason] = []
         self.why: str | None = None
 
-    def take(self, filters: Iterable[p.Subscription]) -> None:
-        link = self._link
-        assert link.session is not None
-        known = link.session.asked
+    def grant(self, filters: Iterable[p.Subscription]) -> None:
+        client = self._client
+        assert client.session is not None
+        known = client.session.asked
         for asked in filters:
             try:
-                command = one(link, asked, self._identifier, self._start, known, self._publisher)
+                command = one(client, asked, self._identifier, self._start, known, self._publisher)
             except BadStart as fault:
                 self.reasons.append(
-                    Reason.TOPIC_FILTER_INVALID if link.version == 5 else Reason.UNSPECIFIED_ERROR
+                    Reason.TOPIC_FILTER_INVALID if client.version == 5 else Reason.UNSPECIFIED_ERROR
                 )
                 self.why = str(fault)
             except Forbidden:
-                self.reasons.append(Reason.NOT_AUTHORIZED if link.version == 5 else Reason.UNSPECIFIED_ERROR)
-                authorization.tell(link, "subscribe", asked.topic_filter)
+                self.reasons.append(
+                    Reason.NOT_AUTHORIZED if client.version == 5 else Reason.UNSPECIFIED_ERROR
+                )
+                authorization.report(client, "subscribe", asked.topic_filter)
             except Denied as fault:
-                self.reasons.append(fault.reason if link.version == 5 else Reason.UNSPECIFIED_ERROR)
+                self.reasons.append(fault.reason if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 self.why = fault.why
             else:
                 known.add(asked.topic_filter, is_replay=type(command) is c.Replay)
                 self._commands.append(command)
                 self._granted.append(asked.topic_filter)
-                self.reasons.append(Reason(min(asked.qos, link.limits.maximum_qos)))
+                self.reasons.append(Reason(min(asked.qos, client.limits.maximum_qos)))
 
-    def tell(self) -> None:
+    def apply(self) -> None:
         """Have the router and the journal know of what was granted."""
-        link = self._link
-        assert link.session is not None
-        link.house.settle()
+        client = self._client
+        assert client.session is not None
+        client.broker.settle()
         for command in self._commands:
-            link.house.commands.put(command)
+            client.broker.commands.put(command)
         for topic_filter in self._granted:
-            link.house.journal.subscribed(link.session, topic_filter)
+            client.broker.journal.subscribed(client.session, topic_filter)
         self._commands, self._granted = [], []
 
 
-def check(link: Link, filters: Iterable[p.Subscription]) -> None:
+def check(client: Client, filters: Iterable[p.Subscription]) -> None:
     """Refuse a SUBSCRIBE with a filter that ends the connection before any other of its filters is granted.
 
     raises: MqttFault"""
     for asked in filters:
         try:
-            parsed(link, asked)
+            parsed(client, asked)
         except (BadStart, Denied):
             pass  # it alone will be refused
 
 
-def subscribe(link: Link, packet: p.Subscribe) -> None:
+def subscribe(responder: RequestResponder, packet: p.Subscribe) -> None:
     """Grant or refuse each filter; SUBACK goes out before anything that the subscriptions bring."""
-    granting = Granting(link, packet.properties)
-    granting.take(packet.filters)
-    suback(link, packet.packet_id, granting)
-    granting.tell()
+    granting = Granting(responder.client, packet.properties)
+    granting.grant(packet.filters)
+    suback(responder, packet.packet_id, granting)
+    granting.apply()
 
 
-def suback(link: Link, packet_id: int, granting: Granting) -> None:
-    reasons, why = granting.reasons, granting.why
+def suback(responder: RequestResponder, packet_id: int, granting: Granting) -> None:
+    client, reasons, why = responder.client, granting.reasons, granting.why
     if why is not None:
-        link.house.event("subscribe.refused", link, why=why)
-    link.promise(link.explained(p.Suback(packet_id, tuple(reasons)), why), barrier=True)
+        client.broker.event("subscribe.refused", client, why=why)
+    responder.acks.promise(explained(client, p.Suback(packet_id, tuple(reasons)), why), barrier=True)
 
 
 class Denied(Exception):
@@ -148,7 +144,7 @@ def check_publisher(value: str, limits: Limits) -> None:
         )
 
 
-def parsed(link: Link, asked: p.Subscription) -> tuple[str | None, bool, str]:
+def parsed(client: Client, asked: p.Subscription) -> tuple[str | None, bool, str]:
     """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
     plain, start = asked.topic_filter, None
     replay = split_replay(plain)
@@ -160,13 +156,13 @@ def parsed(link: Link, asked: p.Subscription) -> tuple[str | None, bool, str]:
         plain = share[1]
         if asked.no_local:
             raise ProtocolViolation("No Local on a shared subscription")
-    if why := topic_refusals.of_filter(plain, link.limits, link.entrance.mount_point):
+    if why := topic_refusals.of_filter(plain, client.limits, client.policy.mount_point):
         raise Denied(Reason.TOPIC_FILTER_INVALID, why)
     return start, share is not None, plain
 
 
 def one(
-    link: Link,
+    client: Client,
     asked: p.Subscription,
     identifier: int,
     start: str | None,
@@ -176,12 +172,12 @@ def one(
     """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed.
 
     start, publisher: values of `rumq-from` and `rumq-publisher`, where they are given"""
-    house, limits = link.house, link.limits
-    session = link.session
+    broker, limits = client.broker, client.limits
+    session = client.session
     assert session is not None
     subscriber = session.subscriber
     written = asked.topic_filter
-    own_start, is_shared, plain = parsed(link, asked)
+    own_start, is_shared, plain = parsed(client, asked)
     start = start if own_start is None else own_start
     if is_shared:
         if start is not None:
@@ -196,7 +192,9 @@ def one(
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.refusal(written, limits):
         raise Denied(Reason.QUOTA_EXCEEDED, why)
-    allowed = authorization.sight(link.permit, plain, is_replay=start is not None, is_shared=is_shared)
+    allowed = authorization.receive_permit(
+        client.permit, plain, is_replay=start is not None, is_shared=is_shared
+    )
     subscription = Subscription(
         plain,
         min(asked.qos, limits.maximum_qos),
@@ -209,62 +207,36 @@ def one(
     if is_shared:
         return c.JoinShare(subscriber, written, subscription)
     if start is not None:
-        place = parse_start(start, plain, house.now_us)
-        if link.permit is None or link.permit.reach("replay", plain) != "none":
+        place = parse_start(start, plain, broker.now_us)
+        if client.permit is None or client.permit.reach("replay", plain) != "none":
             # One that rules forbid whole may be granted all the same, and brings nothing.
-            house.event("replay.started", link, filter=plain, start=start)
+            broker.event("replay.started", client, filter=plain, start=start)
         return c.Replay(subscriber, written, subscription, place)
     handling = asked.retain_handling
     retained = limits.retain_available and (handling == 0 or (handling == 1 and written not in known))
     return c.Subscribe(subscriber, subscription, retained)
 
 
-def unsubscribe(link: Link, packet: p.Unsubscribe) -> None:
+def unsubscribe(responder: RequestResponder, packet: p.Unsubscribe) -> None:
     """Take subscriptions away; UNSUBACK says for each whether there was one."""
-    reasons = take_away(link, packet.filters)
-    link.promise(encode(p.Unsuback(packet.packet_id, tuple(reasons)), link.version), barrier=False)
+    unsuback(responder, packet.packet_id, remove(responder.client, packet.filters))
 
 
-def take_away(link: Link, filters: Iterable[str]) -> list[Reason]:
-    assert link.session is not None
-    subscriber = link.session.subscriber
+def unsuback(responder: RequestResponder, packet_id: int, reasons: list[Reason]) -> None:
+    answer = encode(p.Unsuback(packet_id, tuple(reasons)), responder.client.version)
+    responder.acks.promise(answer, barrier=False)
+
+
+def remove(client: Client, filters: Iterable[str]) -> list[Reason]:
+    assert client.session is not None
+    subscriber = client.session.subscriber
     reasons = []
-    known = link.session.asked
-    link.house.settle()
+    known = client.session.asked
+    client.broker.settle()
     for asked in filters:
         reasons.append(Reason.SUCCESS if asked in known else Reason.NO_SUBSCRIPTION_EXISTED)
         if asked in known:
-            link.house.journal.unsubscribed(link.session, asked)
+            client.broker.journal.unsubscribed(client.session, asked)
         known.discard(asked)
-        link.house.commands.put(c.Unsubscribe(subscriber, asked))
+        client.broker.commands.put(c.Unsubscribe(subscriber, asked))
     return reasons
-
-
-def acknowledgement(link: Link, packet: p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp) -> None:
-    """An acknowledgement with a reason code or properties."""
-    wire = link.wire
-    assert wire is not None
-    window = wire.window
-    packet_id = packet.packet_id
-    if isinstance(packet, p.Pubrel):
-        known = wire.release(packet_id)
-        if known:
-            link.note(PUBREL, packet_id)
-        reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND
-        link.promise(encode(p.Pubcomp(packet_id, reason), link.version), barrier=False)
-    elif window is None:
-        if isinstance(packet, p.Pubrec) and packet.reason < Reason.UNSPECIFIED_ERROR:
-            link.send(p.Pubrel(packet_id, Reason.PACKET_IDENTIFIER_NOT_FOUND))
-    elif packet.reason >= Reason.UNSPECIFIED_ERROR and not isinstance(packet, p.Pubcomp):
-        if window.refuse(packet_id):
-            link.note(REFUSED, packet_id)
-    elif isinstance(packet, p.Pubrec):
-        known = window.acknowledge(PUBREC, packet_id) >= 0
-        if known:
-            link.note(PUBREC, packet_id)
-        reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND
-        link.promise(encode(p.Pubrel(packet_id, reason), link.version), barrier=False)
-    else:
-        head = PUBACK if isinstance(packet, p.Puback) else PUBCOMP
-        if window.acknowledge(head, packet_id) >= 0:
-            link.note(head, packet_id)

@@ -13,20 +13,25 @@ from rumq.session.state.deadlines import Deadlines, Timed
 CHECK_SECONDS = 0.25
 
 
-class MonitoredConnection(Timed, Protocol):
-    """heard_at, expires_at: monotonic seconds of the last packet and of the end of its authentication."""
+class MonitoredClient(Protocol):
+    """version: of MQTT, 0 before CONNECT; expires_at: end of its authentication, monotonic seconds"""
 
     closed: bool
     expires_at: float | None
-    heard_at: float
     keep_alive: float
+    version: int
 
     @property
     def session(self) -> object | None: ...
 
+
+class MonitoredConnection(Timed, Protocol):
+    """heard_at: when the last packet came, monotonic seconds"""
+
+    heard_at: float
+
     @property
-    def entering(self) -> object | None:
-        """The authentication that CONNECT has begun."""
+    def client(self) -> MonitoredClient: ...
 
     @property
     def transport(self) -> object: ...
@@ -37,7 +42,7 @@ class MonitoredConnection(Timed, Protocol):
 class Broker(Protocol):
     monotonic: float
 
-    def event(self, name: str, link: Any, **fields: object) -> None: ...
+    def event(self, name: str, client: Any, **fields: object) -> None: ...
 
     def crashed(self, connection: Any) -> None: ...
 
@@ -70,24 +75,25 @@ class KeepAliveMonitor:
                 broker.crashed(link.transport)
 
     def _check_one(self, link: MonitoredConnection, broker: Broker, now: float) -> None:
-        if link.closed:
+        client = link.client
+        if client.closed:
             return
-        if link.session is None:
-            why = "no CONNECT in time" if link.entering is None else "not authenticated in time"
-            broker.event("client.refused", link, reason=0x8D, why=why)
+        if client.session is None:
+            why = "not authenticated in time" if client.version else "no CONNECT in time"
+            broker.event("client.refused", client, reason=0x8D, why=why)
             link.dismiss(Reason.KEEP_ALIVE_TIMEOUT)
             return
         deadlines = []
-        if link.expires_at is not None:
-            if link.expires_at <= now:
-                broker.event("client.refused", link, reason=0x87, why="what it came in by has expired")
+        if client.expires_at is not None:
+            if client.expires_at <= now:
+                broker.event("client.refused", client, reason=0x87, why="what it came in by has expired")
                 link.dismiss(Reason.NOT_AUTHORIZED, "what you came in by has expired")
                 return
-            deadlines.append(link.expires_at)
-        if link.keep_alive:
-            deadlines.append(link.heard_at + 1.5 * link.keep_alive)
+            deadlines.append(client.expires_at)
+        if client.keep_alive:
+            deadlines.append(link.heard_at + 1.5 * client.keep_alive)
             if deadlines[-1] <= now:
-                broker.event("client.lost", link, why="keep alive ran out")
+                broker.event("client.lost", client, why="keep alive ran out")
                 link.dismiss(
                     Reason.KEEP_ALIVE_TIMEOUT, "no packet within one and a half keep alive intervals"
                 )

@@ -9,7 +9,6 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple, Protocol
 
 from router.subscriber import Subscriber
-from rumq.auth.identity import Identity
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Will
@@ -20,16 +19,23 @@ from rumq.session.state.subscribed_filters import SubscribedFilters
 from rumq.session.state.wills import Author
 
 
+class SessionClient(Protocol):
+    """connected_at: monotonic seconds; keep_alive: seconds, 0 for none"""
+
+    connected_at: float
+    keep_alive: float
+
+
 class SessionConnection(Protocol):
     """The connection of a session, as those who come to it through the session see it.
 
-    flow, wire: of its outgoing and incoming messages; connected_at: monotonic seconds"""
+    flow, wire: of its outgoing and incoming messages"""
 
-    connected_at: float
-    flow: DeliveryWindow | None
-    keep_alive: float
-    who: Identity | None
-    wire: Wire | None
+    flow: DeliveryWindow
+    wire: Wire
+
+    @property
+    def client(self) -> SessionClient: ...
 
     @property
     def transport(self) -> Any:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from rumq.mqtt.kernels.wire_state import Wire
+from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.state.session import Counts
+
 
 class ShardTotals:
     """published, delivered: PUBLISH packets in and out; packets_in, packets_out: of every kind; connections: CONNECTs
@@ -20,3 +24,14 @@ class ShardTotals:
         self.published_bytes = 0
         self.handed_over = self.taken_over = 0
         self.connections = self.sockets = 0
+
+    def add(self, wire: Wire, flow: DeliveryWindow, counts: Counts) -> None:
+        """Move what a connection has counted to its session's counts and to these totals."""
+        published, delivered = wire.published, flow.delivered
+        counts.published += published
+        counts.delivered += delivered
+        self.published += published
+        self.delivered += delivered
+        self.packets_in += published + wire.others
+        self.packets_out += delivered + wire.answers
+        wire.published = wire.others = wire.answers = flow.delivered = 0

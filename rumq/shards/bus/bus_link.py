@@ -55,6 +55,7 @@ class BusLink:
     """The `ConnectionHandler` of a connection to another shard."""
 
     is_bus = True
+    client_id = None
 
     __slots__ = ("_lost", "_received", "closed", "drained", "transport")
 
@@ -94,6 +95,11 @@ class BusLink:
         if not self.closed:
             self.closed = True
             self._lost(why)
+
+    def turned_away(self, why: str) -> None:
+        self.end()
+
+    def dismiss(self, reason: object, why: str | None = None) -> None: ...
 
     def end(self, *, with_will: bool = True) -> None:
         """Close the connection after a fault; the shard with the higher index dials again."""

@@ -59,7 +59,7 @@ class Peers:
             pump.read_out(peer.link.transport)  # type: ignore[arg-type]  # what came of a run before counts
         connection = Connection(pump, sock, f"shard {index}", BUS_BYTES)
         link = BusLink(connection, peer.received, peer.lost, peer.drained)
-        connection.link = link  # type: ignore[assignment]
+        connection.link = link
         pump.add(connection)
         peer.linked(link)
 

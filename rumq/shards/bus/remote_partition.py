@@ -130,7 +130,7 @@ class RemoteFeeds:
     def _forget_aliases(self) -> None:
         """Topic ids may have changed, and topic aliases of connections are known by them."""
         for session in self._sessions.values():
-            if session.link is not None and session.link.flow is not None:
+            if session.link is not None:
                 session.link.flow.aliases = None
 
 

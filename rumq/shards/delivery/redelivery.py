@@ -14,8 +14,8 @@ from router.reader import Reader
 from router.slots import RETAINED_CODE, partition_of, reader_of
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
+from rumq.session.connection.broker_port import Redelivering
 from rumq.session.protocol import authorization
-from rumq.session.protocol.connected import Link
 from rumq.session.state.drop_counters import OTHER_TOPICS, Why
 from rumq.shards.delivery.fan_out_cache import wire_form
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class Redelivery:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._reading: set[Link] = set()
+        self._reading: set[Redelivering] = set()
 
-    def go_on(self, link: Link) -> None:
+    def go_on(self, deliveries: Redelivering) -> None:
         """Send what the client's receive maximum allows, in order; after the last one attach its readers."""
-        unsent, session, flow = link.unsent, link.session, link.flow
-        if link in self._reading or not unsent or link.closed or session is None or flow is None:
+        unsent, session, flow = deliveries.unsent, deliveries.session, deliveries.flow
+        if deliveries in self._reading or not unsent or deliveries.client.closed:
             return
         window = session.window
         assert window is not None
@@ -42,74 +42,73 @@ class Redelivery:
             if lsn >= feed.partition.first_lsn:
                 chunk = feed.read_chunk(lsn)
                 if chunk is None:
-                    self._read(link, partition_of(code), lsn)
+                    self._read(deliveries, partition_of(code), lsn)
                     return
-            if not self._is_routed(link, code, chunk, lsn):
-                self._driver.next_turn(partial(self.go_on, link))
+            if not self._is_routed(deliveries, code, chunk, lsn):
+                self._driver.next_turn(partial(self.go_on, deliveries))
                 return
             unsent.popleft()
             if chunk is None:
-                self._give_up(link, packet_id, "retention")
+                self._give_up(deliveries, packet_id, "retention")
             elif not isinstance(chunk, Chunk):
-                self._give_up(link, packet_id, "damaged")
+                self._give_up(deliveries, packet_id, "damaged")
             else:
-                self._send(link, packet_id, code, chunk, lsn - chunk.base_lsn)
+                self._send(deliveries, packet_id, code, chunk, lsn - chunk.base_lsn)
         if not unsent:
             self._driver.commands.put(Attach(session.subscriber, flow))
 
-    def _is_routed(self, link: Link, code: int, chunk: Any, lsn: int) -> bool:
+    def _is_routed(self, deliveries: Redelivering, code: int, chunk: Any, lsn: int) -> bool:
         """Whether it is known who wants the message: that may take more than a turn to find out."""
         if chunk is None or not isinstance(chunk, Chunk):
             return True
         row = lsn - chunk.base_lsn
-        reader = self._reader(link, reader_of(code))
+        reader = self._reader(deliveries, reader_of(code))
         if reader is None or reader.share is not None:
             return True
         return bool(
             self._driver.shard.feeds[partition_of(code)].routes.routes_of(chunk.rows, row, row + 1)[2] > row
         )
 
-    def _read(self, link: Link, index: int, lsn: int) -> None:
+    def _read(self, deliveries: Redelivering, index: int, lsn: int) -> None:
         feed = self._driver.shard.feeds[index]
-        self._reading.add(link)
+        self._reading.add(deliveries)
 
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
-            self._reading.discard(link)
+            self._reading.discard(deliveries)
             feed.cache_cold(chunks or [])
             found = chunks is not None and bool(chunks) and chunks[0].base_lsn <= lsn < chunks[0].next_lsn
-            if not found and link.unsent and not link.closed:
-                self._give_up(link, link.unsent.popleft()[0], "damaged")
-            self.go_on(link)
+            if not found and deliveries.unsent and not deliveries.client.closed:
+                self._give_up(deliveries, deliveries.unsent.popleft()[0], "damaged")
+            self.go_on(deliveries)
 
         self._driver.carrying.read(index, lsn, done)
 
-    def _send(self, link: Link, packet_id: int, code: int, chunk: Any, row: int) -> None:
-        assert link.session is not None and link.flow is not None and link.flow.window is not None
+    def _send(self, deliveries: Redelivering, packet_id: int, code: int, chunk: Any, row: int) -> None:
+        assert deliveries.flow.window is not None
         driver = self._driver
         names = driver.shard.feeds[partition_of(code)].partition.topic_names
         topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * ROW_WORDS]].decode()
-        if not authorization.may_receive_again(link, topic, reader_of(code)):
-            self._give_up(link, packet_id, "no_permission", topic)
+        if not authorization.may_receive_again(deliveries.client, topic, reader_of(code)):
+            self._give_up(deliveries, packet_id, "no_permission", topic)
             return
-        v5 = link.version == 5
-        state = link.flow.window.state_of(packet_id)
-        form = self._form(link, code, chunk, row, state)
+        v5 = deliveries.client.version == 5
+        state = deliveries.flow.window.state_of(packet_id)
+        form = self._form(deliveries, code, chunk, row, state)
         publishers = driver.shard.feeds[partition_of(code)].partition.publisher_names
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
             [wire_form(form, v5, b"", publishers, always_retain=bool(code & RETAINED_CODE))], None, None,
-            v5, link.client_max_packet, 0, driver.now_us, None, 0, 1 << 40,
+            v5, deliveries.client.packet_bytes_max, 0, driver.now_us, None, 0, 1 << 40,
         )  # fmt: skip
         if blob.count == 0:
-            self._give_up(link, packet_id, "expired" if blob.expired else "over_limit", topic)
+            self._give_up(deliveries, packet_id, "expired" if blob.expired else "over_limit", topic)
         else:
-            link.transport.write(fanout.again(blob, packet_id))
+            deliveries.client.transport.write(fanout.again(blob, packet_id))
 
-    def _form(self, link: Link, code: int, chunk: Any, row: int, qos: int) -> DeliveryOptions:
+    def _form(self, deliveries: Redelivering, code: int, chunk: Any, row: int, qos: int) -> DeliveryOptions:
         """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
-        assert link.session is not None
         feed = self._driver.shard.feeds[partition_of(code)]
-        reader = self._reader(link, reader_of(code))
+        reader = self._reader(deliveries, reader_of(code))
         if reader is None:
             return DeliveryOptions(qos, False, False, ())
         if reader.share is not None:
@@ -123,18 +122,17 @@ class Redelivery:
         return DeliveryOptions(qos, form.retain_as_published, False, form.identifiers, form.tells_publisher)
 
     @staticmethod
-    def _reader(link: Link, number: int) -> Reader | None:
-        assert link.session is not None
-        subscriber = link.session.subscriber
+    def _reader(deliveries: Redelivering, number: int) -> Reader | None:
+        subscriber = deliveries.session.subscriber
         shared = [share.members[subscriber].reader for share in subscriber.shares.values()]
         return next((r for r in [*subscriber.readers(), *shared] if r.number == number), None)
 
-    def _give_up(self, link: Link, packet_id: int, why: Why, topic: str = OTHER_TOPICS) -> None:
+    def _give_up(self, deliveries: Redelivering, packet_id: int, why: Why, topic: str = OTHER_TOPICS) -> None:
         """A message that was sent and never acknowledged cannot be sent again: it does not count as delivered.
 
         topic: unknown where the log does not have the record any more"""
-        assert link.session is not None and link.flow is not None and link.flow.window is not None
-        link.flow.window.refuse(packet_id)
-        if link.session.counts.delivered:  # of this run of the broker
-            link.session.counts.delivered -= 1
-        self._driver.drop_counters.count(why, link.session.key, topic)
+        assert deliveries.flow.window is not None
+        deliveries.flow.window.refuse(packet_id)
+        if deliveries.session.counts.delivered:  # of this run of the broker
+            deliveries.session.counts.delivered -= 1
+        self._driver.drop_counters.count(why, deliveries.session.key, topic)

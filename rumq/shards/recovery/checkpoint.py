@@ -139,7 +139,7 @@ def unsafe_packet_ids(session: Session, unsafe: UnsafeTags) -> set[int]:
 def open_packet_ids(session: Session, without: Container[int] = ()) -> bytes:
     """The inbound QoS 2 packet ids that wait for PUBREL, u16 each."""
     link = session.link
-    bits = link.wire.qos2_open if link is not None and link.wire is not None else session.qos2_open
+    bits = link.wire.qos2_open if link is not None else session.qos2_open
     if bits is None:
         return b""
     return b"".join(

@@ -92,7 +92,7 @@ def counts_of(session: Session) -> tuple[int, int]:
     """(published, delivered) so far."""
     published, delivered = session.counts.published, session.counts.delivered
     link = session.link
-    if link is not None and link.wire is not None and link.flow is not None:
+    if link is not None:
         published += link.wire.published
         delivered += link.flow.delivered
     return published, delivered

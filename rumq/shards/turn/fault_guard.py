@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rumq.session.connection.broker_port import ClientInfo
+
 
 class ShardEvents:
     """The `EventSink` and the `FaultGuard` of a shard."""
@@ -14,15 +16,9 @@ class ShardEvents:
     def __init__(self, tell: Callable[..., None]) -> None:
         self.tell = tell
 
-    def of_client(self, name: str, link: Any, **fields: object) -> None:
+    def of_client(self, name: str, client: ClientInfo, **fields: object) -> None:
         """An event that concerns a client's connection."""
-        session = link.session
-        self.tell(
-            name,
-            client_id=session.client_id if session else link.claimed or None,
-            peer=link.transport.peer,
-            **fields,
-        )
+        self.tell(name, client_id=client.client_id, peer=client.transport.peer, **fields)
 
     def crashed(self, connection: Any) -> None:
         link = connection.link
@@ -30,7 +26,7 @@ class ShardEvents:
             self.tell("shard.link_failed", peer=connection.peer, exc_info=True)
             link.end()
             return
-        self.of_client("client.crashed", link, exc_info=True)
+        self.tell("client.crashed", client_id=link.client_id, peer=connection.peer, exc_info=True)
         try:
             link.end(with_will=True)
         except Exception:

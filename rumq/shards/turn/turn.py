@@ -9,20 +9,22 @@ import gc
 import os
 import uuid
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from router import commands as c
 from router.shard import Shard
 from rumq.auth.identity import Work
 from rumq.mqtt.kernels.batch import Batch
-from rumq.mqtt.packets import Publish
 from rumq.net.pending_logins import State
+from rumq.session.connection.broker_port import ClientInfo, PublishRefusal, Redelivering
 from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
+from rumq.session.connection.pending_acks import PendingAcks
+from rumq.session.connection.transport import ConnectionHandler
 from rumq.session.flow_control.limits import Limits
+from rumq.session.handshake.handshake import Handshake
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.protocol import authorization
-from rumq.session.protocol.connected import Link
+from rumq.session.protocol.connected import Connected
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
@@ -200,7 +202,7 @@ class Driver:
         self.drain = False  # write what waits without lingering: the broker stops
         self._next_tidy = 0.0
         self._welcomed = 0  # connections since the collector looked at everything
-        self._held: list[Link] = []
+        self._held: list[PendingAcks] = []
         self._held_messages: list[PendingAck] = []
 
     # What links ask of their house
@@ -208,23 +210,27 @@ class Driver:
     def add_topic(self, name: bytes) -> bool:
         return self.numbering.add(name)
 
-    def refuse_topic(self, link: Link, name: bytes, packet: Publish) -> None:
-        self.numbering.refuse_publish(link, name, packet)
+    def refuse_topic(self, name: bytes, client: ClientInfo, user_topics_max: int | None) -> str:
+        user = client.identity.user if client.identity is not None else None
+        return self.numbering.refuse(
+            name, client.client_id or "", client.transport.peer, user, user_topics_max
+        )
 
     def publisher_number(self, partition: int, client_id: str) -> int:
         return int(self.store.partitions[partition].add_publisher(client_id))
 
-    def hold(self, link: Link) -> None:
-        self._held.append(link)
+    def hold(self, acks: PendingAcks) -> None:
+        self._held.append(acks)
 
-    def hold_messages(self, link: Link, data: object) -> None:
-        self._held_messages.append(PendingAck(link, data, 0, 1, True))
+    def hold_messages(self, acks: PendingAcks, data: object) -> None:
+        self._held_messages.append(PendingAck(acks, data, 0, 1, True))
 
-    def refuse_publish(self, link: Link, packet: Publish, partition: int) -> None:
+    def refuse_publish(
+        self, handler: ConnectionHandler, partition: int, *, is_unanswerable: bool
+    ) -> PublishRefusal | None:
         if self.batches[partition].refusing:
-            self.refusing.refuse(link, packet, partition)
-        else:
-            self.retaining.refuse(link, packet)
+            return self.refusing.refuse(handler, partition, is_unanswerable=is_unanswerable)
+        return self.retaining.refuse()
 
     def _say_refusing(self, partition: int, full: bool, why: str) -> None:
         self.peers.say_all(RefusingMessage(partition, full, why))
@@ -232,26 +238,27 @@ class Driver:
     def _say_retained(self, partition: int, full: bool) -> None:
         self.peers.say_all(RetainedFull(partition, full))
 
-    def send_again(self, link: Link) -> None:
-        self.repeat.go_on(link)
+    def send_again(self, client: Redelivering) -> None:
+        self.repeat.go_on(client)
 
-    def check(self, link: Link, work: Work, done: Callable[[Any, BaseException | None], None]) -> bool:
+    def check(
+        self, client: ClientInfo, work: Work, done: Callable[[Any, BaseException | None], None]
+    ) -> bool:
         def guarded(result: Any, fault: BaseException | None) -> None:
             try:
                 done(result, fault)
             except Exception:
-                self.crashed(link.transport)
+                self.crashed(client.transport)
 
         return self.checking.submit(
-            link.address, work, guarded, user=link.says_to_be, is_here=lambda: not link.closed
+            client.address, work, guarded, user=client.claimed_name, is_here=lambda: not client.closed
         )
 
-    def hold_back(self, link: Link, answer: Callable[[], None]) -> None:
-        answer = partial(link.alone, answer)
-        self.checking.hold_back(link.address, self.monotonic, answer, user=link.says_to_be)
+    def hold_back(self, client: ClientInfo, answer: Callable[[], None]) -> None:
+        self.checking.hold_back(client.address, self.monotonic, answer, user=client.claimed_name)
 
-    def has_room(self, link: Link) -> bool:
-        limit = self.connections_max.get(link.entrance.index)
+    def has_room(self, client: ClientInfo) -> bool:
+        limit = self.connections_max.get(client.policy.index)
         if limit is None or len(self.pump.connections) - len(self.pump.pending_logins) < limit:
             return True
         self._turned_away += 1
@@ -259,33 +266,31 @@ class Driver:
             self._event("listener.overloaded", connections=limit, turned_away=self._turned_away)
         return False
 
-    def logged_in(self, link: Link) -> None:
-        if link.who is not None and link.who.method not in UNCHECKED:
-            self.checking.was_right(link.address, link.says_to_be)
+    def logged_in(self, client: ClientInfo) -> None:
+        if client.identity is not None and client.identity.method not in UNCHECKED:
+            self.checking.was_right(client.address, client.claimed_name)
         if self.pump is not None:
-            self.pump.pending_logins.discard(link.transport)
+            self.pump.pending_logins.discard(client.transport)
 
-    def keeps(self, link: Link, size: int) -> bool:
+    def keeps(self, client: ClientInfo, size: int) -> bool:
         if self.pump is None:
             return True
-        self.pump.pending_logins.set_state(link.transport, State.HEARD)
-        return bool(self.pump.pending_logins.keep_bytes(link.transport, size))
+        self.pump.pending_logins.set_state(client.transport, State.HEARD)
+        return bool(self.pump.pending_logins.keep_bytes(client.transport, size))
 
-    def owes(self, link: Link, is_owed: bool) -> None:
+    def owes(self, client: ClientInfo, is_owed: bool) -> None:
         if self.pump is not None:
-            self.pump.pending_logins.set_state(link.transport, State.OWED if is_owed else State.HEARD)
+            self.pump.pending_logins.set_state(client.transport, State.OWED if is_owed else State.HEARD)
 
     def assigned_client_id(self, prefix: str) -> str:
         while not self.homes.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):
             pass
         return client_id
 
-    def hand_over(self, link: Link, client_id: str, data: bytes) -> bool:
+    def hand_over(self, client: ClientInfo, client_id: str, data: bytes) -> bool:
         """Whether the client lives in another shard; then its connection is on its way there, with what it sent."""
-        is_elsewhere = self.homes.hand_over(link.transport, link.entrance.index, client_id, data)
+        is_elsewhere = self.homes.hand_over(client.transport, client.policy.index, client_id, data)
         self.shard_totals.sockets -= is_elsewhere  # it is welcomed there once more
-        if is_elsewhere:
-            self.keep_alive_monitor.cancel(link)
         return is_elsewhere
 
     def home(self, client_id: str) -> int:
@@ -300,9 +305,9 @@ class Driver:
         publishers: and the names of those who publish"""
         return self.interest.confirm_subscriptions(asked, then, publishers=publishers)
 
-    def slow(self, link: Link, much: bool) -> None:
+    def slow(self, client: ClientInfo, much: bool) -> None:
         """Read nothing more from a client until the partitions it publishes to have caught up."""
-        self.slowing.slow(link, much)
+        self.slowing.slow(client, much)
 
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
@@ -323,9 +328,9 @@ class Driver:
 
     # A turn
 
-    def welcome(self, transport: Any, entrance: ListenerPolicy = OPEN) -> Link:
-        link = Link(self, transport, entrance)
-        self.keep_alive_monitor.add(link, self.monotonic + link.limits.connect_seconds_max)
+    def welcome(self, transport: Any, entrance: ListenerPolicy = OPEN) -> Handshake:
+        link = Handshake(self, transport, entrance)
+        self.keep_alive_monitor.add(link, self.monotonic + link.client.limits.connect_seconds_max)
         if self.pump is not None:
             self.pump.pending_logins.add(transport)
         self._welcomed += 1
@@ -337,9 +342,9 @@ class Driver:
         self.settle()
         for session in list(self.registry.sessions.values()):
             link = session.link
-            if isinstance(link, Link) and link.who is not None:
-                authorization.find(link, session.client_id)
-                authorization.hold(link)
+            if isinstance(link, Connected):
+                authorization.find_permit(link.client, session.client_id)
+                authorization.recheck_subscriptions(link.client)
 
     def begin_turn(self) -> None:
         self.clock.tick()
@@ -394,7 +399,7 @@ class Driver:
             if self.ready.now:
                 for link in self.ready.take():
                     try:
-                        self._go_on(link)
+                        link.drained()
                     except Exception:
                         self.crashed(link.transport)
             if not self.commands.items:
@@ -415,25 +420,11 @@ class Driver:
             for piece in messages:
                 self.writing.wait(self.keeping.partition.index, piece)
             held, self._held = self._held, []
-            for link in held:
-                if not link.closed:
-                    self.writing.hold(link)
+            for acks in held:
+                if not acks.closed:
+                    self.writing.hold(acks)
             if self.commands.items or self.ready.now:
                 self._run()
-
-    def _go_on(self, link: Any) -> None:
-        if link.is_bus:
-            link.drained()
-            return
-        flow, session = link.flow, link.session
-        if flow is None or session is None or not flow.is_open:
-            return
-        if flow.retained:
-            if flow.go_on_with_retained():
-                self.ready.add_next_turn(flow.outbox)
-            if flow.retained:
-                return  # it takes nothing else before them
-        self.commands.put(c.Ready(session.subscriber))
 
     def drained(self, connection: Any) -> None:
         self.ready.add(connection.link)

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from router.retained import RetainedView
-from rumq.mqtt import packets as p
-from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
+from rumq.session.connection.broker_port import PublishRefusal
 
 FREED = 0.95  # of what is allowed, so that one message more or less does not change it each time
 
@@ -67,17 +66,7 @@ class RetainedQuota:
         self._batches[index].full_of_retained = index in self.full
         self._say(index, index in self.full)
 
-    def refuse(self, link: Any, packet: p.Publish) -> None:
-        """Answer a retained PUBLISH that there is no room for: it is not stored, and nobody gets it.
-
-        raises: MqttFault where the version has no words for it (3.1.1, 3.3.5)"""
+    def refuse(self) -> PublishRefusal:
+        """Count a retained message that there is no room for: it is not stored, and nobody gets it."""
         self.refused += 1
-        if not packet.qos:
-            return
-        why = "too much is retained already"
-        if link.version != 5:
-            raise MqttFault(why, Reason.QUOTA_EXCEEDED)
-        kind = p.Puback if packet.qos == 1 else p.Pubrec
-        assert packet.packet_id is not None
-        link.wire.acks += link.explained(kind(packet.packet_id, Reason.QUOTA_EXCEEDED), why)
-        link.wire.answers += 1
+        return PublishRefusal(Reason.QUOTA_EXCEEDED, "too much is retained already")

@@ -10,11 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from rumq.mqtt import packets as p
-from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.kernels.topics import TopicTable
-from rumq.mqtt.reasons import Reason
-from rumq.session.protocol.topic_creation import user_topics_max as most_of_user
 
 
 class TopicRegistry:
@@ -96,19 +92,3 @@ class TopicRegistry:
                 user=None if user_topics_max is None else user,
             )
         return why
-
-    def refuse_publish(self, link: Any, name: bytes, packet: p.Publish) -> None:
-        """Answer a PUBLISH for a topic that there is no room for: it is not stored, and nobody gets it.
-
-        raises: MqttFault where the version has no words for it: without an acknowledgement the client keeps its
-        message, and an end says that none will come (3.1.1, 3.3.5)"""
-        user = link.who.user if link.who is not None else None
-        why = self.refuse(name, link.session.client_id, link.transport.peer, user, most_of_user(link))
-        if not packet.qos:
-            return
-        if link.version != 5:
-            raise MqttFault(why, Reason.QUOTA_EXCEEDED)
-        kind = p.Puback if packet.qos == 1 else p.Pubrec
-        assert packet.packet_id is not None
-        link.wire.acks += link.explained(kind(packet.packet_id, Reason.QUOTA_EXCEEDED), why)
-        link.wire.answers += 1

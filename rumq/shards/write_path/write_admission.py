@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog.os_errors import FULL, while_running
-from rumq.mqtt import packets as p
 from rumq.mqtt.reasons import Reason
+from rumq.session.connection.broker_port import PublishRefusal
+from rumq.session.connection.transport import ConnectionHandler
 
 FREED = 1.25  # as many times the least must be free before records are taken again
 
@@ -46,7 +47,7 @@ class WriteAdmission:
         self._elsewhere: dict[
             int, tuple[bool, str]
         ] = {}  # partitions of other shards: (for want of room, why)
-        self._unanswered: dict[Any, int] = {}  # link -> the partition that did not take its message
+        self._unanswered: dict[ConnectionHandler, int] = {}  # -> the partition that did not take its message
 
     def offline(self, index: int, number: int | None, why: str) -> None:
         """A partition of the store can write nothing; told once. number: the errno, if it was one"""
@@ -115,24 +116,23 @@ class WriteAdmission:
                 found[index] = (self._offline[index] in FULL, "offline")
         return found
 
-    def refuse(self, link: Any, packet: p.Publish, index: int) -> None:
-        """Answer a PUBLISH for a partition that takes none: it is not stored, and nobody gets it."""
+    def refuse(
+        self, handler: ConnectionHandler, index: int, *, is_unanswerable: bool
+    ) -> PublishRefusal | None:
+        """Count a message for a partition that takes none: it is not stored, and nobody gets it.
+
+        None: it gets no answer, and its client is dismissed once the partition takes messages again"""
         self._refused += 1
         self.refused += 1
-        if not packet.qos:
-            return
-        if link.version != 5:
-            self._unanswered[link] = index
-            return
+        if is_unanswerable:
+            self._unanswered[handler] = index
+            return None
         is_full = (
             self.is_full or self._offline.get(index) in FULL or self._elsewhere.get(index, (False, ""))[0]
         )
-        reason = Reason.QUOTA_EXCEEDED if is_full else Reason.IMPLEMENTATION_SPECIFIC_ERROR
-        why = "the broker's disk is full" if is_full else "the broker's disk fails"
-        kind = p.Puback if packet.qos == 1 else p.Pubrec
-        assert packet.packet_id is not None
-        link.wire.acks += link.explained(kind(packet.packet_id, reason), why)
-        link.wire.answers += 1
+        if is_full:
+            return PublishRefusal(Reason.QUOTA_EXCEEDED, "the broker's disk is full")
+        return PublishRefusal(Reason.IMPLEMENTATION_SPECIFIC_ERROR, "the broker's disk fails")
 
     def _tell_batches(self) -> None:
         for index, batch in enumerate(self._batches):
