@@ -36,7 +36,7 @@ class LogClient:
     ) -> None:  # fmt: skip
         """known: another process has had an answer from there, so an outage is waited out"""
         self._location, self._wait, self._now, self._known = location, wait, now, known
-        self._client: Any = None
+        self._client: fl.FlightClient | None = None
         self._away_since: float | None = None
 
     def heads(self) -> dict[str, dict[str, int]]:
@@ -85,11 +85,11 @@ class LogClient:
         if client is not None:
             client.close()
 
-    def _action(self, name: str, **said: Any) -> Any:
-        action = fl.Action(name, json.dumps(said).encode())
+    def _action(self, name: str, **arguments: object) -> Any:
+        action = fl.Action(name, json.dumps(arguments).encode())
         return self._with_retries(lambda: self._call(action))
 
-    def _call(self, action: Any) -> Any:
+    def _call(self, action: fl.Action) -> Any:
         with translated(self._location.address):
             options = self._options(timeout=self._location.read_seconds_max)
             return json.loads(next(iter(self._connected().do_action(action, options))).body.to_pybytes())
@@ -128,12 +128,12 @@ class LogClient:
             for chunk in prefetched(reader, self._location.read_seconds_max):
                 yield chunk.data, int(json.loads(chunk.app_metadata.to_pybytes())["next"])
 
-    def _connected(self) -> Any:
+    def _connected(self) -> fl.FlightClient:
         if self._client is None:
             self._client = fl.connect(self._location.address, **tls_of(self._location))
         return self._client
 
-    def _options(self, timeout: float | None = None) -> Any:
+    def _options(self, timeout: float | None = None) -> fl.FlightCallOptions:
         header = header_of(self._location)
         headers = [] if header is None else [(b"authorization", header.encode())]
         return fl.FlightCallOptions(timeout=timeout, headers=headers)
@@ -161,9 +161,9 @@ def translated(address: str) -> Iterator[None]:
 LOST = (fl.FlightUnavailableError, fl.FlightTimedOutError, fl.FlightCancelledError, fl.FlightInternalError)
 
 
-def prefetched(reader: Any, seconds_max: float) -> Iterator[Any]:
+def prefetched(reader: fl.FlightStreamReader, seconds_max: float) -> Iterator[fl.FlightStreamChunk]:
     """The chunks of a stream, the next ones fetched meanwhile. raises: TimeoutError when one takes longer than that"""
-    ready: SimpleQueue[Any] = SimpleQueue()
+    ready: SimpleQueue[fl.FlightStreamChunk | Exception | None] = SimpleQueue()
     slots, stopped = Semaphore(AHEAD), Event()
 
     def fetch() -> None:

@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
+import pyarrow as pa
 import pyarrow.flight as fl
 
 from rumq.auth.errors import SERVER_BUSY, Denied
@@ -51,7 +51,7 @@ class AuthorizationHeaders(fl.ServerMiddlewareFactory):  # type: ignore[misc]
     def __init__(self, authorization: CallAuthorization, event: Event) -> None:
         self._authorization, self._event = authorization, event
 
-    def start_call(self, info: Any, headers: dict[str, list[str]]) -> AuthorizationHeader:
+    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> AuthorizationHeader:
         found = headers.get(HEADER)
         header = found[0] if found else None
         if info.method != fl.FlightMethod.HANDSHAKE:
@@ -65,7 +65,7 @@ class AuthorizationHeaders(fl.ServerMiddlewareFactory):  # type: ignore[misc]
 class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
     """There must be one for Flight to shake hands at all; headers decide."""
 
-    def authenticate(self, outgoing: Any, incoming: Any) -> None:
+    def authenticate(self, outgoing: fl.ServerAuthSender, incoming: fl.ServerAuthReader) -> None:
         pass
 
     def is_valid(self, token: bytes) -> bytes:
@@ -103,7 +103,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
 
     # What Flight calls
 
-    def list_flights(self, context: Any, criteria: bytes) -> Iterator[Any]:
+    def list_flights(self, context: fl.ServerCallContext, criteria: bytes) -> Iterator[fl.FlightInfo]:
         with self._authorized(context):
             found = []
             for name, head in self._log.heads().items():
@@ -113,13 +113,15 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
                 )
         return iter(found)
 
-    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
+    def get_flight_info(
+        self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
+    ) -> fl.FlightInfo:
         with self._authorized(context) as caller:
             command = self._log.command(asked(descriptor), now_us())
             check_permission(command, caller)
             return self._info(descriptor, command)
 
-    def do_get(self, context: Any, ticket: Any) -> Any:
+    def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
         with self._authorized(context) as caller:
             parsed = parse_ticket(ticket.ticket)
             batches = self._log.batches(parsed, caller)
@@ -128,17 +130,17 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         holder = f"user {caller.user}" if caller.user is not None else source_of(peer)
         return fl.GeneratorStream(schema, self._read(context, peer, holder, batches))
 
-    def list_actions(self, context: Any) -> list[tuple[str, str]]:
+    def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:
         return list(ACTIONS.items())
 
-    def do_action(self, context: Any, action: Any) -> Iterator[Any]:
+    def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[fl.Result]:
         with self._authorized(context):
             answer = self._answer(action.type, action.body.to_pybytes())
         yield fl.Result(json.dumps(answer).encode())
 
     # How it is answered
 
-    def _answer(self, name: str, body: bytes) -> Any:
+    def _answer(self, name: str, body: bytes) -> object:
         match name:
             case "heads":
                 return self._log.heads()
@@ -150,7 +152,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
                 return {"lsn": self._log.end_within(decoded("action", body, EndWithin))}
         raise BadRequest("action", f"there is no {name!r}; there are {', '.join(ACTIONS)}")
 
-    def _info(self, descriptor: Any, command: Command, records: int = -1) -> Any:
+    def _info(self, descriptor: fl.FlightDescriptor, command: Command, records: int = -1) -> fl.FlightInfo:
         """Endpoints without a location: the tickets are good where they come from."""
         endpoints = [fl.FlightEndpoint(ticket.to_bytes(), []) for ticket in self._log.tickets(command)]
         return fl.FlightInfo(
@@ -158,8 +160,12 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         )
 
     def _read(
-        self, context: Any, peer: str, holder: str, batches: Iterator[tuple[Any, int]]
-    ) -> Iterator[tuple[Any, bytes]]:
+        self,
+        context: fl.ServerCallContext,
+        peer: str,
+        holder: str,
+        batches: Iterator[tuple[pa.RecordBatch, int]],
+    ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
         """Batches, each with the lsn from which on to ask again if the connection is lost."""
         with self._translated_errors(peer):
             read = self._reads.acquire(holder)
@@ -176,7 +182,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
                 self._reads.release(read)
 
     @contextmanager
-    def _authorized(self, context: Any) -> Iterator[Caller]:
+    def _authorized(self, context: fl.ServerCallContext) -> Iterator[Caller]:
         """Let in who asks, and have what goes wrong leave as Flight's errors."""
         peer = peer_of(context)
         with self._translated_errors(peer):
@@ -210,18 +216,17 @@ def refused(denied: Denied, peer: str, authorization: CallAuthorization, event: 
 
 
 def as_flight(fault: RumqError) -> Exception:
-    kind: Any = fl.FlightServerError
+    kind: type[Exception] = fl.FlightServerError
     if isinstance(fault, NotAllowed):
         kind = fl.FlightUnauthorizedError if fault.known else fl.FlightUnauthenticatedError
     elif isinstance(fault, Busy):
         kind = fl.FlightUnavailableError
     elif isinstance(fault, Failed):
         kind = fl.FlightInternalError
-    made: Exception = kind(str(fault), to_wire(fault))
-    return made
+    return kind(str(fault), to_wire(fault))
 
 
-def asked(descriptor: Any) -> bytes:
+def asked(descriptor: fl.FlightDescriptor) -> bytes:
     """The command of a descriptor; a path names a partition. raises: BadRequest"""
     if descriptor.descriptor_type == fl.DescriptorType.CMD:
         return bytes(descriptor.command)
@@ -232,11 +237,11 @@ def asked(descriptor: Any) -> bytes:
     raise BadRequest("command", "expected a descriptor with a command or a path")
 
 
-def partition_descriptor(name: str) -> Any:
+def partition_descriptor(name: str) -> fl.FlightDescriptor:
     return fl.FlightDescriptor.for_path(*name.split("/"))
 
 
-def peer_of(context: Any) -> str:
+def peer_of(context: fl.ServerCallContext) -> str:
     """The address of who asks, without its port: ipv4:127.0.0.1:46662, ipv6:%5B::1%5D:46662."""
     kind, _, rest = context.peer().partition(":")
     host = rest.rpartition(":")[0] if kind in ("ipv4", "ipv6") else rest

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from rumq.mqtt.topics import check_topic_filter, parse_share
 from rumq.table.options import Options, near, parse
 
 BYTES_MAX = 1 << 20
+T = TypeVar("T")
 LSN_MAX = 2**63 - 1
 # As rumq.config names streams; those of the broker itself begin with "_" and are nobody's business.
 PARTITION = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}/g[0-9]{1,9}/p[0-9]{1,9}")
@@ -89,7 +90,7 @@ class Segments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 def parse_ticket(data: bytes) -> Ticket:
     """raises: BadRequest"""
-    ticket: Ticket = decoded("ticket", data, Ticket)
+    ticket = decoded("ticket", data, Ticket)
     if PARTITION.fullmatch(ticket.partition) is None:
         raise BadRequest("ticket", f"partition {ticket.partition!r}: expected a name such as main/g1/p0")
     if not 0 <= ticket.start <= ticket.end <= LSN_MAX:
@@ -117,7 +118,7 @@ def parse_command(data: bytes, path: str, now_us: int) -> Command:
     return Command(parse({"path": path, **options}, now_us=now_us), columns, topics, properties)
 
 
-def decoded(what: str, data: bytes, kind: Any) -> Any:
+def decoded(what: str, data: bytes, kind: type[T]) -> T:
     if len(data) > BYTES_MAX:
         raise BadRequest(what, f"{len(data)} bytes: expected at most {BYTES_MAX}")
     try:
@@ -128,13 +129,13 @@ def decoded(what: str, data: bytes, kind: Any) -> Any:
         raise BadRequest(what, "expected JSON") from None
 
 
-def listed(name: str, value: Any) -> tuple[str, ...]:
+def listed(name: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise BadRequest("command", f"{name}: expected a list of texts")
     return tuple(value)
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A value of JSON as the option of Spark that it is."""
     return value if isinstance(value, str) else json.dumps(value)
 

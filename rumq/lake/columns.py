@@ -5,14 +5,14 @@ Each distinct topic is looked at once; payloads are taken out of the frames by A
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rumq.lake.kernels import walking
-from rumq.lake.piece import PROPERTIES, QOS, RETAIN, Piece
+from rumq.lake.piece import PROPERTIES, QOS, RETAIN, Integers, Piece
 from rumq.lake.schema import GROUP_ROWS, LEVELS, PAIRS, SCHEMA
 
 UTC = pa.timestamp("us", "UTC")
@@ -23,7 +23,7 @@ class TopicColumns:
 
     names: Arrow strings; ranks: the topic of each record as its place in `names`"""
 
-    def __init__(self, topic_ids: Any, known: Mapping[int, bytes]) -> None:
+    def __init__(self, topic_ids: npt.NDArray[np.uint32], known: Mapping[int, bytes]) -> None:
         ids, which = np.unique(topic_ids, return_inverse=True)
         raw = [known.get(number, b"") for number in ids.tolist()]
         order = np.array(sorted(range(len(raw)), key=raw.__getitem__), np.int64)
@@ -93,7 +93,7 @@ def coded(codes: pa.Array, values: pa.Array) -> pa.Array:
     return values.take(codes)
 
 
-def between(starts: Any, ends: Any, data: Any, kind: pa.DataType) -> pa.Array:
+def between(starts: Integers, ends: Integers, data: npt.NDArray[np.uint8], kind: pa.DataType) -> pa.Array:
     """The bytes starts[i]..ends[i] of `data`, which lie one behind the other: as views of it, not copied."""
     if not len(starts):
         return pa.array([], kind)
@@ -137,17 +137,17 @@ class PropertyColumns:
             "payload_format": pa.array(places[:, 7].astype(np.int8), mask=places[:, 7] < 0),
         }
 
-    def of(self, rows: Any) -> dict[str, pa.Array]:
+    def of(self, rows: Integers) -> dict[str, pa.Array]:
         """rows: numbers of records, in any order"""
         at = pa.array(rows)
         return {"properties": self._pairs(rows), **{name: c.take(at) for name, c in self._columns.items()}}
 
-    def _words(self, starts: Any, ends: Any, kind: pa.DataType) -> pa.Array:
+    def _words(self, starts: Integers, ends: Integers, kind: pa.DataType) -> pa.Array:
         has = starts >= 0
         found = between(starts[has], ends[has], self._frames, kind)
         return found.take(pa.array(np.cumsum(has) - 1, mask=~has))
 
-    def _pairs(self, rows: Any) -> pa.Array:
+    def _pairs(self, rows: Integers) -> pa.Array:
         """User properties: a list for each record, empty where it has none."""
         counts = self._counts[rows]
         offsets = np.zeros(len(rows) + 1, np.int32)

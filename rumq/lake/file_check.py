@@ -4,7 +4,7 @@ Knows no manifest and no log."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -48,7 +48,7 @@ class FileCheck(NamedTuple):
     bounds: Bounds
 
 
-def examined(raw: Any) -> FileCheck:
+def examined(raw: bytes | pa.Buffer) -> FileCheck:
     """raw: the bytes of a Parquet file. raises: pa.ArrowInvalid, OSError when they are none"""
     table = pq.read_table(pa.BufferReader(raw), columns=["lsn", "payload"], use_threads=False)
     lsns = table.column("lsn").to_numpy()
@@ -58,7 +58,7 @@ def examined(raw: Any) -> FileCheck:
     return FileCheck(len(raw), crc32(raw), content_of(table), first, last + 1, repeated, bounds_of(raw))
 
 
-def bounds_of(raw: Any) -> Bounds:
+def bounds_of(raw: bytes | pa.Buffer) -> Bounds:
     """raw: the bytes of a file of the lake, with a row at least"""
     found = pq.ParquetFile(pa.BufferReader(raw)).metadata
     topics, times = [], []

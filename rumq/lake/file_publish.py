@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pyarrow as pa
 
 from rumq.lake.errors import LakeError
 from rumq.lake.file_check import Content, examined
@@ -10,7 +10,7 @@ from rumq.lake.folder import Folder, Step
 from rumq.lake.manifest import File
 
 
-def publish(folder: Folder, file: File, raw: Any, step: Step) -> File:
+def publish(folder: Folder, file: File, raw: bytes | pa.Buffer, step: Step) -> File:
     """Put a file in place and read it back. raises: LakeError when it does not say what it should"""
     folder.put(file.path, raw, step)
     found = examined(folder.read(file.path))

@@ -10,11 +10,15 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from commitlog.files import DIRECTORY_MODE
 from rumq.lake.errors import LakeError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import fs
 
 LOCK = "_rumq/LOCK"
 NEW = ".new"
@@ -35,14 +39,14 @@ class Folder(Protocol):
     """Every method may raise OSError. location: as the operator wrote it; system: of pyarrow.fs, which `path` is for"""
 
     location: str
-    system: Any
+    system: fs.FileSystem | None
 
     def lock(self) -> None:
         """Be the one that writes here. raises: LakeError when another process is"""
 
     def unlock(self) -> None: ...
 
-    def put(self, name: str, data: Any, step: Step) -> None:
+    def put(self, name: str, data: bytes | pa.Buffer, step: Step) -> None:
         """Have a file appear whole and synced, in the place of an older one. step: is told what was done"""
 
     def copy(self, name: str, to: str, step: Step) -> None:
@@ -116,7 +120,7 @@ class LocalFolder:
             os.close(self._lock)
             self._lock = -1
 
-    def put(self, name: str, data: Any, step: Step) -> None:
+    def put(self, name: str, data: bytes | pa.Buffer, step: Step) -> None:
         path = self.path(name)
         above, _, last = path.rpartition("/")
         self._make(above)
@@ -218,7 +222,7 @@ class LocalFolder:
 class RemoteFolder:
     """An object store: an object appears whole when it is closed. Nothing keeps a second writer away."""
 
-    def __init__(self, location: str, system: Any, root: str) -> None:
+    def __init__(self, location: str, system: fs.FileSystem, root: str) -> None:
         self.location, self.system, self._root = location, system, root.rstrip("/")
 
     def lock(self) -> None:
@@ -227,7 +231,7 @@ class RemoteFolder:
     def unlock(self) -> None:
         pass
 
-    def put(self, name: str, data: Any, step: Step) -> None:
+    def put(self, name: str, data: bytes | pa.Buffer, step: Step) -> None:
         self.system.create_dir(self.path(name).rpartition("/")[0], recursive=True)
         with self.system.open_output_stream(self.path(name)) as out:
             out.write(data)

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -135,7 +137,7 @@ def part_of(
     return table.take(pc.sort_indices(table, [("lsn", "ascending")])).select(list(columns))
 
 
-def opened(folder: Folder, path: str, columns: list[str], condition: Any) -> pa.Table:
+def opened(folder: Folder, path: str, columns: list[str], condition: pc.Expression | None) -> pa.Table:
     # Arrow's threads beside Spark's tasks, one a core, are too many.
     return pq.read_table(
         folder.path(path), columns=columns, filters=condition, filesystem=folder.system, use_threads=False,
@@ -156,7 +158,7 @@ def find_time(lake: Lake, name: str, ts_us: int, end: int) -> int | None:
     return None
 
 
-def cut(sizes: Any, rows_max: int, bytes_max: int) -> Iterator[tuple[int, int]]:
+def cut(sizes: npt.NDArray[np.int64], rows_max: int, bytes_max: int) -> Iterator[tuple[int, int]]:
     """Parts of rows in order, each no larger than a batch may be; a row that is larger is one of its own.
 
     sizes: bytes up to and with each row"""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, cast
 from zlib import crc32
 
 from rumq.lake.errors import LakeError
@@ -58,6 +58,20 @@ class Lost(NamedTuple):
     why: str
 
 
+class Edit(TypedDict, total=False):
+    """A line of the manifest; `Manifest` says which kind has which keys."""
+
+    edit: str
+    partition: str
+    base_lsn: int
+    next_lsn: int
+    segment: str
+    files: list[dict[str, Any]]
+    gaps: list[list[Any]]
+    gone: list[str]
+    at: int
+
+
 class Partition:
     """What the lake has of one partition. next_lsn: everything below, from first_lsn on, is in files or is a gap."""
 
@@ -74,16 +88,16 @@ class Partition:
         self.breaks: list[str] = []  # where the edits do not follow each other
 
 
-def encode(edit: dict[str, Any]) -> bytes:
+def encode(edit: Edit) -> bytes:
     text = json.dumps(edit, separators=(",", ":")).encode()
     return b'{"crc":"%08x",' % crc32(text) + text[1:] + b"\n"
 
 
-def maybe_edit(line: bytes) -> dict[str, Any] | None:
+def maybe_edit(line: bytes) -> Edit | None:
     try:
         if line[:HEAD] == b'{"crc":"%08x",' % crc32(b"{" + line[HEAD:]):
             edit = json.loads(b"{" + line[HEAD:])
-            return edit if isinstance(edit, dict) else None
+            return cast(Edit, edit) if isinstance(edit, dict) else None
     except ValueError:
         pass
     return None
@@ -138,7 +152,7 @@ class Manifest:
             self._torn = b""
         return self
 
-    def edits(self) -> Iterator[dict[str, Any]]:
+    def edits(self) -> Iterator[Edit]:
         """Every line, in order, as it was read."""
         for line in self._whole.split(b"\n"):
             if (edit := maybe_edit(line)) is not None:
@@ -157,12 +171,12 @@ class Manifest:
             path for p in self.partitions.values() for hidden in p.hidden.values() for path in hidden.gone
         }
 
-    def add(self, edit: dict[str, Any]) -> None:
+    def add(self, edit: Edit) -> None:
         """Append an edit, synced. After `writable`. raises: OSError, and then the manifest is to be read again"""
         self._folder.append(NAME, encode(edit))
         self._take(edit)
 
-    def _take(self, edit: dict[str, Any]) -> None:
+    def _take(self, edit: Edit) -> None:
         name = edit["partition"]
         partition = self.partitions.setdefault(name, Partition(name))
         for path in edit.get("gone", ()):

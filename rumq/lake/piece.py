@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from commitlog import Chunk
 from rumq.lake.kernels import walking
@@ -22,6 +22,7 @@ ROW = np.dtype(
 )  # fmt: skip
 QOS, RETAIN, V5, PROPERTIES = 3, 4, 16, 32
 HOUR_US = 3_600_000_000
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,16 @@ class Piece:
     lsns, topic_offsets, ts (µs since 1970), starts, payloads, ends: int64; topic_ids, publishers: u32; flags: u16
     """
 
-    frames: Any
-    lsns: Any
-    topic_ids: Any
-    topic_offsets: Any
-    ts: Any
-    publishers: Any
-    flags: Any
-    starts: Any
-    payloads: Any
-    ends: Any
+    frames: npt.NDArray[np.uint8]
+    lsns: Integers
+    topic_ids: npt.NDArray[np.uint32]
+    topic_offsets: Integers
+    ts: Integers
+    publishers: npt.NDArray[np.uint32]
+    flags: npt.NDArray[np.uint16]
+    starts: Integers
+    payloads: Integers
+    ends: Integers
 
     def __len__(self) -> int:
         return len(self.lsns)
@@ -89,7 +90,7 @@ def joined(chunks: Sequence[Chunk]) -> Piece:
     )
 
 
-def lsn_digest(lsns: Any) -> int:
+def lsn_digest(lsns: Integers) -> int:
     """The digest of empty values: which lsns there are, and how often. lsns: int64"""
     nothing = np.zeros(len(lsns), np.int64)
     return int(walking.digest(lsns, nothing, nothing, np.zeros(1, np.uint8)))

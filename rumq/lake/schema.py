@@ -5,7 +5,6 @@ The names and types are those of format "rumq" in Spark (docs/spark.md), and the
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -58,7 +57,7 @@ PAGES = (
 )
 
 
-def writer(out: Any) -> pq.ParquetWriter:
+def writer(out: pa.NativeFile) -> pq.ParquetWriter:
     """A writer of files of the lake. out: anything that pyarrow writes to"""
     return pq.ParquetWriter(
         out,

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rumq.lake.file_names import file_path
 from rumq.lake.folder import Folder, absolute
-from rumq.lake.manifest import File, Manifest
+from rumq.lake.manifest import Edit, File, Manifest
 from rumq.lake.schema import SCHEMA
 
 LOG = "_delta_log"
@@ -50,7 +50,7 @@ def next_version(folder: Folder) -> int:
     return max((int(name[:20]) + 1 for name in names if COMMIT.fullmatch(name)), default=0)
 
 
-def actions_of(edit: dict[str, Any], now_ms: int) -> list[dict[str, Any]]:
+def actions_of(edit: Edit, now_ms: int) -> list[dict[str, Any]]:
     """Of one line: files that are there now, and those that no longer are."""
     # Merging and showing move records from file to file: who follows the table must not see them anew.
     is_new = edit["edit"] == "add"
@@ -78,11 +78,11 @@ def head(folder: Folder, now_ms: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def field(name: str, kind: Any) -> dict[str, Any]:
+def field(name: str, kind: str | dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
 
 
-def delta_type(kind: pa.DataType) -> Any:
+def delta_type(kind: pa.DataType) -> str | dict[str, Any]:
     if pa.types.is_list(kind):
         return {"type": "array", "elementType": delta_type(kind.value_type), "containsNull": True}
     if pa.types.is_struct(kind):

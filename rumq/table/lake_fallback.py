@@ -1,16 +1,18 @@
-"""What the log cannot give of a range, from the lake, as batches of format "rumq". Knows no Spark."""
+"""Records that the log no longer has, read from the lake as batches of format "rumq"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from commitlog import Gap
-from rumq.lake.lake_reader import MISSING, TopicRange, cut, lake_at, lost_within, read
+from rumq.lake.lake_reader import MISSING, Lake, TopicRange, cut, lake_at, lost_within
+from rumq.lake.lake_reader import read as read_lake
+from rumq.lake.manifest import Partition
 from rumq.table.arrow.lake_columns import array_of, needed
 
 BATCH_ROWS_MAX = 65_536
@@ -18,7 +20,7 @@ BATCH_BYTES_MAX = 8 << 20  # of frames; larger ones make Spark slower, much larg
 
 
 class LakeFallback(NamedTuple):
-    """Where else the records of a partition may be, and which are wanted.
+    """The lake of a partition, and which of its records are wanted.
 
     location: of the lake; columns, schema, wants, times: as of `scan`; ranges: bounds of the topics that are wanted"""
 
@@ -30,8 +32,8 @@ class LakeFallback(NamedTuple):
     ranges: Sequence[TopicRange] | None
     times: tuple[int, int] | None = None
 
-    def filled(self, gap: Gap) -> Iterator[tuple[pa.RecordBatch, int] | Gap]:
-        """The records of a gap in order, as of `marked`, and first the gaps that are left.
+    def read(self, gap: Gap) -> Iterator[tuple[pa.RecordBatch, int] | Gap]:
+        """The records of a gap in order, as `scan_with_positions` yields them, after the gaps that the lake has too.
 
         raises: LakeError, OSError"""
         lake = lake_at(self.location)
@@ -45,13 +47,13 @@ class LakeFallback(NamedTuple):
             yield Gap(lost.base_lsn, lost.next_lsn, why)
         names = [needed(column) for column in self.columns.values()]
         names += ["payload", "lsn", *([] if self.times is None else ["ts"])]
-        for table in read(
+        for table in read_lake(
             lake, self.partition, gap.base_lsn, gap.next_lsn, list(dict.fromkeys(names)),
             wants=self.wants, ranges=self.ranges,
         ):  # fmt: skip
             yield from self._batches(table if self.times is None else within_times(table, self.times))
 
-    def _partition_of(self, lake: Any) -> Any:
+    def _partition_of(self, lake: Lake) -> Partition:
         return lake.manifest.partition(self.partition)
 
     def _batches(self, table: pa.Table) -> Iterator[tuple[pa.RecordBatch, int]]:

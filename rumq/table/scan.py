@@ -1,12 +1,12 @@
-"""A range of one partition's records as Arrow batches. Knows no Spark and no broker."""
+"""A range of one partition's records as Arrow batches, out of the log and, where it has a gap, the lake."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from commitlog import Chunk, Gap
@@ -22,7 +22,7 @@ Times = tuple[int, int]
 
 
 def topic_matcher(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
-    """What says of a topic whether it is wanted; None: all are. Topics of `$` only where a filter names them."""
+    """A test of topics; None: all are wanted. Topics that begin with `$` only where a filter names them."""
     if pattern is not None:
         expression = re.compile(pattern)
         return lambda topic: expression.fullmatch(topic) is not None
@@ -97,8 +97,8 @@ def scan_with_positions(
 def read_fallback(
     name: str, gap: Gap, fallback: LakeFallback | None, fail_on_data_loss: bool
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """What there is elsewhere of a gap in a partition. raises: DataLoss for what is nowhere"""
-    for part in fallback.filled(gap) if fallback is not None else [gap]:
+    """The records of a gap that the lake has. raises: DataLoss for those that it has not"""
+    for part in fallback.read(gap) if fallback is not None else [gap]:
         if not isinstance(part, Gap):
             yield part
         elif fail_on_data_loss:
@@ -155,14 +155,14 @@ def chunks_of_range(
         yield Gap(max(start, view.end_lsn), end, why)
 
 
-def lengths(publishers: Mapping[int, bytes]) -> Any:
+def lengths(publishers: Mapping[int, bytes]) -> npt.NDArray[np.int64]:
     """Bytes of each client id by its number, and a last 0 for numbers that are not there."""
     found = np.zeros(max(publishers, default=-1) + 2, np.int64)
     found[list(publishers)] = [len(name) for name in publishers.values()]
     return found
 
 
-def cut(block: Block, id_bytes: Any) -> Iterator[tuple[Block, int]]:
+def cut(block: Block, id_bytes: npt.NDArray[np.int64]) -> Iterator[tuple[Block, int]]:
     """Parts that are no larger than a batch may be, with their bytes; a record that is larger is one of its own.
 
     id_bytes: see `lengths`; a record has no client id in it, a row has"""
@@ -177,5 +177,5 @@ def cut(block: Block, id_bytes: Any) -> Iterator[tuple[Block, int]]:
         done += size
 
 
-def concatenated(batches: list[pa.RecordBatch]) -> Any:
+def concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

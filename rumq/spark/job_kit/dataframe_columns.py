@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Any
+from typing import cast
 
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame
@@ -115,15 +115,15 @@ def with_json(df: DataFrame, schema: str, bad: str | None = None) -> DataFrame:
     return fit.withColumns(columns).drop("_rumq_why", "_rumq_json")
 
 
-def parsed(schema: str) -> Any:
+def parsed(schema: str) -> StructType:
     """raises: BadOption"""
     try:
-        return StructType.fromDDL(schema)
+        return cast(StructType, StructType.fromDDL(schema))
     except ParseException:
         raise BadOption("json", schema, "columns and their types, 'time timestamp, celsius double'") from None
 
 
-def corrupt() -> Any:
+def corrupt() -> StructType:
     return StructType().add(CORRUPT, "string")
 
 

@@ -1,4 +1,4 @@
-"""Whether a job would read what it publishes, and that again, without end. Knows no Spark."""
+"""Detects a feedback loop: a job that reads the messages that it publishes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Areas on the earth, and which of them points are in. GeoJSON, RFC 7946: degrees, longitude first.
-
-Knows no Spark."""
+"""Areas on the earth, and which of them points are in. GeoJSON, RFC 7946: degrees, longitude first."""
 
 from __future__ import annotations
 
@@ -10,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rumq.table.errors import BadOption
 
+Floats = npt.NDArray[np.float64]
 EARTH_RADIUS_M = 6_371_008.8  # mean radius, IUGG
 ALLOWED = "GeoJSON features, each with properties.name and a Polygon, or a Point with properties.radius_m"
 
@@ -26,7 +26,7 @@ class Fence:
     centre: tuple[float, float] = (0.0, 0.0)
     radius_m: float = 0.0
 
-    def holds(self, longitudes: Any, latitudes: Any) -> Any:
+    def holds(self, longitudes: Floats, latitudes: Floats) -> npt.NDArray[np.bool_]:
         """Arrays of degrees -> array of bool. A polygon's edges are straight on the map and none crosses 180°."""
         if not self.rings:
             return distance_m(longitudes, latitudes, *self.centre) <= self.radius_m
@@ -40,11 +40,12 @@ class Fence:
         return inside
 
 
-def distance_m(longitudes: Any, latitudes: Any, longitude: float, latitude: float) -> Any:
+def distance_m(longitudes: Floats, latitudes: Floats, longitude: float, latitude: float) -> Floats:
     """Along a great circle of a sphere, by the haversine formula."""
-    lon, lat, lon0, lat0 = map(np.radians, (longitudes, latitudes, longitude, latitude))
+    lon, lat, lon0, lat0 = (np.radians(angle) for angle in (longitudes, latitudes, longitude, latitude))
     part = np.sin((lat - lat0) / 2) ** 2 + np.cos(lat) * np.cos(lat0) * np.sin((lon - lon0) / 2) ** 2
-    return 2 * EARTH_RADIUS_M * np.arcsin(np.sqrt(np.clip(part, 0, 1)))
+    metres: Floats = 2 * EARTH_RADIUS_M * np.arcsin(np.sqrt(np.clip(part, 0, 1)))
+    return metres
 
 
 def read_fences(path: str) -> list[Fence]:

@@ -1,9 +1,9 @@
-"""Messages published when they are due. Knows no Spark; the clock is an argument."""
+"""Messages published when they are due. The clock is an argument."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rumq.client import Outgoing
 
@@ -27,7 +27,7 @@ class Paced(NamedTuple):
 
 async def pace(
     messages: Iterable[Due],
-    publish: Callable[[list[Outgoing]], Awaitable[Any]],
+    publish: Callable[[list[Outgoing]], Awaitable[object]],
     now: Callable[[], float],
     sleep_until: Callable[[float], Awaitable[None]],
 ) -> Paced:

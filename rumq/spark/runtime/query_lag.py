@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import trio
@@ -19,6 +19,16 @@ from rumq.client import Outgoing
 from rumq.errors import ClientError
 from rumq.spark.sink.broker_check import connected
 from rumq.spark.sink.sink_options import parse_sink_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+        StreamingQueryProgress,
+    )
 
 RETRY_SECONDS = 1.0
 log = logging.getLogger("rumq.spark")
@@ -48,10 +58,10 @@ class Lag:
         return f"rumq/spark/{quote(self.query, safe=' ')}/lag"
 
 
-LagCallback = Callable[[Lag], Any]
+LagCallback = Callable[[Lag], object]
 
 
-def lag_of(progress: Any) -> Lag | None:
+def lag_of(progress: StreamingQueryProgress) -> Lag | None:
     """Of a query's progress, as Spark has it; None where it reads nothing of ours."""
     partitions: dict[str, int] = {}
     found = False
@@ -87,19 +97,19 @@ class LagListener(StreamingQueryListener):
         self._tell = tell
         self._last: dict[str, Lag] = {}  # of queries that run, by id of the run
 
-    def onQueryStarted(self, event: Any) -> None:
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Nothing is known yet."""
 
-    def onQueryProgress(self, event: Any) -> None:
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
         found = lag_of(event.progress)
         if found is not None:
             self._last[str(event.progress.runId)] = found
             self._say(found)
 
-    def onQueryIdle(self, event: Any) -> None:
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """What was told is still so."""
 
-    def onQueryTerminated(self, event: Any) -> None:
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         last = self._last.pop(str(event.runId), None)
         if last is not None:
             why = (event.exception or "").strip().partition("\n")[0]
@@ -164,7 +174,7 @@ class LagPublisher:
             return taken
 
 
-def report_lag(spark: Any, to: str | LagCallback) -> LagListener:
+def report_lag(spark: SparkSession, to: str | LagCallback) -> LagListener:
     """Tell the lag of every query of the session, from now on. `spark.streams.removeListener(...)` ends it.
 
     to: mqtt://host:1883, where it is published to rumq/spark/NAME/lag, or what is called with each `Lag`

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from rumq.spark.runtime.doctor import check_java
 from rumq.spark.runtime.registration import register
+
+if TYPE_CHECKING:
+    from rumq.spark.runtime.query_lag import LagCallback
 
 CORES_DEFAULT = 2
 
@@ -49,7 +51,9 @@ def cores(master: str) -> int:
     return int(said) if said.isdigit() else (len(os.sched_getaffinity(0)) if said else 1)
 
 
-def tune(builder: Any, master: str = "local[*]", *, checkpoints_local: bool = False) -> Any:
+def tune(
+    builder: SparkSession.Builder, master: str = "local[*]", *, checkpoints_local: bool = False
+) -> SparkSession.Builder:
     """A builder with these settings; what is set later wins.
 
     checkpoints_local: checkpoints are on a disk of this machine, not in an object store or HDFS: writing them takes
@@ -74,7 +78,7 @@ def session(
     master: str = "local[*]",
     *,
     checkpoints_local: bool = True,
-    lag: str | Callable[[Any], Any] | None = None,
+    lag: str | LagCallback | None = None,
     **more: str,
 ) -> SparkSession:
     """A session that knows format "rumq".

@@ -1,4 +1,4 @@
-"""A broker that is published to, before and beside Spark's own tasks: is it there, and a client of it."""
+"""A client of the broker that rows are published to, outside of Spark's tasks, and a check that it can be reached."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import ssl
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import trio
 
 from rumq.client import Client, connect_over
+from rumq.spark.sink.sink_options import SinkOptions
 
 
-async def open_to(options: Any) -> trio.abc.Stream:
-    """A stream to the broker of a `SinkOptions`. raises: OSError"""
+async def open_to(options: SinkOptions) -> trio.abc.Stream:
+    """A stream to the broker. raises: OSError"""
     stream: trio.abc.Stream = await trio.open_tcp_stream(options.host, options.port)
     if options.tls:
         context = ssl.create_default_context(cafile=options.tls_ca)
@@ -22,14 +22,14 @@ async def open_to(options: Any) -> trio.abc.Stream:
     return stream
 
 
-def connected(options: Any) -> AbstractAsyncContextManager[Client]:
-    """A client of a `SinkOptions`. raises: Refused, ConnectionLost"""
+def connected(options: SinkOptions) -> AbstractAsyncContextManager[Client]:
+    """A connected client. raises: Refused, ConnectionLost"""
     password = Path(options.password_file).read_text().strip() if options.password_file else None
-    # No keep-alive: who waits for Spark does not read.
+    # No keep-alive: a caller that waits for Spark does not read.
     return connect_over(partial(open_to, options), username=options.username, password=password, keep_alive=0)
 
 
-def reach(options: Any) -> None:
+def reach(options: SinkOptions) -> None:
     """Connect and leave. raises: Refused, ConnectionLost"""
 
     async def look() -> None:

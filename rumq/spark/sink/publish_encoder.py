@@ -1,13 +1,12 @@
 """Record batches of Arrow as PUBLISH packets, with no Python a row. MQTT 5.0, 3.3.
 
 The packets of a batch are columns joined: fixed header, topic, packet id, properties, payload. Packet ids stay 0 until
-`stamp`: who sends a row knows them. Refuses to know sockets, Spark, and in which order anything is acknowledged."""
+`stamp`: the sender of a row assigns them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -62,7 +61,7 @@ class PublishEncoder:
         """CRC-32 of rows first..end behind rows whose digest is `before`. Only before they are stamped."""
         return crc32(self.bytes_of(first, end), before)
 
-    def stamp(self, first: int, end: int, ids: npt.NDArray[Any], *, dup: bool = False) -> None:
+    def stamp(self, first: int, end: int, ids: Numbers, *, dup: bool = False) -> None:
         """Write packet ids into rows first..end, those of QoS 0 left out. dup: they may have been sent before"""
         numbered = np.flatnonzero(self.qos[first:end]) + first
         at = self.ids_at[numbered]
@@ -73,7 +72,7 @@ class PublishEncoder:
 
 
 def encode(
-    batch: Any,
+    batch: pa.RecordBatch,
     *,
     topic: str | None = None,
     qos: int = 1,
@@ -125,7 +124,7 @@ def encode(
     return PublishEncoder(data, starts, starts[:-1] + 3 + sizes_bytes + topic_bytes, levels.astype(np.uint8))
 
 
-def column_of_topics(columns: Mapping[str, Any], default: str | None, count: int) -> Any:
+def column_of_topics(columns: Mapping[str, pa.Array], default: str | None, count: int) -> pa.Array:
     """raises: BadRow for a topic that is absent, or that nobody may publish to"""
     if "topic" not in columns:
         found = pa.repeat(pa.scalar(default, pa.string()), count)
@@ -137,7 +136,7 @@ def column_of_topics(columns: Mapping[str, Any], default: str | None, count: int
     return found.cast(BINARY)
 
 
-def check_topics(column: str, found: Any) -> None:
+def check_topics(column: str, found: pa.Array) -> None:
     for name in pc.unique(found).to_pylist():
         if name is not None:
             try:
@@ -146,21 +145,23 @@ def check_topics(column: str, found: Any) -> None:
                 raise BadRow(column, name, f"one that may be published to ({fault})") from None
 
 
-def filled(columns: Mapping[str, Any], name: str, default: int, count: int) -> Numbers:
+def filled(columns: Mapping[str, pa.Array], name: str, default: int, count: int) -> Numbers:
     """A column of numbers or truths, with the default where it is null."""
     if name not in columns:
         return np.full(count, int(default), np.int64)
     return np.asarray(pc.fill_null(columns[name].cast(pa.int64()), int(default)))
 
 
-def column_of_bytes(column: Any, count: int) -> Any:
+def column_of_bytes(column: pa.Array | None, count: int) -> pa.Array:
     """Text or bytes as bytes, empty where it is null."""
     if column is None:
         return pa.repeat(NOTHING, count)
     return pc.fill_null(column.cast(BINARY), b"")
 
 
-def properties_of(columns: Mapping[str, Any], count: int, origin: str | None, first_row: int) -> Any:
+def properties_of(
+    columns: Mapping[str, pa.Array], count: int, origin: str | None, first_row: int
+) -> pa.Array:
     """The properties of each row, without their length. raises: BadRow"""
     parts = [number_property(columns[name], name) for name in NUMBERS if name in columns]
     parts += [text_property(columns[name], name) for name in TEXTS if name in columns]
@@ -174,7 +175,7 @@ def properties_of(columns: Mapping[str, Any], count: int, origin: str | None, fi
     return join(*parts) if parts else pa.repeat(NOTHING, count)
 
 
-def number_property(column: Any, name: str) -> Any:
+def number_property(column: pa.Array, name: str) -> pa.Array:
     number, size, most = NUMBERS[name]
     there = np.asarray(column.is_valid())
     values = filled({name: column}, name, 0, len(column))
@@ -184,7 +185,7 @@ def number_property(column: Any, name: str) -> Any:
     return bytes_column(np.column_stack(digits), np.repeat(there[:, None], size + 1, 1))
 
 
-def text_property(column: Any, name: str) -> Any:
+def text_property(column: pa.Array, name: str) -> pa.Array:
     check_text(name, column)
     if name in TOPICS:
         check_topics(name, column)
@@ -195,7 +196,7 @@ def text_property(column: Any, name: str) -> Any:
     return join(bytes_column(head, np.repeat(there[:, None], 3, 1)), found)
 
 
-def user_properties(column: Any) -> Any:
+def user_properties(column: pa.Array) -> pa.Array:
     """Of a column of lists of (key, value), or of maps."""
     if pa.types.is_map(column.type):
         column = column.cast(PAIRS)
@@ -210,13 +211,13 @@ def user_properties(column: Any) -> Any:
     return pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), found), NOTHING)
 
 
-def pairs(keys: Any, values: Any) -> Any:
+def pairs(keys: pa.Array, values: pa.Array) -> pa.Array:
     size, other = lengths(keys), lengths(values)
     head = np.column_stack((np.full(len(size), USER_PROPERTY), size >> 8, size & 255))
     return join(bytes_column(head), keys, bytes_column(np.column_stack((other >> 8, other & 255))), values)
 
 
-def check_text(name: str, column: Any) -> None:
+def check_text(name: str, column: pa.Array) -> None:
     """raises: BadRow for what MQTT has no way to write. MQTT 5.0, 1.5.4"""
     if len(column) and (pc.max(pc.binary_length(column)).as_py() or 0) > TEXT_BYTES_MAX:
         raise BadRow(name, "a longer text", f"{TEXT_BYTES_MAX} bytes at most")
@@ -243,7 +244,7 @@ def digits_used(used: Numbers) -> npt.NDArray[np.bool_]:
     return found
 
 
-def bytes_column(digits: Numbers, used: npt.NDArray[np.bool_] | None = None) -> Any:
+def bytes_column(digits: Numbers, used: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """A column of bytes of a matrix: of each row those digits that are used."""
     count, width = digits.shape
     small = digits.astype(np.uint8)
@@ -256,15 +257,15 @@ def bytes_column(digits: Numbers, used: npt.NDArray[np.bool_] | None = None) -> 
     return pa.Array.from_buffers(BINARY, count, buffers)
 
 
-def join(*parts: Any) -> Any:
+def join(*parts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(*parts, NOTHING)
 
 
-def lengths(column: Any) -> Numbers:
+def lengths(column: pa.Array) -> Numbers:
     found: Numbers = np.asarray(pc.binary_length(column)).astype(np.int64)
     return found
 
 
-def offsets_of(column: Any) -> Numbers:
+def offsets_of(column: pa.Array) -> Numbers:
     """Of a column of bytes that was just made, so that it begins at its first byte."""
     return np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1].astype(np.int64)

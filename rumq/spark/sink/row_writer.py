@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -31,8 +31,7 @@ class Published(WriterCommitMessage):
 
 def check_schema(schema: StructType, options: SinkOptions) -> None:
     """raises: BadColumn, BadOption"""
-    fields: Any = schema
-    for field in fields:
+    for field in schema.fields:
         if field.name not in COLUMNS:
             raise BadColumn(
                 field.name, f"{near(field.name, {n: n for n in COLUMNS})}; select what to publish"
@@ -53,7 +52,7 @@ class RowWriter:
         self._options = options
         self._run_id = uuid4().hex
 
-    def write(self, iterator: Iterator[Any]) -> Published:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
         set_up_worker()
         context = TaskContext.get()
         assert context is not None, "Spark calls this in a task"

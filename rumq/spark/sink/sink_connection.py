@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 from warnings import warn
 
 import numpy as np
+import pyarrow as pa
 import trio
 
 from rumq.client.packet_stream import failure_text
@@ -36,7 +36,7 @@ ANSWER_SECONDS_MAX = 60.0
 RECEIVE_BYTES_MAX = 2**18
 BATCH_BYTES_MAX = 2**26  # of Arrow, as packets at once
 
-OpenStream = Callable[[], Any]
+OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SinkPartition:
 
 
 def frames_of(
-    batches: Iterable[Any], options: SinkOptions, partition: SinkPartition
+    batches: Iterable[pa.RecordBatch], options: SinkOptions, partition: SinkPartition
 ) -> Iterator[PublishEncoder]:
     """Rows as packets, batch by batch. raises: BadRow"""
     row = 0
@@ -84,7 +84,7 @@ def frames_of(
 
 
 def publish_all(
-    batches: Iterable[Any],
+    batches: Iterable[pa.RecordBatch],
     options: SinkOptions,
     partition: SinkPartition,
     open_stream: OpenStream | None = None,

@@ -6,7 +6,7 @@ by `rumq.table.plan`, the batches are made by `rumq.table.scan`."""
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
@@ -19,6 +19,14 @@ from rumq.spark.source.schema import schema_of
 from rumq.table.errors import BadOption
 from rumq.table.options import Options, parse
 from rumq.table.plan import Span, spans
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+        Filter,
+    )
 
 
 class RumqDataSource(DataSource):
@@ -34,19 +42,19 @@ class RumqDataSource(DataSource):
     def reader(self, schema: StructType) -> RumqReader:
         return RumqReader(self._parsed(), schema)
 
-    def streamReader(self, schema: StructType) -> Any:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from rumq.spark.source.stream_reader import RumqStreamReader
 
         return RumqStreamReader(self._parsed(streaming=True), schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> Any:
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from rumq.spark.sink.row_writer import RumqWriter
 
         if overwrite:
             raise BadOption("mode", "overwrite", "append: what is in a log stays")
         return RumqWriter(parse_sink_options(self.options), schema)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from rumq.spark.sink.row_writer import RumqStreamWriter
 
         return RumqStreamWriter(parse_sink_options(self.options), schema)
@@ -66,8 +74,8 @@ class FilterPushdown:
         self._reader = reader
         self.__func__ = DataSourceReader.pushFilters
 
-    def __call__(self, filters: list[Any]) -> list[Any]:
-        return self._reader.take_over(filters)
+    def __call__(self, filters: list[Filter]) -> list[Filter]:
+        return self._reader.push_filters(filters)
 
 
 class RumqReader(RangeReader, DataSourceReader):
@@ -81,7 +89,7 @@ class RumqReader(RangeReader, DataSourceReader):
     def pushFilters(self) -> FilterPushdown:
         return FilterPushdown(self)
 
-    def take_over(self, filters: list[Any]) -> list[Any]:
+    def push_filters(self, filters: list[Filter]) -> list[Filter]:
         """Apply what can be applied here; what is left is for Spark."""
         self._pushed_filters, left = push(filters)
         return left

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+from pyspark.sql.datasource import Filter, Not
 
 from rumq.table.pushed_filters import TESTS, Condition, PushedFilters
 
@@ -17,7 +18,7 @@ NUMBERS = ("lsn", "ts")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def push(filters: Iterable[Any]) -> tuple[PushedFilters, list[Any]]:
+def push(filters: Iterable[Filter]) -> tuple[PushedFilters, list[Filter]]:
     """What is taken over of filters of Spark (pyspark.sql.datasource.Filter), which all are to hold, and the others."""
     pushed_filters, left = PushedFilters(), []
     for each in filters:
@@ -29,29 +30,29 @@ def push(filters: Iterable[Any]) -> tuple[PushedFilters, list[Any]]:
     return pushed_filters, left
 
 
-def pushed_down(pushed_filters: PushedFilters, condition: Any) -> PushedFilters | None:
-    kind, negated = type(condition).__name__, False
-    if kind == "Not":
+def pushed_down(pushed_filters: PushedFilters, condition: Filter) -> PushedFilters | None:
+    negated = isinstance(condition, Not)
+    if isinstance(condition, Not):
         condition = condition.child
-        kind, negated = type(condition).__name__, True
-    path = condition.attribute
+    kind, value = type(condition).__name__, getattr(condition, "value", None)
+    path: tuple[str, ...] = getattr(condition, "attribute", ())
     column = MEANINGS.get(path[0], path[0]) if len(path) == 1 else ""
     if column not in (*TEXTS, *NUMBERS):
         return None
     if kind in ("IsNotNull", "IsNull"):  # none of these columns ever is
         return pushed_filters if (kind == "IsNotNull") != negated else None
     if column in NUMBERS:
-        return None if negated else narrowed(pushed_filters, column, kind, condition.value)
-    words = condition.value if kind == "In" else [condition.value]
+        return None if negated else narrowed(pushed_filters, column, kind, value)
+    words = list(value or ()) if kind == "In" else [value]
     if kind not in TESTS or not all(isinstance(word, str) for word in words):
         return None
-    test = Condition(kind, frozenset(words) if kind == "In" else condition.value, negated)
+    test = Condition(kind, frozenset(words) if kind == "In" else value, negated)
     if column == "topic":
         return replace(pushed_filters, topics=(*pushed_filters.topics, test))
     return replace(pushed_filters, partitions=(*pushed_filters.partitions, test))
 
 
-def narrowed(pushed_filters: PushedFilters, column: str, kind: str, value: Any) -> PushedFilters | None:
+def narrowed(pushed_filters: PushedFilters, column: str, kind: str, value: object) -> PushedFilters | None:
     number = number_of(column, value)
     if number is None:
         return None
@@ -73,7 +74,7 @@ def narrowed(pushed_filters: PushedFilters, column: str, kind: str, value: Any) 
     return replace(pushed_filters, **{first: least, end: above})
 
 
-def number_of(column: str, value: Any) -> int | None:
+def number_of(column: str, value: object) -> int | None:
     if column == "lsn":
         return value if type(value) is int else None
     if not isinstance(value, datetime) or value.tzinfo is None:

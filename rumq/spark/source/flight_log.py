@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rumq.table.flight_location import FlightLocation
 from rumq.table.lake_fallback import within_times
@@ -84,7 +84,7 @@ def remote_batches(
             yield fitted(wanted, schema)
 
 
-def matching(batch: pa.RecordBatch, wants: Callable[[str], bool]) -> Any:
+def matching(batch: pa.RecordBatch, wants: Callable[[str], bool]) -> pa.RecordBatch:
     import pyarrow as pa
 
     topics = batch.column("topic").dictionary_encode()
@@ -92,7 +92,7 @@ def matching(batch: pa.RecordBatch, wants: Callable[[str], bool]) -> Any:
     return batch.filter(fits.take(topics.indices))
 
 
-def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> Any:
+def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The same rows as Spark names their types: inner fields have other names there, nothing is copied."""
     import pyarrow as pa
 

@@ -12,8 +12,9 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, StructField, StructType
 
@@ -43,10 +44,10 @@ class RecordSources(NamedTuple):
 
 
 def read(
-    spark: Any, data_dir: str, topics: str | Sequence[str] | None = None, start: Bound | None = None,
+    spark: SparkSession, data_dir: str, topics: str | Sequence[str] | None = None, start: Bound | None = None,
     end: Bound | None = None, columns: Sequence[str] | None = None, *, lake: str = "", stream: str | None = None,
     fail_on_data_loss: bool = True,
-) -> Any:  # fmt: skip
+) -> DataFrame:  # fmt: skip
     """A DataFrame of the records from `start` to `end` (exclusive), each once, in no order.
 
     topics: MQTT topic filters; start, end: as in startingOffsets, or a time as in startingTimestamp, or a datetime
@@ -95,7 +96,7 @@ def joined(topics: str | Sequence[str]) -> str:
     return ",".join(topics)
 
 
-def field_of(schema: StructType, name: str) -> Any:
+def field_of(schema: StructType, name: str) -> StructField:
     # One that is not known is refused by `columns_of`, with the near word.
     return schema[name] if name in schema.names else StructField(name, StructType())
 
@@ -135,19 +136,19 @@ def spark_path(folder: Folder, file: File) -> str:
     return GLOB.sub(r"\\\1", re.sub("^s3://", "s3a://", folder.name(file.path)))
 
 
-def within(span: Span) -> Any:
+def within(span: Span) -> Column:
     lsn = f.col("lsn")
     return (f.col("partition") == span.partition) & (lsn >= span.start) & (lsn < span.end)
 
 
 def native(
-    spark: Any,
+    spark: SparkSession,
     paths: list[str],
     schema: StructType,
     everything: StructType,
     options: Options,
-    more: Any = None,
-) -> Any:
+    more: Column | None = None,
+) -> DataFrame:
     """Files of the lake. more: a condition on their records"""
     names = dict.fromkeys([*schema.names, "topic", "partition", "lsn"])
     frame = spark.read.schema(StructType([everything[name] for name in names])).parquet(*paths)
@@ -161,11 +162,10 @@ def native(
         frame = frame.where(reduce(lambda a, b: a | b, map(mqtt_filter_to_predicate, options.filters)))
     if more is not None:
         frame = frame.where(more)
-    fields: Any = schema
-    return frame.select([as_in_log(field) for field in fields])
+    return frame.select([as_in_log(field) for field in schema.fields])
 
 
-def as_in_log(field: StructField) -> Any:
+def as_in_log(field: StructField) -> Column:
     """Where none of a file's records has user properties the lake has null, and the log an empty list."""
     column = f.col(field.name)
     if isinstance(field.dataType, ArrayType):
@@ -173,7 +173,7 @@ def as_in_log(field: StructField) -> Any:
     return column
 
 
-def from_log(spark: Any, spans: list[Span], schema: StructType, given: dict[str, str]) -> Any:
+def from_log(spark: SparkSession, spans: list[Span], schema: StructType, given: dict[str, str]) -> DataFrame:
     """Records by format "rumq", which finds them wherever they are by then."""
     options = {
         name: given[name] for name in ("path", "subscribe", "lake", "failOnDataLoss") if given.get(name)

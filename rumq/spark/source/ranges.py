@@ -8,8 +8,8 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -65,7 +65,7 @@ class RangeReader:
         self._schema = schema
         self._pushed_filters = PushedFilters()
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield record batches of a range, cut by rows and bytes."""
         assert isinstance(partition, Range)
         if partition.rumq_version != VERSION:

@@ -1,8 +1,6 @@
-"""The columns of the log as Spark sees them, by option. Knows no file, and needs no session."""
+"""The columns of format "rumq" as types of Spark, by option. No session is needed."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from pyspark.sql.types import (
     ArrayType,
@@ -75,8 +73,7 @@ def schema_of(options: Options) -> StructType:
 def columns_of(options: Options, schema: StructType) -> dict[str, str]:
     """Name in the schema -> what makes it (rumq.table.arrow.columns). raises: BadColumn for one that nothing makes"""
     known = types_of(options)
-    fields: Any = schema
-    for field in fields:
+    for field in schema.fields:
         if field.name not in known:
             raise BadColumn(field.name, near(field.name, {name: name for name in known}))
         if (kind := known[field.name].simpleString()) != field.dataType.simpleString():

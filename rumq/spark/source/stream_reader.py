@@ -29,20 +29,22 @@ from rumq.table.plan import Span, starting
 OFFSETS_VERSION = 1  # of the form below, which checkpoints keep for ever
 Lsns = dict[str, int]
 
+Offsets = dict[str, Any]  # as JSON in the checkpoint: v, lsn (by partition), segments (by partition)
 
-def as_offsets(lsns: Lsns, segments: Mapping[str, str] | None = None) -> dict[str, Any]:
+
+def as_offsets(lsns: Lsns, segments: Mapping[str, str] | None = None) -> Offsets:
     """segments: see rumq.spark.source.log_identity; older versions did not write them, and read on with them"""
-    offsets: dict[str, Any] = {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
+    offsets: Offsets = {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
     if segments:
         offsets["segments"] = dict(sorted(segments.items()))
     return offsets
 
 
-def as_segments(offsets: dict[str, Any]) -> dict[str, str]:
+def as_segments(offsets: Offsets) -> dict[str, str]:
     return {str(name): str(segment) for name, segment in offsets.get("segments", {}).items()}
 
 
-def as_lsns(offsets: dict[str, Any]) -> Lsns:
+def as_lsns(offsets: Offsets) -> Lsns:
     """raises: BadOption where it is a checkpoint of another version"""
     if offsets.get("v") != OFFSETS_VERSION:
         raise BadOption("checkpointLocation", str(offsets), f"offsets of version {OFFSETS_VERSION}")
@@ -55,7 +57,7 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         self._first: Lsns | None = None
         self._final_lsns: Lsns | None = None
         self._last_batch_at = time.monotonic()
-        self._last_offsets: dict[str, Any] = {}
+        self._last_offsets: Offsets = {}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._options.trigger_records_max)
@@ -63,13 +65,13 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
     def prepareForTriggerAvailableNow(self) -> None:
         self._final_lsns = {view.name: view.end_lsn for view in readable_partitions(self._options)}
 
-    def initialOffset(self) -> dict[str, Any]:
+    def initialOffset(self) -> Offsets:
         """Where a query without a checkpoint starts. Spark asks twice: `latest` is the end when it first asked."""
         if self._first is None:
             self._first = starting(self._options, readable_partitions(self._options))
         return as_offsets(self._first)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
         """Where the next batch ends. Never before where it starts; partitions that are gone stay where they were."""
         starts, said = as_lsns(start), as_segments(start)
         found = readable_partitions(self._options)
@@ -113,7 +115,7 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
             return False
         return time.monotonic() - self._last_batch_at < self._options.trigger_seconds_max
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+    def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
         """Tasks of a batch: the same for the same two offsets. A partition that is new began at its record 0."""
         starts, ends = as_lsns(start), as_lsns(end)
         if end != self._last_offsets:  # of a batch that an earlier run of the query began
@@ -122,11 +124,11 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
             ranges([Span(name, starts.get(name, 0), lsn) for name, lsn in ends.items()], self._options)
         )
 
-    def reportLatestOffset(self) -> dict[str, Any]:
+    def reportLatestOffset(self) -> Offsets:
         """For the progress of a query: where the log ends."""
         return as_offsets({view.name: view.end_lsn for view in readable_partitions(self._options)})
 
-    def commit(self, end: dict[str, Any]) -> None:
+    def commit(self, end: Offsets) -> None:
         """Nothing: retention does not wait for queries."""
 
     def stop(self) -> None:

@@ -5,16 +5,19 @@ A condition holds for the topics that `rumq.mqtt.topics.matches` matches."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rumq.table.options import check_filter
 from rumq.table.topic_ranges import AFTER_SLASH, literal_levels
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
 SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#~ ")
 
 
-def mqtt_filter_to_predicate(topic_filter: str, topic: Any = "topic") -> Any:
-    """A condition (pyspark Column) that is true where an MQTT topic filter covers the topic.
+def mqtt_filter_to_predicate(topic_filter: str, topic: Column | str = "topic") -> Column:
+    """A condition that is true where an MQTT topic filter covers the topic.
 
     topic: a column, or its name. raises: BadOption when it is no topic filter"""
     from pyspark.sql import functions as f

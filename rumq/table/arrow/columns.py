@@ -1,14 +1,12 @@
-"""Chunks of the log as Arrow columns: no Python for each message. docs/log-format.md, "Row" and "Frame".
-
-Knows no Spark and no file."""
+"""Chunks of the log as Arrow columns: no Python for each message. docs/log-format.md, "Row" and "Frame"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from commitlog import Chunk
@@ -35,7 +33,7 @@ class Block:
         self.lsns = np.repeat(firsts, counts) + np.arange(len(self.rows))
         self.ts = np.repeat(np.array([chunk.base_ts for chunk in chunks]), counts) + self.rows["ts_delta"]
 
-    def kept(self, which: Any) -> Block:
+    def kept(self, which: npt.NDArray[np.int64] | slice) -> Block:
         """Some of the records; which: numbers, in order, or a slice."""
         some = object.__new__(Block)
         some.frames = self.frames
@@ -53,7 +51,7 @@ class Block:
 
 
 class TopicNames:
-    """The topics of a partition by their id, learnt from the frames; each is held against the filter once."""
+    """The topics of a partition by their id, learnt from the frames; each is matched with the filter once."""
 
     def __init__(self, wants: Callable[[str], bool] | None) -> None:
         self._wants = wants
@@ -63,7 +61,7 @@ class TopicNames:
         self._array = pa.array([], pa.string())
 
     def learn(self, block: Block) -> Block:
-        """Take in the names of a block; what of it is wanted."""
+        """Learn the topics of a block. returns: its records of topics that are wanted"""
         ids = block.rows["topic_id"]
         if not len(ids):
             return block
@@ -163,7 +161,7 @@ class Columns:
         return self._parsed.number(kind, made)
 
 
-def as_map(offsets: Any, keys: pa.Array, values: pa.Array) -> pa.Array:
+def as_map(offsets: npt.NDArray[np.int32], keys: pa.Array, values: pa.Array) -> pa.Array:
     """Pairs of rows as maps: the last of each name."""
     count = len(offsets) - 1
     rows = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))

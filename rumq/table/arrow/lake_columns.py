@@ -1,13 +1,11 @@
-"""Rows of the lake as the columns of format "rumq": the same that the log gives. docs/lake.md, "Columns".
-
-Knows no file and no session."""
+"""Rows of the lake as the columns of format "rumq", equal to those made of the log. docs/lake.md, "Columns"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,19 +22,19 @@ def needed(column: str) -> str:
     return NEEDS.get(column, column)
 
 
-def array_of(table: pa.Table, column: str) -> Any:
+def array_of(table: pa.Table, column: str) -> pa.Array:
     """One column, by its name in `columns.MAKERS`."""
     if (make := MAKERS.get(column)) is not None:
         return make(table)
     return whole(table, needed(column))
 
 
-def whole(table: pa.Table, name: str) -> Any:
+def whole(table: pa.Table, name: str) -> pa.Array:
     found = table.column(name).combine_chunks()
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def pairs(table: pa.Table) -> tuple[Any, Any, Any]:
+def pairs(table: pa.Table) -> tuple[npt.NDArray[np.int32], pa.Array, pa.Array]:
     """User properties as offsets, keys and values; where the lake has null there are none."""
     lists = whole(table, "properties")
     counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)

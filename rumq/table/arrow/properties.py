@@ -1,16 +1,15 @@
 """The properties of many PUBLISH frames at once: one step takes the next property of every frame that has one more,
-so Python's work grows with the properties a message has and not with the messages. MQTT 5.0, 3.3.2.3 and 2.2.2.
+so Python's work grows with the properties of a message and not with the messages. MQTT 5.0, 3.3.2.3 and 2.2.2.
 
-Knows no log. Frames have been checked by the broker that took them."""
+The broker has checked the frames."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from rumq.table.arrow.slices import slices, spread
+from rumq.table.arrow.slices import Bytes, Positions, slices, spread
 
 PAYLOAD_FORMAT, EXPIRY, CONTENT_TYPE, RESPONSE_TOPIC, CORRELATION = 1, 2, 3, 8, 9
 IDENTIFIER, ALIAS, USER = 11, 35, 38
@@ -21,12 +20,12 @@ TEXTS = (CONTENT_TYPE, RESPONSE_TOPIC, CORRELATION)
 class FrameProperties:
     """Of some frames in a buffer. Places in the arrays that come out are those of the frames."""
 
-    def __init__(self, frames: Any, starts: Any, qos: Any, has: Any) -> None:
+    def __init__(self, frames: Bytes, starts: Positions, qos: Positions, has: npt.NDArray[np.bool_]) -> None:
         """frames: uint8; starts: where each frame begins, int64; has: whether it has properties"""
         self._frames, self._count = frames, len(starts)
-        self._numbers: dict[int, list[tuple[Any, Any]]] = {kind: [] for kind in NUMBERS}
-        self._texts: dict[int, list[tuple[Any, Any, Any]]] = {kind: [] for kind in TEXTS}
-        self._users: list[tuple[Any, Any, Any, Any, Any]] = []
+        self._numbers: dict[int, list[tuple[Positions, Positions]]] = {kind: [] for kind in NUMBERS}
+        self._texts: dict[int, list[tuple[Positions, ...]]] = {kind: [] for kind in TEXTS}
+        self._users: list[tuple[Positions, ...]] = []
         rows = np.flatnonzero(has)
         at = self._behind_number(starts[rows] + 1)
         at = at + 2 + self._number(at, 2) + np.where(qos[rows] > 0, 2, 0)
@@ -36,7 +35,7 @@ class FrameProperties:
             ends = ends[more]
             at = self._step(rows, at[more])
 
-    def _step(self, rows: Any, at: Any) -> Any:
+    def _step(self, rows: Positions, at: Positions) -> Positions:
         """Take one property of each; where the next ones are."""
         kinds = self._frames[at]
         at = at + 1
@@ -73,7 +72,7 @@ class FrameProperties:
         rows, starts, ends = in_order(self._texts[kind], 3)
         return spread(slices(self._frames, starts, ends), rows, self._count)
 
-    def users(self) -> tuple[Any, pa.Array, pa.Array]:
+    def users(self) -> tuple[npt.NDArray[np.int32], pa.Array, pa.Array]:
         """User properties of all frames: where those of each begin, and one behind the last; keys, values."""
         rows, key_starts, key_ends, starts, ends = in_order(self._users, 5)
         offsets = np.zeros(self._count + 1, np.int32)
@@ -84,13 +83,13 @@ class FrameProperties:
             slices(self._frames, starts, ends).cast(pa.string()),
         )
 
-    def _number(self, at: Any, size: int) -> Any:
-        value = self._frames[at].astype(np.int64)
+    def _number(self, at: Positions, size: int) -> Positions:
+        value: Positions = self._frames[at].astype(np.int64)
         for more in range(1, size):
             value = value << 8 | self._frames[at + more]
         return value
 
-    def _variable(self, at: Any) -> tuple[Any, Any]:
+    def _variable(self, at: Positions) -> tuple[Positions, Positions]:
         """Variable byte integers, and where they end."""
         value, going = np.zeros(len(at), np.int64), np.ones(len(at), bool)
         for shift in (0, 7, 14, 21):
@@ -102,11 +101,11 @@ class FrameProperties:
                 break
         return value, at
 
-    def _behind_number(self, at: Any) -> Any:
+    def _behind_number(self, at: Positions) -> Positions:
         return self._variable(at)[1]
 
 
-def in_order(steps: list[Any], width: int) -> Any:
+def in_order(steps: list[tuple[Positions, ...]], width: int) -> list[Positions]:
     """Columns of several steps as one each, by frame; of one frame in the order they came."""
     if not steps:
         return [np.zeros(0, np.int64)] * width

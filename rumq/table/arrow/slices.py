@@ -1,14 +1,16 @@
-"""Parts of a buffer as an Arrow array, copied by Arrow and not by Python. Knows no log."""
+"""Parts of a buffer as an Arrow array, copied by Arrow and not by Python."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+Bytes = npt.NDArray[np.uint8]
+Positions = npt.NDArray[np.int64]  # of bytes or rows
 
-def slices(buffer: Any, starts: Any, ends: Any) -> pa.Array:
+
+def slices(buffer: Bytes, starts: Positions, ends: Positions) -> pa.Array:
     """The bytes starts[i]..ends[i] of a buffer below 2 GiB as binary. starts, ends: int64, in order, no two overlap."""
     if not len(starts):
         return pa.array([], pa.binary())
@@ -21,7 +23,7 @@ def slices(buffer: Any, starts: Any, ends: Any) -> pa.Array:
     return both.take(pa.array(np.arange(0, len(offsets), 2, dtype=np.int32)))
 
 
-def spread(values: pa.Array, at: Any, count: int) -> pa.Array:
+def spread(values: pa.Array, at: Positions, count: int) -> pa.Array:
     """values[i] at place at[i] of an array of `count`, null at the others."""
     numbers = np.zeros(count, np.int32)
     numbers[at] = np.arange(len(at), dtype=np.int32)
