@@ -1,6 +1,6 @@
-"""A client of the Flight service, as Spark's source uses it: heads, times, and batches that outlive a lost connection.
+"""A client of the Flight service: heads, times, and batches that continue after a lost connection.
 
-gRPC must not exist in a process that forks: nothing here is imported or made before it is used. Knows no Spark."""
+gRPC does not survive a fork: import this module only in the process that uses it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Bounds how many credentials are checked at once and how many refusals are delayed, fairly between sources of calls.
 
-A source is an address (of IPv6 its /64), or a handshake, of which gRPC does not say where it comes from. Calls have
-threads: here they wait."""
+A source is an address (of IPv6 its /64), or all handshakes together, for which gRPC tells no address. Each call has a
+thread, which waits here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which reads go on when there are more than may be: each holder, a user or an address, has its share.
+"""Bounds the reads that run at once, fairly between holders: a holder is a user or an address.
 
-One whose client does not take what it gets would keep its place for ever, for gRPC has no bound on how long it writes.
-It loses the place to who needs it, and ends when its client takes the batch after all, which then goes on behind it.
-Knows no gRPC; the time is an argument."""
+gRPC has no time limit for writes, so a client that stops reading could keep its slot for ever. Such a read loses the
+slot to the next one that needs it, and ends once its client takes the batch; the client then resumes behind it.
+The time is an argument."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ReadSlots:
                 del self._leaving[read.holder]
 
     def _one_to_end(self, new: Read) -> Read:
-        """The one that waits longest of who has most; of a holder that has no more than others only one that stalls."""
+        """The read of the largest holder that waits longest; where none has more than others, one that stalls."""
         counts = Counter(read.holder for read in self._going)
         most = max(counts.values(), default=0)
         large = [read for read in self._going if counts[read.holder] == most]

@@ -1,6 +1,6 @@
-"""The columns of the log as Arrow types: those of the Spark source, under both of its names. Knows no Spark.
+"""The columns of the log as Arrow types: those of the Spark source, under both of its names.
 
-`tests/flight/test_schema.py` holds them against `rumq.spark.source.schema`."""
+`tests/flight/test_schema.py` compares them with `rumq.spark.source.schema`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the server reads of a data directory, for somebody who may read some of it. Files only; knows no gRPC.
+"""Reads a data directory for the Flight server, within the permissions of a caller.
 
-Views of partitions are shared by all calls of this process, and look at what is new only."""
+All calls of this process share the views of partitions, which read only what is new."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tickets and commands: what a reader may ask for, as JSON, checked before anything is opened. Knows no file, no gRPC.
+"""Tickets and commands: requests of a reader, as JSON, checked before a file is opened.
 
-A ticket names a range of one partition. It is no secret and no permission: whoever shows it is asked who it is anew."""
+A ticket names a range of one partition. It is neither secret nor permission: every call is authorized."""
 
 from __future__ import annotations
 

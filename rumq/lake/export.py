@@ -1,7 +1,7 @@
-"""Finished segments become Parquet files, each record once. docs/lake.md, "Exactly once".
+"""Exports finished segments to Parquet, each record once. docs/lake.md, "Exactly once".
 
-A segment is exported as a whole: its files are written and checked, and one line of the manifest says so. What was
-done before a crash is done again with the same names. Knows no clock: the hours are those of the records."""
+A segment is exported as a whole: its files are written and checked, then one line of the manifest commits them. An
+export that is repeated after a crash writes the same names. The hours of files are those of the records."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class ExportCounts(NamedTuple):
 
 
 class Exporter:
-    """Exports the log of one data directory to one folder, which it holds.
+    """Exports the log of one data directory to one folder, which it locks.
 
-    streams: only these, None for all; marks: leave the broker a note of what is exported
-    step: is told each step by name once it is done; event: is told what the operator should know"""
+    streams: only these, None for all; marks: write the broker's export marker
+    step: called with the name of each step once it is done; event: called with the operator's events"""
 
     def __init__(
         self, files: Files, data: str, folder: Folder, *, streams: Collection[str] | None = None, marks: bool = False,
@@ -70,7 +70,7 @@ class Exporter:
     ) -> int:
         """Merge small files of the hours before one (since 1970); how many files are made.
 
-        now_s: seconds since 1970; keep_s: so long what a query has been told of stays. raises: OSError, LakeError"""
+        now_s: seconds since 1970; keep_s: for so long files stay that a query may know. raises: OSError, LakeError"""
         merging = MergeRound(self._folder, self.manifest, now_s, keep_s, step=self._step, event=self._event)
         made = merging.merge(before_hour, bytes_max)
         merging.show()
@@ -78,7 +78,7 @@ class Exporter:
         return made
 
     def close(self) -> None:
-        """Let another one export to the folder."""
+        """Let another process export to the folder."""
         self._folder.unlock()
 
     def _sweep(self) -> None:
@@ -116,7 +116,7 @@ class Exporter:
         segments = [segment for segment in view.segments() if segment.finished]
         self._check_same_log(view, known, segments)
         start = known.next_lsn if known.next_lsn >= 0 else view.first_lsn
-        self._mark(view, known.next_lsn)
+        self._write_marker(view, known.next_lsn)
         for segment in segments:
             if segment.end_lsn > start:
                 yield self._segment(view, segment, start)
@@ -161,7 +161,7 @@ class Exporter:
             }
         )  # fmt: skip
         self._step("committed")
-        self._mark(view, segment.end_lsn)
+        self._write_marker(view, segment.end_lsn)
         rows = sum(file.rows for file in files)
         done = ExportCounts(1, len(files), rows, segment.bytes, sum(file.bytes for file in files), len(gaps))
         self._event(
@@ -197,7 +197,7 @@ class Exporter:
         pq.write_table(row, out, store_schema=False)
         self._folder.put(gap_path(partition, gap.base_lsn, gap.next_lsn), out.getvalue(), self._step)
 
-    def _mark(self, view: PartitionView, next_lsn: int) -> None:
+    def _write_marker(self, view: PartitionView, next_lsn: int) -> None:
         """Tell the broker that everything below is exported."""
         if not self._marks or next_lsn < 0:
             return

@@ -1,6 +1,4 @@
-"""What a Parquet file holds, held against what it should: rows, lsns and payloads, in whatever order.
-
-Knows no manifest and no log."""
+"""Checks the content of a Parquet file: rows, lsns and payloads, in any order."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class Content(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Between which times (µs) and topics all records are, for those who look for some. -1, "": not known"""
+    """Between which times (µs) and topics all records are, for readers that skip files. -1, "": not known"""
 
     first_ts: int
     last_ts: int

@@ -1,6 +1,6 @@
-"""Where a file of the lake lies and what its name says. docs/lake.md, "What lies where".
+"""Paths and names of the files of a lake. docs/lake.md, "What lies where".
 
-A name follows from the records alone: whoever exports them again writes the same file, not a second one."""
+A name follows from the records alone: a repeated export writes the same file, not a second one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def file_path(partition: str, hour: int, base_lsn: int, next_lsn: int) -> str:
 
 
 def hidden_path(path: str) -> str:
-    """Where a merged file lies until who lists folders is to see it."""
+    """The path of a merged file until directory listings may show it."""
     return f"{MERGED}/{path.rpartition('/')[2]}"
 
 

@@ -1,4 +1,4 @@
-"""A file of the lake is put in place, and read back before anything says that it is there."""
+"""Puts a file of the lake in place, and reads it back before the manifest names it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Where a lake lies: a folder of this machine, or one that pyarrow reaches by a URI (s3://, gs://, hdfs://).
+"""The storage of a lake: a folder of this machine, or one that pyarrow reaches by a URI (s3://, gs://, hdfs://).
 
-A file appears whole or not at all. Names are relative to the lake, with "/" between them.
-Knows no log and no Parquet."""
+A file appears whole or not at all. Names are relative to the lake, with "/" between them."""
 
 from __future__ import annotations
 
@@ -36,18 +35,18 @@ WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # what
 
 
 class Folder(Protocol):
-    """Every method may raise OSError. location: as the operator wrote it; system: of pyarrow.fs, which `path` is for"""
+    """Every method may raise OSError. location: as the operator wrote it; system: of pyarrow.fs, for `path`"""
 
     location: str
     system: fs.FileSystem | None
 
     def lock(self) -> None:
-        """Be the one that writes here. raises: LakeError when another process is"""
+        """Lock it for writing. raises: LakeError when another process has the lock"""
 
     def unlock(self) -> None: ...
 
     def put(self, name: str, data: bytes | pa.Buffer, step: Step) -> None:
-        """Have a file appear whole and synced, in the place of an older one. step: is told what was done"""
+        """Have a file appear whole and synced, in the place of an older one. step: called with the name of each step done"""
 
     def copy(self, name: str, to: str, step: Step) -> None:
         """Have a file appear under a second name, whole and synced."""

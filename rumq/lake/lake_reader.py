@@ -1,6 +1,4 @@
-"""Records of a partition out of the files of a lake, by lsn. docs/lake.md.
-
-What is there is what the manifest says at one moment. Knows no log and no Spark."""
+"""Reads records of a partition out of the files of a lake, by lsn, as the manifest is at one moment. docs/lake.md."""
 
 from __future__ import annotations
 

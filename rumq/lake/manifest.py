@@ -1,6 +1,6 @@
 """Which records are in which file: `_rumq/manifest.jsonl`, an edit a line, each with its checksum. docs/lake.md.
 
-What no line names is not in the lake, whatever files lie there. Knows no Parquet."""
+A file that no line names is not part of the lake."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class File(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """A merged file that readers of the manifest have, and who lists folders not yet: he sees those in `gone`.
+    """A merged file already in the manifest but hidden from directory listings, which still show the files in `gone`.
 
     since: seconds since 1970"""
 
@@ -51,7 +51,7 @@ class Hidden(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Records that were never there to export: damaged in the log, or gone before."""
+    """Records that could not be exported: damaged in the log, or removed before."""
 
     base_lsn: int
     next_lsn: int
@@ -122,7 +122,7 @@ class Manifest:
             return
         raw = self._folder.read(NAME)
         lines = raw.split(b"\n")
-        # What a kill tore has no end, or, after a power loss, pages that were never written. It was told to nobody.
+        # A torn line has no end, or, after a power loss, pages that were never written. It was never committed.
         self._torn = lines.pop()
         if lines and b"\0" in lines[-1] and maybe_edit(lines[-1]) is None:
             self._torn = lines.pop() + b"\n" + self._torn
@@ -132,10 +132,10 @@ class Manifest:
             if edit is None:
                 self.bad_lines.append(number)
             else:
-                self._take(edit)
+                self._apply(edit)
 
     def readable(self) -> Manifest:
-        """Itself. raises: LakeError when a line is damaged: then nobody knows what is there"""
+        """Itself. raises: LakeError when a line is damaged: then the content of the lake is unknown"""
         if self.bad_lines:
             raise LakeError(
                 self._folder.location,
@@ -166,7 +166,7 @@ class Manifest:
             yield from partition.files.values()
 
     def shadowed(self) -> set[str]:
-        """Files that lie there for who lists folders, until he is to see the merged ones."""
+        """Files that directory listings show until the merged ones are shown."""
         return {
             path for p in self.partitions.values() for hidden in p.hidden.values() for path in hidden.gone
         }
@@ -174,9 +174,9 @@ class Manifest:
     def add(self, edit: Edit) -> None:
         """Append an edit, synced. After `writable`. raises: OSError, and then the manifest is to be read again"""
         self._folder.append(NAME, encode(edit))
-        self._take(edit)
+        self._apply(edit)
 
-    def _take(self, edit: Edit) -> None:
+    def _apply(self, edit: Edit) -> None:
         name = edit["partition"]
         partition = self.partitions.setdefault(name, Partition(name))
         for path in edit.get("gone", ()):

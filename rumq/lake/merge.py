@@ -1,9 +1,9 @@
-"""Small files of an hour become few larger ones. docs/lake.md, "Merging".
+"""Merges small files of an hour into larger ones. docs/lake.md, "Merging".
 
-A merged file is written and checked like any other, under a name that who lists folders does not see, and one line of
-the manifest puts it in the place of those that it is made of. They stay for a while, for queries that have been told
-of them. Then it is shown in its hour's folder, and they go; its hidden name goes another while later. So no query
-that runs loses a file, and who lists folders misses no record. Knows no log and no clock."""
+A merged file is written and checked like any other, under a name that directory listings do not show, and one line of
+the manifest puts it in the place of its sources. The sources stay for a while, for queries that know them. Then the
+file is shown in its hour's folder and the sources are removed; its hidden name is removed another while later. So no
+running query loses a file, and no directory listing misses a record. The time is an argument."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def groups(manifest: Manifest, before_hour: int, bytes_max: int) -> Iterator[lis
                 continue
             group: list[File] = []
             for file in files:
-                # What is hidden is merged again once it is shown.
+                # A hidden file can be merged again once it is shown.
                 if is_hidden(file.path) or sum(each.raw for each in group) + file.raw > bytes_max:
                     if len(group) > 1:
                         yield group
@@ -73,7 +73,7 @@ class MergeRound:
         return len(found)
 
     def show(self) -> None:
-        """Have who lists folders see merged files, and no longer what they are made of. raises: OSError"""
+        """Show merged files to directory listings in place of their sources. raises: OSError"""
         for partition in self._manifest.partitions.values():
             due = [path for path, hidden in partition.hidden.items() if hidden.since <= self._before_s]
             for path in due:

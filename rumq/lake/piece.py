@@ -1,6 +1,6 @@
 """Consecutive records of one partition as arrays: one pass over the row tables, no Python per message.
 
-docs/log-format.md, "Row" and "Frame". Knows no Arrow and no file."""
+docs/log-format.md, "Row" and "Frame"."""
 
 from __future__ import annotations
 

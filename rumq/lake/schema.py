@@ -1,6 +1,6 @@
-"""What a row of the lake is: its columns, their order, and how Parquet keeps them. docs/lake.md.
+"""The columns of the lake, their order, and how Parquet stores them. docs/lake.md.
 
-The names and types are those of format "rumq" in Spark (docs/spark.md), and the levels of the topic beside them."""
+Names and types are those of format "rumq" in Spark (docs/spark.md), with the levels of the topic beside them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The lake as a Delta table: commits in `_delta_log` that name the files that the manifest names. Nothing is copied.
+"""The lake as a Delta table: commits in `_delta_log` name the files that the manifest names. Nothing is copied.
 
-The protocol is Delta's, reader version 1 and writer version 2: https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
-Knows no log, and no library of Delta; the time is an argument."""
+The protocol is Delta's, reader version 1 and writer version 2:
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md. No library of Delta is used; the time is an argument."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Is the lake what its manifest says, and what the log says? Every file is read, all of it. docs/lake.md, "Verify".
+"""Compares every file of a lake with its manifest, and with the log where one is given. docs/lake.md, "Verify".
 
-Reads only. Where a log is given, the digests are made again from its records, as far back as it goes."""
+Reads only. The digests are computed again from the records of the log, as far back as it goes."""
 
 from __future__ import annotations
 

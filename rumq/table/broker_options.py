@@ -1,6 +1,6 @@
-"""The options of format "rumq" that name a broker to read from over the network. docs/spark.md, "From other machines".
+"""The options of format "rumq" for reading from a broker over the network. docs/spark.md, "From other machines".
 
-Knows no Spark, no gRPC, and no secret: those are in files, named here and read where they are used."""
+Secrets are in files: options name these files, which are read where they are used."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What can go wrong in Spark that is not our bug, each a sentence with the way out. Rebuilt from plain arguments by
-pickle: they come from other processes."""
+"""Errors of reading and writing tables that are not our bugs, each a sentence with the way out.
+
+Pickle rebuilds them from plain arguments: they come from other processes."""
 
 from rumq.errors import RumqError
 

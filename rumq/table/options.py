@@ -1,6 +1,6 @@
-"""The options of format "rumq" for reading, checked: one that is not known is an error, not ignored. docs/spark.md.
+"""The options of format "rumq" for reading, checked: an unknown option is an error. docs/spark.md.
 
-Knows no Spark and no file; the time is an argument."""
+The time is an argument."""
 
 from __future__ import annotations
 

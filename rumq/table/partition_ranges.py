@@ -1,6 +1,6 @@
 """A partition as one range of records: what its log still has, and what the lake has of it. docs/spark.md, "History".
 
-Where a record is read from is settled when it is read (rumq/table/scan.py). Knows no Spark."""
+`rumq.table.scan` decides for each record, when it is read, whether the log or the lake gives it."""
 
 from __future__ import annotations
 

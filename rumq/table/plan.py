@@ -1,4 +1,4 @@
-"""Which records a query reads: partitions, where each begins and ends, and ranges for tasks. Knows no Spark."""
+"""Which records a query reads: partitions, start and end of each, and ranges for tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of each group in their order, with a state that goes on from batch to batch: pandas in, pandas out."""
+"""Rows of each group in order, with a state that is kept from batch to batch: pandas in, pandas out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Where a streaming query stands, from its checkpoint, with Spark on or off. Knows no Spark: a checkpoint is text, a
-file a batch in offsets/ (a version, metadata, and a line a source) and in commits/."""
+"""The progress of a streaming query, read from its checkpoint while the query runs or not.
+
+A checkpoint is text, a file a batch, in offsets/ (a version, metadata, and a line a source) and in commits/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark needs of this machine, looked at before Spark itself fails with something longer. Starts no session."""
+"""Checks what Spark needs of this machine: Java, packages, the workers' Python. Starts no session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASKED = (
 
 
 class Finding(NamedTuple):
-    """what: what was seen; do: the way out, empty where it is well."""
+    """what: what was seen; do: the way out, empty where nothing is wrong."""
 
     what: str
     do: str = ""
@@ -72,7 +72,7 @@ def packages() -> Iterator[Finding]:
 
 
 def workers(environment: Mapping[str, str]) -> Finding:
-    """The Python that Spark will start on this machine, held against this one."""
+    """The Python that Spark will start on this machine, compared with this one."""
     driver = f"{VERSION} {'.'.join(map(str, sys.version_info[:3]))}"
     said_by = "PYSPARK_PYTHON" if "PYSPARK_PYTHON" in environment else "the PATH"
     python = environment.get("PYSPARK_PYTHON", "python3")

@@ -1,6 +1,6 @@
-"""How far streaming queries are behind the log, told after each batch: as a retained message, or to a callback.
+"""The lag of streaming queries behind the log, reported after each batch: as a retained message, or to a callback.
 
-docs/spark.md, "Lag". A query does not wait for this, and does not end because of it."""
+docs/spark.md, "Lag". A query neither waits for a report nor fails because of one."""
 
 from __future__ import annotations
 

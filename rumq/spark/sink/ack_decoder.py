@@ -1,6 +1,4 @@
-"""What a broker sends to a publisher, many acknowledgements at a time. MQTT 5.0, 3.4 to 3.7.
-
-Refuses to know what was asked."""
+"""Decodes the packets that a broker sends to a publisher, many acknowledgements at a time. MQTT 5.0, 3.4 to 3.7."""
 
 from __future__ import annotations
 

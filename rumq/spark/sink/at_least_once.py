@@ -1,6 +1,4 @@
-"""Rows at QoS 0, 1 or 2, each acknowledged as its QoS has it: at least once where a task is done again. MQTT 5.0, 4.3.
-
-Knows no socket."""
+"""Rows at QoS 0, 1 or 2, acknowledged as their QoS has it: at least once where a task is retried. MQTT 5.0, 4.3."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How far a partition of a query has come, as its state topic says it, and what an attempt makes of it.
+"""The progress of a partition of a query, as its state topic keeps it, and how an attempt continues from it.
 
-docs/decisions/0016-a-sink-that-is-once.md. Knows no packets."""
+docs/decisions/0016-a-sink-that-is-once.md."""
 
 from __future__ import annotations
 

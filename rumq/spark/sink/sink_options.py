@@ -1,6 +1,4 @@
-"""The options of format "rumq" for writing, checked: one that is not known is an error, not ignored. docs/spark.md.
-
-Knows no Spark."""
+"""The options of format "rumq" for writing, checked: an unknown option is an error. docs/spark.md."""
 
 from __future__ import annotations
 

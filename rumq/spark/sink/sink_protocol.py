@@ -1,6 +1,6 @@
-"""What both ways of publishing rows have in common: a protocol that is told what arrived, and says what to send.
+"""What both protocols of the sink have in common: packets in, packets out, without I/O.
 
-Knows no socket, no clock, no Spark. Who drives it calls `step` and does what that says."""
+The driver of a protocol calls `step`, sends the output, and waits for what `step` returns."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class SinkProtocol(ABC):
     def steps(self) -> Steps:
         """The protocol, from the first row to the last answer."""
 
-    # --- for who drives it
+    # --- for the driver
 
     def step(self) -> Wait:
-        """Go on until it has to wait. raises: Refused, and what a protocol of its own says"""
+        """Run until the next wait. raises: Refused, and the errors of the protocol"""
         return next(self._steps, Wait.DONE)
 
     def output(self) -> Iterator[bytes | memoryview]:
-        """What is to be sent, once."""
+        """Bytes to send, each once."""
         taken, self._output = self._output, []
         yield from taken
 
@@ -78,7 +78,7 @@ class SinkProtocol(ABC):
             self._queue.append(frames)
 
     def receive(self, chunk: bytes) -> None:
-        """What the broker sent, however it was cut. raises: MqttFault, Refused"""
+        """Bytes from the broker, in pieces of any size. raises: MqttFault, Refused"""
         for found in self._decoder.receive(chunk):
             if isinstance(found, Run):
                 self._check(found)
@@ -93,7 +93,7 @@ class SinkProtocol(ABC):
 
     @abstractmethod
     def on_acknowledged(self, run: Run) -> None:
-        """Acknowledgements that were waited for, and are no refusals."""
+        """Expected acknowledgements without an error."""
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, Publish) and packet.qos < 2:

@@ -1,7 +1,6 @@
 """Format "rumq" of Spark: the log in parallel by lsn range, as Arrow batches. docs/spark.md.
 
-Everything here is called by Spark: planning in a process of the driver, `read` in one of a worker. What is read is said
-by `rumq.table.plan`, the batches are made by `rumq.table.scan`."""
+Spark calls everything here: planning in a process of the driver, `read` in one of a worker."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ class FilterPushdown:
 
 
 class RumqReader(RangeReader, DataSourceReader):
-    """Of a batch query. What it reads is settled once: however often Spark asks, the ranges are the same."""
+    """Of a batch query. The ranges are planned once, however often Spark asks."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         super().__init__(options, schema)
@@ -90,7 +89,7 @@ class RumqReader(RangeReader, DataSourceReader):
         return FilterPushdown(self)
 
     def push_filters(self, filters: list[Filter]) -> list[Filter]:
-        """Apply what can be applied here; what is left is for Spark."""
+        """Apply the filters that the source can; return the others, for Spark."""
         self._pushed_filters, left = push(filters)
         return left
 

@@ -1,7 +1,8 @@
-"""Which log a checkpoint is of: it names the segment that the last record it has done was in. docs/spark.md, "Stream".
+"""Which log a checkpoint belongs to: it names the segment of the last record that the query has done. docs/spark.md,
+"Stream".
 
-A segment's name is given by chance when it is made, and a copy of the log keeps it: another log has another. Of a
-record that retention took nobody can tell. Knows no Spark."""
+A segment's name is random, and a copy of the log keeps it; another log has other names. Of a record that retention
+removed the segment is unknown."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ from rumq.version import VERSION
 
 
 def python_version() -> str:
-    """This Python and its rumq, as a worker's are held against the driver's."""
+    """This Python and its rumq: a worker's must be the driver's."""
     version = ".".join(map(str, sys.version_info[:3]))
     return f"Python {version} with rumq {VERSION} ({sys.executable})"
 
 
 @dataclass
 class Range(InputPartition):
-    """Records start..end of one partition. lake: who has what the log has not, ""; driver: who planned it"""
+    """Records start..end of one partition. lake: location of its lake or ""; driver: the planner's `python_version`"""
 
     partition: str
     start: int

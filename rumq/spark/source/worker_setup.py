@@ -1,13 +1,13 @@
-"""What is done once in every worker of Spark."""
+"""One-time setup of a Spark worker process."""
 
 import gc
 
-_settled = False
+_is_set_up = False
 
 
 def set_up_worker() -> None:
-    """Take what is loaded out of the collector's sight: Spark runs a full collection after every task."""
-    global _settled
-    if not _settled:
-        _settled = True
+    """Exclude loaded modules from garbage collection: Spark runs a full collection after every task."""
+    global _is_set_up
+    if not _is_set_up:
+        _is_set_up = True
         gc.freeze()
