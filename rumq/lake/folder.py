@@ -46,7 +46,7 @@ class Folder(Protocol):
     def unlock(self) -> None: ...
 
     def put(self, name: str, data: bytes | pa.Buffer, step: Step) -> None:
-        """Have a file appear whole and synced, in the place of an older one. step: called with the name of each step done"""
+        """Put a whole, synced file in the place of an older one. step: called with the name of each step done"""
 
     def copy(self, name: str, to: str, step: Step) -> None:
         """Have a file appear under a second name, whole and synced."""
