@@ -72,7 +72,7 @@ class CallOut:
         return (status, reply) if isinstance(reply, dict) else None
 
 
-def problem_of(reply: dict[str, Any]) -> str:
+def problem_of(reply: dict[str, object]) -> str:
     """Why an answer does not accept the client; empty if it does."""
     if reply.get("allow") is not True:
         return 'it does not say "allow": true'

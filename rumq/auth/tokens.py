@@ -156,24 +156,24 @@ class Tokens:
             return claims
         return why
 
-    def _identity(self, said: Mapping[str, Any], credentials: Credentials) -> Identity:
+    def _identity(self, claims: Mapping[str, object], credentials: Credentials) -> Identity:
         names = self._claims
-        user = said.get(names.user)
+        user = claims.get(names.user)
         if not isinstance(user, str) or not user:
             raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.user!r}")
-        groups = said.get(names.groups)
+        groups = claims.get(names.groups)
         if groups is None:
             groups = ()
         if isinstance(groups, str):
             groups = groups.split()
         if not isinstance(groups, list | tuple):
             raise Denied(NOT_AUTHORIZED, f"a token whose claim {names.groups!r} is no list")
-        client_id = said.get(names.client_id) if names.client_id else None
+        client_id = claims.get(names.client_id) if names.client_id else None
         if names.client_id and not isinstance(client_id, str):
             raise Denied(NOT_AUTHORIZED, f"a token without the claim {names.client_id!r}")
         return Identity(
             user, frozenset(str(each) for each in groups), self.name, credentials.certificate,
-            expiry_of(said.get("exp")), client_id,
+            expiry_of(claims.get("exp")), client_id if isinstance(client_id, str) else None,
         )  # fmt: skip
 
 
