@@ -238,6 +238,6 @@ class DiskSpace:
             self._told_ahead[number] = True
         assert self.space is not None
         self._driver.tell(
-            "disk.fallback", free_bytes=self.space.free_bytes, bytes_per_second=round(self.bytes_per_second),
+            "disk.filling", free_bytes=self.space.free_bytes, bytes_per_second=round(self.bytes_per_second),
             seconds=round(seconds), then="the oldest segments go" if self.yields else "publishers are refused",
         )  # fmt: skip

@@ -18,7 +18,7 @@ LEVELS = {
     "client.refused": "warning",
     "consumer.lagging": "warning",
     "data.exposed": "warning",
-    "disk.fallback": "warning",
+    "disk.filling": "warning",
     "disk.low": "warning",
     "secrets.exposed": "warning",
     "mosquitto.left_out": "warning",
