@@ -1,0 +1,118 @@
+"""A client behind its CONNACK: batches of packets, pauses, faults and its end."""
+
+from typing import Any
+
+import pytest
+
+from rumq.mqtt import packets as p
+from rumq.mqtt.encode import encode
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.reasons import Reason
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
+from rumq.session.protocol.connected import BULK_BYTES
+from rumq.session.protocol.control_packets import PACKETS_A_TURN
+from tests.conformance.wire import Kind
+from tests.session.broker import Broker, connected
+
+WILL = p.Will("gone", b"", 0, False)
+
+
+def publish(packet_id: int = 1, payload: bytes = b"x", topic: str = "t") -> p.Publish:
+    return p.Publish(topic, payload, 1, False, False, packet_id)
+
+
+def test_a_batch_is_taken_up_to_its_last_whole_packet() -> None:
+    wire = connected(Broker())
+    whole, part = encode(publish(1), 5), encode(publish(2), 5)[:-1]
+    assert wire.say(whole + part) == len(whole)
+    assert [each.kind for each in wire.hears()] == [Kind.PUBACK]
+
+
+def test_pingresp_follows_the_acknowledgements_before_it() -> None:
+    broker = Broker()
+    wire = connected(broker)
+    broker.holds = True
+    wire.say(publish(), p.Pingreq())
+    assert wire.hears() == []
+    broker.commit()
+    assert [each.kind for each in wire.hears()] == [Kind.PUBACK, Kind.PINGRESP]
+
+
+def test_a_client_that_makes_up_topics_lets_others_have_their_turn() -> None:
+    broker = Broker()
+    broker.topics_max = 10_000
+    wire = connected(broker)
+    packets = [encode(publish(1, topic=f"t/{number}"), 5) for number in range(2 * PACKETS_A_TURN)]
+    taken = wire.say(*packets)
+    assert wire.paused and taken < len(b"".join(packets))
+    [resume] = broker.next_turns
+    resume()
+    assert not wire.paused
+
+
+def test_a_client_over_its_rate_is_not_read_until_its_bucket_refills() -> None:
+    broker = Broker()
+    quotas = Quotas(sending=Rates(client=Rate(messages=1)))
+    wire = connected(broker, policy=ListenerPolicy(quotas=quotas))
+    wire.say(*[publish(number) for number in range(1, 7)])
+    [(seconds, resume)] = broker.timers
+    assert wire.paused and 3.9 < seconds <= 4.0  # six messages, a burst of two
+    resume()
+    assert not wire.paused
+
+
+@pytest.mark.parametrize("payload_bytes", [1, BULK_BYTES], ids=["a little", "in bulk"])
+def test_backpressure_pauses_bulk_senders_first(payload_bytes: int) -> None:
+    broker = Broker()
+    wire = connected(broker)
+    broker.crowded = 1
+    wire.say(publish(1, bytes(payload_bytes)))
+    assert broker.slowed == ([True] if payload_bytes >= BULK_BYTES else [])
+
+
+@pytest.mark.parametrize(("version", "heard"), [(5, [(Kind.DISCONNECT, 0x81)]), (4, [])])
+def test_a_malformed_packet_ends_the_connection(version: int, heard: list[Any]) -> None:
+    """MQTT 5.0, 4.13; before 5 there is no DISCONNECT from a server."""
+    wire = connected(Broker(), version=version)
+    wire.say(b"\x00\x00")
+    assert wire.closed and [(each.kind, each.code) for each in wire.hears()] == heard
+
+
+def test_a_reason_that_a_disconnect_may_not_carry_becomes_a_protocol_error() -> None:
+    wire = connected(Broker())
+    wire.link.refuse(MqttFault("a packet identifier", Reason.PACKET_IDENTIFIER_IN_USE))
+    assert [each.code for each in wire.hears()] == [Reason.PROTOCOL_ERROR]
+
+
+@pytest.mark.parametrize(("reason", "wills"), [(0x00, []), (0x04, ["gone"])])
+def test_the_will_goes_out_unless_the_client_says_goodbye(reason: int, wills: list[str]) -> None:
+    """MQTT 5.0, 3.14.4."""
+    broker = Broker()
+    wire = connected(broker, will=WILL)
+    wire.say(p.Disconnect(Reason(reason)))
+    assert wire.closed and broker.wills == wills
+
+
+def test_a_lost_connection_publishes_the_will() -> None:
+    broker = Broker()
+    connected(broker, will=WILL).link.lost("gone")
+    assert broker.wills == ["gone"]
+
+
+def test_a_fault_of_ours_in_a_callback_ends_this_client_alone() -> None:
+    broker = Broker()
+    wire = connected(broker)
+    wire.link.next_turn(lambda: 1 // 0)
+    broker.next_turns[0]()
+    assert broker.crashes == [wire] and wire.closed
+
+
+def test_its_end_moves_its_counts_to_the_session_and_the_shard() -> None:
+    broker = Broker()
+    wire = connected(broker, properties={"session_expiry_interval": 60})
+    wire.say(publish(1), publish(2), p.Pingreq())
+    session = wire.link.session
+    wire.link.end(with_will=False)
+    assert session.counts.published == broker.shard_totals.published == 2
+    assert broker.shard_totals.packets_in == 4 and session.link is None
