@@ -74,10 +74,13 @@ HOT = [
     "rumq/shards/delivery/fan_out_cache.py",
     "rumq/shards/turn/effect_dispatch.py",
     "rumq/shards/delivery/fan_out.py",
+    "rumq/shards/turn/housekeeping.py",
     "rumq/shards/turn/queues.py",
     "rumq/shards/turn/scheduler.py",
     "rumq/shards/turn/turn.py",
+    "rumq/shards/write_path/ack_tracker.py",
     "rumq/shards/write_path/group_commit.py",
+    "rumq/shards/write_path/write_stage.py",
 ]
 
 

@@ -25,7 +25,13 @@ from router.topic_matching import VISITS_A_TURN
 class Shard:
     """Routing state of one shard: feeds of all partitions, groups, retained messages."""
 
-    def __init__(self, partitions: list[PartitionReader], backlog_records_max: int = 0) -> None:
+    def __init__(
+        self,
+        partitions: list[PartitionReader],
+        backlog_records_max: int = 0,
+        is_home: Callable[[str], bool] = lambda key: True,
+    ) -> None:
+        """is_home: whether the home of a shared subscription, by its key, is this shard"""
         self.groups = Groups(len(partitions))
         self.feeds = [
             (RemoteFeed if partition.is_mirrored else Feed)(index, partition, self.groups)
@@ -36,7 +42,7 @@ class Shard:
         self.retained = RetainedView()
         self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.stats.sys_publisher`
         self.delivery = Delivery(self.feeds, backlog_records_max)
-        self.subscribing = SubscriptionChanges(self.feeds, self.groups, self.delivery, self.view_of)
+        self.subscribing = SubscriptionChanges(self.feeds, self.groups, self.delivery, self.view_of, is_home)
         self.sharing = self.subscribing.sharing
         self._steps: dict[type, Callable[[Any], None]] = {
             c.Subscribe: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),

@@ -25,11 +25,12 @@ class SharedGroupRules:
         grouping: GroupMembership,
         delivery: Delivery,
         close: Callable[[Reader], None],
+        is_home: Callable[[str], bool],
     ) -> None:
+        """is_home: whether a key's home is this shard"""
         self._feeds, self._grouping, self._delivery = feeds, grouping, delivery
-        self._close = close
+        self._close, self._is_home = close, is_home
         self.shares: dict[str, SharedGroup] = {}
-        self.is_home: Callable[[str], bool] = lambda key: True
 
     # Members of this shard
 
@@ -72,7 +73,7 @@ class SharedGroupRules:
     def new(self, asked: str, topic_filter: str) -> SharedGroup:
         """A group without members, at the end of the log, but not live yet."""
         everything = Subscription(topic_filter, qos=2)
-        is_here = self.is_home(asked)
+        is_here = self._is_home(asked)
         # With its home in another shard it reads assigned ranges only: nothing is routed to it.
         group = self._grouping.interned(GroupKey(frozenset([everything]), False, asked, is_shard=not is_here))
         reader = Reader(0, group, [feed.mark(False) for feed in self._feeds], asked)

@@ -33,14 +33,17 @@ class SubscriptionChanges:
     """Changes readers, groups and shared groups; deliveries that follow go to `delivery`."""
 
     def __init__(
-        self, feeds: list[Feed], groups: Groups, delivery: Delivery, view_of: Callable[[str], RetainedView]
-    ) -> None:
-        """view_of: filter -> the view of retained messages that it can match"""
+        self, feeds: list[Feed], groups: Groups, delivery: Delivery, view_of: Callable[[str], RetainedView],
+        is_home: Callable[[str], bool],
+    ) -> None:  # fmt: skip
+        """view_of: filter -> the view of retained messages that it can match
+
+        is_home: whether a shared subscription's home is this shard"""
         self.feeds = feeds
         self.grouping = GroupMembership(feeds, groups)
         self.delivery = delivery
         self._view_of = view_of
-        self.sharing = SharedGroupRules(feeds, self.grouping, delivery, self._close)
+        self.sharing = SharedGroupRules(feeds, self.grouping, delivery, self._close, is_home)
 
     # Readers
 

@@ -12,7 +12,7 @@ import pytest
 import trio
 import trio.testing
 
-from rumq.cli.broker import shard
+from rumq.cli.broker import shutdown
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
 from tests.conformance.peer import Ended, Peer
@@ -102,9 +102,11 @@ def test_a_phase_that_does_not_end_is_left_at_its_limit(monkeypatch: pytest.Monk
     async def main() -> None:
         began = trio.current_time()
         monkeypatch.setattr(
-            shard, "tell", lambda name, **fields: told.append((fields["phase"], trio.current_time() - began))
+            shutdown,
+            "tell",
+            lambda name, **fields: told.append((fields["phase"], trio.current_time() - began)),
         )
-        await shard.phase("log written", lambda: False, SimpleNamespace(connections={}))  # type: ignore[arg-type]
+        await shutdown.phase("log written", lambda: False, SimpleNamespace(connections={}))  # type: ignore[arg-type]
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert told == [("log written", pytest.approx(shard.STOP_SECONDS_MAX))]
+    assert told == [("log written", pytest.approx(shutdown.STOP_SECONDS_MAX))]

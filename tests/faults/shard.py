@@ -1,6 +1,7 @@
 """One whole shard over a simulated disk: clients are byte strings, the clock is a number, threads are waited for."""
 
 import select
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ from rumq.net.pending_logins import PendingLogins
 from rumq.session.flow_control.limits import Limits
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.retention.export_positions import ExportPositions
-from rumq.shards.stats.sys_publisher import SysPublisher
-from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.assembly import Platform, ShardContext, Status, build_shard
+from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Worker
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance import wire
@@ -35,7 +36,7 @@ class Client:
         self.bytes_in = self.bytes_out = 0
         self._bytes = bytearray()
         self._early: list[Packet] = []  # what came with CONNACK
-        self.link = shard.driver.welcome(self)
+        self.link = shard.parts.broker.welcome(self)
         self.say(wire.connect(client_id, version, **connect))
         connack, *self._early = self.take()
         assert connack.kind == wire.Kind.CONNACK
@@ -70,15 +71,17 @@ class Client:
         self.closed = True
 
 
-class Counted(ShardTotals):
-    """Of the pump, what it has counted, and pending_logins of whom nobody has to go."""
+class NoPump(ShardTotals):
+    """Of a pump, what it has counted, and pending logins of whom nobody has to go: turns are made by hand."""
 
     __slots__ = ("connections", "pending_logins")
 
-    def __init__(self) -> None:
+    def __init__(self, turn: object) -> None:
         super().__init__()
         self.connections: dict[int, object] = {}
         self.pending_logins = PendingLogins(lambda connection, why: None, lambda: 0)
+
+    def watch(self, fd: int, callback: object, mask: int = 0) -> None: ...
 
 
 class Shard:
@@ -86,7 +89,7 @@ class Shard:
         self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW,
         one_writer: bool = True, status_seconds: int = 0, free_percent_min: float = 0,
         wanted_free_percent_min: float = 0, exports: ExportPositions | None = None,
-        other: StreamSpec = STREAMS[0], **main: Any,
+        other: StreamSpec = STREAMS[0], pump: Callable[[Turn], Any] = NoPump, limits: Limits | None = None, **main: Any,
     ) -> None:  # fmt: skip
         """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time;
         status_seconds: how often it tells of itself"""
@@ -99,36 +102,34 @@ class Shard:
             direct_bytes_min=1 << 30, hot_bytes_max=0,
             volatile=partial(VolatilePartition, STATUS, now_us=now_us) if status_seconds else None,
         )  # fmt: skip
-        self.driver = Driver(
-            self.store,
-            Limits(),
-            event=lambda name, **fields: self.events.append((name, fields)),
+        context = ShardContext(
+            limits=limits or Limits(),
             linger_seconds=0.0,
             free_bytes_min=free_bytes_min,
             free_percent_min=free_percent_min,
             wanted_free_percent_min=wanted_free_percent_min,
             exports=exports,
-            worker=partial(Worker, one_lane=one_writer),
-            clock=lambda: (self.now_us, self.monotonic),
+            status=Status(status_seconds, "rumq version 1", self.monotonic) if status_seconds else None,
         )
-        self.driver.startup.read_journal(self.driver.tell)
-        self.driver.startup.advance()
-        if status_seconds:
-            self.driver.pump = Counted()
-            announcing = SysPublisher(
-                self.driver, self.store.partitions[-1], interval_seconds=status_seconds, version="rumq version 1",
-                started=self.monotonic,
-            )  # fmt: skip
-            announcing.begin()
+        platform = Platform(
+            lambda name, **fields: self.events.append((name, fields)),
+            pump,
+            clock=lambda: (self.now_us, self.monotonic),
+            worker=partial(Worker, one_lane=one_writer),
+        )
+        self.parts = build_shard(self.store, context, platform)
+        self.parts.startup.read_journal(self.parts.events.tell)
+        self.parts.startup.advance()
+        if self.parts.status is not None:
+            self.parts.status.begin()
         self.settle()
 
     def settle(self) -> None:
         """Turns, until no thread has anything to do."""
-        driver = self.driver
-        workers = (driver.writer, driver.reader)
+        turn, workers = self.parts.turn, self.parts.workers
         while True:
-            driver.begin_turn()
-            driver.end_turn()
+            turn.begin_turn()
+            turn.end_turn()
             busy = [worker.fd for worker in workers if worker.pending]
             if not busy:
                 return
@@ -145,5 +146,4 @@ class Shard:
         return [fields for name, fields in self.events if name in names]
 
     def end(self) -> None:
-        for worker in (self.driver.writer, self.driver.reader):
-            worker.stop()
+        self.parts.stop()

@@ -120,11 +120,13 @@ class Covered(Stranger):
     def _accept(self, shard: Any, theirs: Stream, entrance: ListenerPolicy) -> None:
         machine, pump = self._machine, shard.pump
         if pump.lingering is None:
-            pump.lingering = LingeringClose(pump, later=shard.driver.later, clock=lambda: machine.monotonic)
-            shard.handshakes = TransportHandshakes(
-                pump, later=shard.driver.later, event=self._told, clock=lambda: machine.monotonic
+            pump.lingering = LingeringClose(
+                pump, later=shard.parts.timers.later, clock=lambda: machine.monotonic
             )
-        welcome = lambda connection: shard.driver.welcome(connection, entrance)  # noqa: E731
+            shard.handshakes = TransportHandshakes(
+                pump, later=shard.parts.timers.later, event=self._told, clock=lambda: machine.monotonic
+            )
+        welcome = lambda connection: shard.parts.broker.welcome(connection, entrance)  # noqa: E731
         setup = ConnectionSetup(self._transports, shard.handshakes, pump, OUTBOX_BYTES, welcome)
         setup.accept(theirs, "192.0.2.1:7", None)  # type: ignore[arg-type]
 

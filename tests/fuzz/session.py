@@ -139,7 +139,7 @@ class Stranger:
 
     def _accept(self, shard: Any, theirs: Stream, entrance: ListenerPolicy) -> None:
         connection = Connection(shard.pump, theirs, "192.0.2.1:7", OUTBOX_BYTES)  # type: ignore[arg-type]
-        connection.link = shard.driver.welcome(connection, entrance)
+        connection.link = shard.parts.broker.welcome(connection, entrance)
         shard.pump.add(connection)
 
     def say(self, random: Random) -> None:

@@ -29,8 +29,8 @@ def crowd(shard: Turned, flooder: Connection) -> None:
     Connection(shard, "waits").say(wire.publish("flood/topic", b"first", 1, 1))
     for _ in range(2 * CROWDED_BYTES // len(PIECE)):
         flooder.send(PIECE)
-        shard.driver.begin_turn()
-        shard.driver.end_turn()  # no thread's end is told: nothing is written yet, as far as the loop knows
+        shard.parts.turn.begin_turn()
+        shard.parts.turn.end_turn()  # no thread's end is told: nothing is written yet, as far as the loop knows
     assert len(PIECE) > MUCH_BYTES
 
 
@@ -45,8 +45,8 @@ def test_where_nobody_waits_a_flood_is_written_as_it_comes(shard: Turned) -> Non
     flooder = Connection(shard, "flooder")
     for _ in range(2 * CROWDED_BYTES // len(PIECE)):
         flooder.send(PIECE)
-        shard.driver.begin_turn()
-        shard.driver.end_turn()
+        shard.parts.turn.begin_turn()
+        shard.parts.turn.end_turn()
     assert not flooder.is_held and not flooder.has_unread
 
 
@@ -74,6 +74,6 @@ def test_a_flooder_goes_on_when_its_partition_has_caught_up(shard: Turned) -> No
     for _ in range(1000):
         heard += sum(packet.kind == Kind.PUBLISH for packet in reader.take())
         reader.room, reader.refused = 1 << 20, False
-        shard.driver.drained(reader)
+        shard.parts.turn.drained(reader)
         shard.settle()
     assert heard == 1 + 250 * (2 * CROWDED_BYTES // len(PIECE)), "nothing is lost on the way"

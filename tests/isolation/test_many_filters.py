@@ -24,13 +24,13 @@ def shard() -> Iterator[Turned]:
 
 def known(shard: Turned) -> int:
     """How many filters the router has."""
-    return shard.driver.shard.groups.filters.count
+    return shard.parts.router.groups.filters.count
 
 
 def turns_until_quiet(shard: Turned, others: Others, client: Connection, bound: int) -> int:
     """Turns until the client may speak again and nothing is left to do; no turn adds or takes more than `bound`."""
     turns, before = 0, known(shard)
-    while client.is_held or shard.driver.seconds_to_next_deadline() == 0:
+    while client.is_held or shard.parts.turn.seconds_to_next_deadline() == 0:
         others.live_through_a_turn()
         assert abs(known(shard) - before) <= bound
         turns, before = turns + 1, known(shard)

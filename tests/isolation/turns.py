@@ -14,14 +14,14 @@ class Turned(Shard):
 
     def turn(self) -> None:
         """One turn, with what threads have done until now."""
-        for worker in (self.driver.writer, self.driver.reader):
+        for worker in (self.parts.workers.writer, self.parts.workers.reader):
             worker.finish()
-        self.driver.begin_turn()
-        self.driver.end_turn()
+        self.parts.turn.begin_turn()
+        self.parts.turn.end_turn()
 
     def wait(self) -> None:
         """Until a thread has ended a job."""
-        select.select([self.driver.writer.fd, self.driver.reader.fd], [], [])
+        select.select([self.parts.workers.writer.fd, self.parts.workers.reader.fd], [], [])
 
 
 class Connection(Client):

@@ -70,13 +70,12 @@ def test_a_client_is_disconnected_and_a_session_dropped(run: Run, join: Dial) ->
 
 def test_an_order_that_there_is_not_is_refused(shard: Shard) -> None:
     with pytest.raises(ValueError, match="cannot sort by 'size'"):
-        answer(shard.driver, {"ask": "clients", "sort": "size"})(lambda _: None)  # type: ignore[operator]
+        answer(shard.parts.parts, {"ask": "clients", "sort": "size"})(lambda _: None)  # type: ignore[operator]
 
 
 def test_a_consumer_that_falls_behind_is_told_of_once_and_when_it_is_back(shard: Shard) -> None:
-    driver = shard.driver
-    driver.consumers.lag_records_max = 10
-    driver.consumers.begin()
+    shard.parts.consumers.lag_records_max = 10
+    shard.parts.consumers.begin()
     away = Client(shard, "away", 5, properties=LASTING)
     away.say(wire.subscribe(1, [("t", 0)]))
     away.take()
@@ -98,11 +97,11 @@ def test_a_consumer_that_falls_behind_is_told_of_once_and_when_it_is_back(shard:
 
 
 def test_rates_are_those_between_two_looks(shard: Shard) -> None:
-    shard.driver.consumers.begin()
+    shard.parts.consumers.begin()
     publisher = Client(shard, "p", 5)
     for number in range(30):
         publisher.say(wire.publish("t", b"x", 1, 1 + number))
         shard.after(1.0)
-    (session,) = shard.driver.registry.sessions.values()
-    rates = shard.driver.consumers.rates(session)
+    (session,) = shard.parts.broker.registry.sessions.values()
+    rates = shard.parts.consumers.rates(session)
     assert rates is not None and rates.published_rate == pytest.approx(1.0, abs=0.11)

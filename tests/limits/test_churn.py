@@ -37,14 +37,9 @@ class House:
     """A shard with a pump, and clients that come by socket pairs."""
 
     def __init__(self) -> None:
-        self.shard = Shard(SimulatedFiles())
-        driver = self.shard.driver
-        self.pump = driver.pump = Pump(driver)
-        for worker in (driver.writer, driver.reader):
-            self.pump.watch(worker.fd, worker.finish)
-        self.handshakes = TransportHandshakes(
-            self.pump, later=driver.later, event=lambda name, **fields: None
-        )
+        self.shard = Shard(SimulatedFiles(), pump=Pump)
+        self.pump, later = self.shard.parts.pump, self.shard.parts.timers.later
+        self.handshakes = TransportHandshakes(self.pump, later=later, event=lambda name, **fields: None)
 
     def turns(self, count: int) -> None:
         for _ in range(count):
@@ -53,7 +48,7 @@ class House:
     def client(self, name: str, transports: Transports, end: str, **connect: Any) -> None:
         near, far = socket.socketpair()
         near.setblocking(False)
-        welcome = self.shard.driver.welcome
+        welcome = self.shard.parts.broker.welcome
         if transports == PLAIN:
             connection = Connection(self.pump, near, "192.0.2.1:7", 1 << 20)
             connection.link = welcome(connection)
@@ -119,10 +114,10 @@ def test_of_a_lasting_session_only_the_session_stays(house: House) -> None:
 def test_a_deadline_goes_with_its_client(house: House) -> None:
     """A keep alive of 18 hours held everything of its client for 27."""
     for number in range(SWEEP_MIN + 100):
-        house.client("c", PLAIN, "leaves") if number < 100 else house.shard.driver.welcome(Silent()).end(
-            with_will=False
-        )
-    assert len(house.shard.driver.keep_alive_monitor) <= SWEEP_MIN
+        house.client("c", PLAIN, "leaves") if number < 100 else house.shard.parts.broker.welcome(
+            Silent()
+        ).end(with_will=False)
+    assert len(house.shard.parts.broker.keep_alive_monitor) <= SWEEP_MIN
 
 
 def test_a_session_that_has_ended_does_not_wait_for_the_time_it_would_have_expired_at(house: House) -> None:

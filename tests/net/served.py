@@ -8,11 +8,9 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import Listener, open_sockets
-from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import Transports
-from rumq.session.flow_control.limits import Limits
-from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.assembly import Platform, ShardContext, build_shard
 from tests.commitlog.records import DEAD, NOW, numbers
 
 SECONDS_MAX = 20.0
@@ -28,18 +26,16 @@ class Served:
             SimulatedFiles(), "data", [StreamSpec("main", ("#",), durability="process")], matches=matches, now_us=NOW,
             holder=DEAD, random=numbers(1), internal=STATE,
         )  # fmt: skip
-        self._driver = driver = Driver(store, Limits(), event=self.event, linger_seconds=0.0)
-        self._pump = driver.pump = Pump(driver)
-        self._pump.lingering = LingeringClose(self._pump, later=driver.later)
-        for worker in (driver.writer, driver.reader):
-            self._pump.watch(worker.fd, worker.finish)
-        driver.startup.read_journal(driver.tell)
-        driver.startup.advance()
-        handshakes = TransportHandshakes(self._pump, later=driver.later, event=self.event)
+        self._shard = shard = build_shard(store, ShardContext(linger_seconds=0.0), Platform(self.event))
+        self._pump, later = shard.pump, shard.timers.later
+        self._pump.lingering = LingeringClose(self._pump, later=later)
+        shard.startup.read_journal(shard.events.tell)
+        shard.startup.advance()
+        handshakes = TransportHandshakes(self._pump, later=later, event=self.event)
         self._listeners = {
             name: Listener(
                 self._pump, open_sockets("127.0.0.1", 0, 100)[0], connections_max=1000, outbox_bytes_max=1 << 20,
-                welcome=driver.welcome, event=self.event, later=driver.later, transports=transports,
+                welcome=shard.broker.welcome, event=self.event, later=later, transports=transports,
                 handshakes=handshakes,
             )
             for name, transports in listeners.items()
@@ -67,7 +63,7 @@ class Served:
     def _run(self) -> None:
         try:
             while not self._ends:
-                self._pump.turn(min(0.02, self._driver.seconds_to_next_deadline()))
+                self._pump.turn(min(0.02, self._shard.turn.seconds_to_next_deadline()))
         except BaseException as fault:
             self._fault = fault
 
@@ -78,8 +74,7 @@ class Served:
         for listener in self._listeners.values():
             listener.close()
         self._pump.close()
-        self._driver.writer.stop()
-        self._driver.reader.stop()
+        self._shard.stop()
         if self._fault is not None:
             raise self._fault
         assert not self.named("client.crashed") and not self.named("task.failed")

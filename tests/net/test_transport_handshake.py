@@ -17,20 +17,19 @@ from tests.faults.shard import Shard
 
 @pytest.fixture
 def shard() -> Iterator[Shard]:
-    made = Shard(SimulatedFiles())
-    made.driver.pump = Pump(made.driver)
+    made = Shard(SimulatedFiles(), pump=Pump)
     yield made
     made.end()
-    made.driver.pump.close()
+    made.parts.pump.close()
 
 
 def connected(shard: Shard) -> tuple[StreamConnection, socket.socket]:
     near, far = socket.socketpair()
     near.setblocking(False)
-    pump = shard.driver.pump
-    connection = StreamConnection(pump, near, "somebody", 1 << 16, shard.driver.welcome, relay)
+    pump = shard.parts.pump
+    connection = StreamConnection(pump, near, "somebody", 1 << 16, shard.parts.broker.welcome, relay)
     connection.use(SocketStream(near))
-    handshakes = TransportHandshakes(pump, later=shard.driver.later, event=shard.driver.tell)
+    handshakes = TransportHandshakes(pump, later=shard.parts.timers.later, event=shard.parts.events.tell)
     connection.handshake = handshakes.start(connection, "tls")
     pump.add(connection)
     return connection, far
@@ -44,23 +43,23 @@ def test_a_bug_of_ours_ends_one_connection(shard: Shard, stage: str) -> None:
     try:
         raise ZeroDivisionError
     except ZeroDivisionError:
-        shard.driver.crashed(connection)
+        shard.parts.events.crashed(connection)
     for _ in range(3):
-        shard.driver.pump.turn(0.0)
+        shard.parts.pump.turn(0.0)
     (told,) = shard.told("client.crashed")
     assert told["peer"] == "somebody" and told["client_id"] is None
-    assert far.recv(1) == b"" and not shard.driver.pump.connections
+    assert far.recv(1) == b"" and not shard.parts.pump.connections
     far.close()
 
 
 def test_an_end_of_a_relay_is_no_client(shard: Shard) -> None:
     connection, far = connected(shard)
     socket.close(relay(connection))
-    links = [each.link for each in shard.driver.pump.connections.values()]
+    links = [each.link for each in shard.parts.pump.connections.values()]
     assert sorted(link.is_bus for link in links) == [False, True]
     connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
-    shard.driver.drained(connection)
+    shard.parts.turn.drained(connection)
     for _ in range(3):
-        shard.driver.pump.turn(0.0)
+        shard.parts.pump.turn(0.0)
     assert far.recv(1) == b""  # the other shard's end is closed
     far.close()

@@ -73,9 +73,8 @@ class Player:
         self.partitions: list[Any] = list(self.store.partitions)
         for number in map(int, re.findall(r"p(\d+) of another shard", given)):
             self.partitions[number] = Elsewhere(number)
-        self.shard = Shard(self.partitions)
         away = re.findall(r"the home of (\S+) elsewhere", given)
-        self.shard.sharing.is_home = lambda key: key not in away
+        self.shard = Shard(self.partitions, is_home=lambda key: key not in away)
         self.subscribers: dict[str, Subscriber] = {}
         self._teller = Teller(self.partitions, self.subscribers)
         self._committed = [0] * count

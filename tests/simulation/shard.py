@@ -7,14 +7,14 @@ from typing import Any
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cli.broker.shard import take_connections
+from rumq.cli.broker.client_connections import take_handed_over
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.connection.listener_policy import OPEN
-from rumq.session.flow_control.limits import Limits
 from rumq.shards.bus.remote_partition import RemotePartition
-from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.assembly import Platform, ShardContext, build_shard
+from rumq.shards.turn.turn import Turn
 from tests.commitlog.records import numbers
 from tests.simulation.network import Door, Doors, Network, Poller, Stream
 
@@ -57,6 +57,8 @@ class Worker:
             self.pending -= 1
             done(result, fault)
 
+    def stop(self) -> None: ...
+
 
 class Shard:
     """raises: Killed, from its constructor and from every call, if the files say so."""
@@ -86,28 +88,29 @@ class Shard:
             hot_bytes_max=hot_bytes_max, direct_bytes_min=1 << 30, internal=state, internal_number=index,
             elsewhere=elsewhere, boot_id=boot_id,
         )  # fmt: skip
-        self.driver = Driver(
-            self.store, Limits(), event=event, linger_seconds=linger_seconds, index=index, count=count,
-            doors=self._make_doors, clock=clock, worker=self._make_worker, random=random,
-        )  # fmt: skip
-        self.pump = Pump(self.driver, epoll=lambda: self.poller, read_bytes=BUFFER_BYTES)
-        self.driver.pump = self.pump
-        for worker in self.workers:
-            self.pump.watch(worker.fd, worker.finish)
-        self.driver.startup.read_journal(self.driver.tell)
-        take_connections(self.driver, self.pump, [OPEN], OUTBOX_BYTES)
+        context = ShardContext(index, count, linger_seconds=linger_seconds)
+        platform = Platform(
+            event, self._make_pump, clock, self._make_worker, fd_passing=self._make_doors, random=random
+        )
+        self.parts = build_shard(self.store, context, platform)
+        self.pump = self.parts.pump
+        self.parts.startup.read_journal(self.parts.events.tell)
+        take_handed_over(self.parts, [OPEN], OUTBOX_BYTES)
         door = doors[index]
         door.poller = self.poller
         if door.waiting:
             self.poller.tell(door.fd, select.EPOLLIN)
         self.pump.watch(door.fd, self.doors.hear)
-        self.driver.peers.dial()
+        self.parts.peers.dial()
 
-    def _make_doors(self, _: Any) -> Doors:
+    def _make_doors(self, later: object, failed: object) -> Any:
         self.doors = Doors(self._network, self._doors, self.index, self.poller)
         return self.doors
 
-    def _make_worker(self, name: str) -> Worker:
+    def _make_pump(self, turn: Turn) -> Pump:
+        return Pump(turn, epoll=lambda: self.poller, read_bytes=BUFFER_BYTES)
+
+    def _make_worker(self, name: str, failed: object) -> Worker:
         worker = Worker(self._network.next_fd(), self.poller, name)
         self.workers.append(worker)
         return worker
@@ -115,17 +118,17 @@ class Shard:
     def accept(self, stream: Stream, peer: str) -> None:
         """As a listener does."""
         connection = Connection(self.pump, stream, peer, OUTBOX_BYTES)
-        connection.link = self.driver.welcome(connection)
+        connection.link = self.parts.broker.welcome(connection)
         self.pump.add(connection)
 
     def turn(self) -> None:
         """One turn of the loop, and what stands beside it. raises: Killed"""
         self.pump.turn(1.0)
         if not self.is_ready:
-            self.is_ready = self.driver.startup.advance()
-        wait = self.driver.seconds_to_next_deadline()
+            self.is_ready = self.parts.startup.advance()
+        wait = self.parts.turn.seconds_to_next_deadline()
         self.is_busy = self.poller.had or wait == 0.0
-        self.due = self.driver.monotonic + wait
+        self.due = self.parts.clock.monotonic + wait
 
 
 def close_all(network: Network, door: Door, poller: Poller) -> None:

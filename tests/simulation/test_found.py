@@ -125,7 +125,9 @@ def test_what_one_client_does_not_want_any_more_another_is_still_granted(world: 
 def test_a_share_survives_its_home_from_suback_on(world: World, home: int) -> None:
     """The home has none of its members, and dies before it has written down where everybody stands."""
     key = next(
-        k for k in (f"$share/g{n}/#" for n in range(9)) if world.machine.shards[0].driver.home(k) == home
+        k
+        for k in (f"$share/g{n}/#" for n in range(9))
+        if world.machine.shards[0].parts.placement.home(k) == home
     )  # type: ignore[union-attr]
     member, publisher = world.joined(1 - home, clean=False), world.joined(1 - home)
     member.lazy = True
@@ -364,7 +366,7 @@ def test_records_that_their_owner_never_wrote_may_be_given_back_late(world: Worl
     world.machine.settle()
     elsewhere = world.machine.shards[1]
     assert elsewhere is not None
-    elsewhere.driver.peers.others[0].link.say(ShareBack(key, [(1, 50, 60)], False))
+    elsewhere.parts.peers.others[0].link.say(ShareBack(key, [(1, 50, 60)], False))
     world.machine.settle()
     world.joined(1).publish(TOPIC, 1, retain=False)
     world.machine.settle()

@@ -154,7 +154,7 @@ def test_more_sessions_than_a_turn_counts(shard: Shard) -> None:
     for n in range(1300):
         Client(shard, f"c{n}", 5)
     shard.after(SECONDS)
-    while shard.driver.seconds_to_next_deadline() == 0.0:
+    while shard.parts.turn.seconds_to_next_deadline() == 0.0:
         shard.settle()
     assert told(watching(shard))["broker/clients/connected"] == "1300"
 
@@ -269,7 +269,7 @@ def test_nothing_of_it_is_in_any_log(shard: Shard) -> None:
     assert files.changes == before
     assert [partition.next_lsn for partition in shard.store.own] == ends == [0, 0]
     assert files.names("data") == ["FORMAT", "LOCK", "_state", "main", "other"]
-    assert len(shard.driver.shard.retained) == 0
+    assert len(shard.parts.router.retained) == 0
 
 
 def test_a_session_that_was_away_gets_the_last_minutes_and_no_event_tells_of_the_rest(shard: Shard) -> None:
@@ -283,7 +283,7 @@ def test_a_session_that_was_away_gets_the_last_minutes_and_no_event_tells_of_the
     texts = [message.payload for message in published(again)]
     assert 10 < len(texts) < 1000 and texts[-1] == b"10000 seconds"
     assert not shard.told("log.gap")
-    assert shard.driver.drop_counters.total() == 0
+    assert shard.parts.broker.drop_counters.total() == 0
 
 
 def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:
@@ -297,7 +297,7 @@ def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:
     )
     try:
         told: list[Any] = []
-        answer(following.driver, {"ask": "clients", "client": "watcher"})(told.append)  # type: ignore[operator]
+        answer(following.parts.parts, {"ask": "clients", "client": "watcher"})(told.append)  # type: ignore[operator]
         (about,) = told[0]["clients"]
         assert about["behind_records"] < 100  # it stands where this run began to tell
         again = Client(following, "watcher", 5, **LASTING)

@@ -19,7 +19,7 @@ from rumq.events import setup_events
 from rumq.net.transports import Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.stats.event_log import tell
-from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.assembly import Shard
 
 
 class Reload:
@@ -37,7 +37,7 @@ class Reload:
         self._entrances, self._transports = entrances, transports
         self._files = file_digests(settings)
 
-    def reload(self, driver: Driver) -> bool:
+    def reload(self, shard: Shard) -> bool:
         """False where the new ones are faulty."""
         try:
             wanted = self._read()
@@ -51,17 +51,17 @@ class Reload:
         changed = [*differences(self._settings, wanted), *changed_files(self._files, files)]
         later = need_restart(self._settings, wanted, changed)
         setup_events(wanted.events.format, wanted.events.level)
-        driver.limits = limits(wanted)
-        limit_pending_logins(wanted, driver.pump.pending_logins)
+        shard.broker.limits = limits(wanted)
+        limit_pending_logins(wanted, shard.pump.pending_logins)
         for entrance, new in zip(self._entrances, made, strict=False):
             entrance.become(new)
-        driver.permit_again()
-        driver.checking.guesses.seconds_max = wanted.auth.guess_seconds_max
-        driver.writing.linger = wanted.log.linger_ms / 1000
-        driver.slowing.pending_bytes_max = wanted.log.pending_bytes_max
-        set_disk(driver, wanted)
+        shard.broker.permit_again()
+        shard.auth_pool.guesses.seconds_max = wanted.auth.guess_seconds_max
+        shard.commit.linger = wanted.log.linger_ms / 1000
+        shard.backpressure.pending_bytes_max = wanted.log.pending_bytes_max
+        set_disk(shard, wanted)
         by_name = {stream.name: stream for stream in wanted.stream}
-        for partition in driver.store.own:
+        for partition in shard.store.own:
             stream = by_name.get(partition.stream)
             if stream is not None:
                 partition.spec = dataclasses.replace(
@@ -73,14 +73,14 @@ class Reload:
                     topics_bytes_max=stream.topics_bytes_max,
                     retained_bytes_max=stream.retained_bytes_max or None,
                 )
-        driver.retaining.look_again()
+        shard.retained_quota.look_again()
         self._settings, self._files = wanted, files
         tell("settings.reloaded", changed=[key for key in changed if key not in later], after_restart=later)
         return True
 
 
-def set_disk(driver: Driver, settings: Settings) -> None:
+def set_disk(shard: Shard, settings: Settings) -> None:
     """How much of the disk stays free, and for what."""
-    driver.refusing.free_bytes_min = reserve(settings, driver.store.root)
-    driver.disk.percent = settings.log.free_percent_min
-    driver.disk.wanted_percent = settings.log.wanted_free_percent_min
+    shard.admission.free_bytes_min = reserve(settings, shard.store.root)
+    shard.disk.percent = settings.log.free_percent_min
+    shard.disk.wanted_percent = settings.log.wanted_free_percent_min

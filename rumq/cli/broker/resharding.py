@@ -15,14 +15,13 @@ from commitlog.partition_types import PartitionId
 from commitlog.shard_count import ShardCount, read_shard_count, write_shard_count
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
-from rumq.session.flow_control.limits import Limits
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.bus.query_server import log_tags
 from rumq.shards.processes.client_placement import home_of
 from rumq.shards.recovery.fit_to_log import fit_to_log
 from rumq.shards.recovery.journal_reader import add_tags, replay
 from rumq.shards.stats.event_log import tell
-from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.assembly import Platform, ShardContext, build_shard
 
 
 def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:
@@ -109,10 +108,10 @@ class Resharding:
         replayed.retained_from, replayed.tags_from = list(self._retained_from), list(self._next_lsns)
         store.internal = self._open(index, roster.generation)
         store.own = [p for p in self._own if p.index % count == index]
-        driver = Driver(store, Limits(), event=tell)
-        driver.restorer.restore(replayed, driver.carrying.carry_out)
-        driver.writer.stop()
-        driver.reader.stop()
+        shard = build_shard(store, ShardContext(), Platform(tell))
+        shard.restorer.restore(replayed, shard.turn.effects.carry_out)
+        shard.stop()
+        shard.pump.close()
         store.internal.finish()
         store.internal.writer.close()
         store.own = self._own

@@ -17,7 +17,8 @@ from commitlog.inventory import missing_partitions
 from commitlog.os_errors import at_start
 from commitlog.store import check_format, hold
 from rumq.cli.broker.resharding import resharded
-from rumq.cli.broker.shard import Place, internal_stream, serve_shard
+from rumq.cli.broker.shard import serve_shard
+from rumq.cli.broker.shard_store import Place, internal_stream
 from rumq.cli.data.exposure import exposed
 from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
 from rumq.cli.wiring.broker_secret import make_secret

@@ -25,6 +25,18 @@ from rumq.session.state.session import Session
 from rumq.session.state.shard_totals import ShardTotals
 
 
+class Clock(Protocol):
+    """The time of the current turn; it does not move within a turn."""
+
+    @property
+    def now_us(self) -> int:
+        """µs since 1970."""
+
+    @property
+    def monotonic(self) -> float:
+        """Seconds; only differences mean something."""
+
+
 class ClientInfo(Protocol):
     """What the broker reads of a client."""
 
@@ -92,8 +104,9 @@ class BrokerPort(AckBroker, Protocol):
     topics: TopicTable
     keep_alive_monitor: KeepAliveMonitor
     journal_bit: int
-    now_us: int
-    monotonic: float
+
+    @property
+    def clock(self) -> Clock: ...
 
     @property
     def commands(self) -> CommandQueue: ...

@@ -39,7 +39,7 @@ class Client:
         self.policy = policy
         self.limits = policy.limits or broker.limits
         self.closed = False
-        self.connected_at = broker.monotonic
+        self.connected_at = broker.clock.monotonic
         self.version = 0  # of MQTT; 0: not known yet
         self.certificate: Certificate | None = None  # that TLS has checked
         self.claimed_client_id = ""  # as CONNECT says; empty: it asks for one, or has not come

@@ -25,7 +25,7 @@ def credentials_of(client: Client, connect: p.Connect) -> Credentials:
     given = connect.properties
     return Credentials(
         client.claimed_client_id, connect.username, connect.password, client.certificate, client.address,
-        client.broker.monotonic, client.broker.now_us, given.get("authentication_method"),
+        client.broker.clock.monotonic, client.broker.clock.now_us, given.get("authentication_method"),
         given.get("authentication_data", b""),
     )  # fmt: skip
 

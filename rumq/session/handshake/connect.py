@@ -47,8 +47,8 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     client_id = client.claimed_client_id or broker.assigned_client_id(policy.assigned_prefix)
     expiry, told = expiry_of(connect, client.limits)
     owner = admit(client, client_id, expiry)
-    replaying = policy.quotas.replaying.buckets(identity.user, broker.monotonic)
-    sending = policy.quotas.sending.buckets(identity.user, broker.monotonic)
+    replaying = policy.quotas.replaying.buckets(identity.user, broker.clock.monotonic)
+    sending = policy.quotas.sending.buckets(identity.user, broker.clock.monotonic)
     session, present = open_session(client, connect, client_id, owner, expiry)
     properties = connack_properties(client, connect, session, told, told_of_method)
     authorization.find_permit(client, client_id)
@@ -66,12 +66,14 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
         connected.reauthentication = Reauthentication(connected)
     if replaying:
         refresh = partial(broker.refresh, connected)
-        connected.flow.meter = ReplayThrottle(replaying, lambda: broker.monotonic, broker.later, refresh)
+        connected.flow.meter = ReplayThrottle(
+            replaying, lambda: broker.clock.monotonic, broker.later, refresh
+        )
     answer(connected, p.Connack(present, Reason.SUCCESS, properties))
     if client.closed:
         return connected
     if client.keep_alive:
-        broker.keep_alive_monitor.add(connected, broker.monotonic + 1.5 * client.keep_alive)
+        broker.keep_alive_monitor.add(connected, broker.clock.monotonic + 1.5 * client.keep_alive)
     broker.event(
         "client.connected",
         client,

@@ -24,8 +24,10 @@ def watch_expiry(connected: Connected) -> None:
     assert client.identity is not None
     client.expires_at = None
     if client.identity.expires_us is not None:
-        client.expires_at = broker.monotonic + (client.identity.expires_us - broker.now_us) / 1_000_000
-        check_at = min(client.expires_at, broker.monotonic + EXPIRY_CHECK_SECONDS)
+        client.expires_at = (
+            broker.clock.monotonic + (client.identity.expires_us - broker.clock.now_us) / 1_000_000
+        )
+        check_at = min(client.expires_at, broker.clock.monotonic + EXPIRY_CHECK_SECONDS)
         broker.keep_alive_monitor.add(connected, check_at)
 
 
@@ -51,8 +53,8 @@ class Reauthentication:
             self._step(data)
             return
         shown = Credentials(
-            self._connected.client_id, None, None, client.certificate, client.address, client.broker.monotonic,
-            client.broker.now_us, method, data,
+            self._connected.client_id, None, None, client.certificate, client.address, client.broker.clock.monotonic,
+            client.broker.clock.now_us, method, data,
         )  # fmt: skip
         self._steps = client.policy.authenticator.authenticate(shown)
         self._step(None)

@@ -49,7 +49,7 @@ class Connected:
         self.buckets: tuple[Bucket, ...] = ()  # its rate limiter's
         self.reauthentication: Reauthenticator | None = None
         self.paused = False  # a packet waits for something; those behind it are not taken
-        self.heard_at = self.broker.monotonic
+        self.heard_at = self.broker.clock.monotonic
         self.timer: list[Any] | None = None  # of the keep-alive monitor
 
         self.acks = PendingAcks(self.broker, session, wire, self.transport)
@@ -71,7 +71,7 @@ class Connected:
 
     def receive(self, data: Any, pos: int, end: int) -> int:
         """Take whole packets of `data[pos:end]`; returns the position of the first byte not taken."""
-        self.heard_at = self.broker.monotonic
+        self.heard_at = self.broker.clock.monotonic
         if self.paused:
             return pos
         try:
@@ -86,7 +86,7 @@ class Connected:
         """Take packets, and read no more until the client's buckets have refilled."""
         before = self.wire.published
         taken = self._packets(data, pos, end)
-        now, published = self.broker.monotonic, self.wire.published - before
+        now, published = self.broker.clock.monotonic, self.wire.published - before
         wait = max([bucket.spend(published, taken - pos, now) for bucket in self.buckets])
         if wait > 0 and not self.client.closed and not self.paused:
             self.pause()
@@ -204,7 +204,7 @@ class Connected:
         self.count()
         client.policy.quotas.leave(client.user)
         if session.link is self:
-            broker.registry.leave(session, with_will=with_will, now=broker.monotonic)
+            broker.registry.leave(session, with_will=with_will, now=broker.clock.monotonic)
         self.transport.close()
 
     def count(self) -> None:

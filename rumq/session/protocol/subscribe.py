@@ -207,7 +207,7 @@ def one(
     if is_shared:
         return c.JoinShare(subscriber, written, subscription)
     if start is not None:
-        place = parse_start(start, plain, broker.now_us)
+        place = parse_start(start, plain, broker.clock.now_us)
         if client.permit is None or client.permit.reach("replay", plain) != "none":
             # One that rules forbid whole may be granted all the same, and brings nothing.
             broker.event("replay.started", client, filter=plain, start=start)

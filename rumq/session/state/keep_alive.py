@@ -39,8 +39,14 @@ class MonitoredConnection(Timed, Protocol):
     def dismiss(self, reason: Reason, why: str | None = None) -> None: ...
 
 
+class Clock(Protocol):
+    @property
+    def monotonic(self) -> float: ...
+
+
 class Broker(Protocol):
-    monotonic: float
+    @property
+    def clock(self) -> Clock: ...
 
     def event(self, name: str, client: Any, **fields: object) -> None: ...
 
@@ -66,7 +72,7 @@ class KeepAliveMonitor:
 
     def check(self, broker: Broker) -> None:
         """Close the connections whose time is up."""
-        now = broker.monotonic
+        now = broker.clock.monotonic
         self.next_check = now + CHECK_SECONDS
         while (link := self._deadlines.maybe_due(now)) is not None:
             try:

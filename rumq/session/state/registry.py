@@ -27,13 +27,14 @@ class SessionJournal(Protocol):
     def will(self, session: Session) -> None: ...
 
 
+PublishWill = Callable[[Session, Will, Session | None], None]
+
+
 class Registry:
     """sessions: by `session_owner.key_of`; persistent: those that outlive their connections; expired: number so far"""
 
-    def __init__(
-        self, commands: CommandQueue, publish_will: Callable[[Session, Will], None], journal: SessionJournal
-    ) -> None:
-        """publish_will: called with (session, will) when one is due"""
+    def __init__(self, commands: CommandQueue, publish_will: PublishWill, journal: SessionJournal) -> None:
+        """publish_will: called when one is due, with (session that left it, will, session that its client has now)"""
         self._journal = journal
         self.sessions: dict[str, Session] = {}
         self._commands = commands
@@ -104,7 +105,7 @@ class Registry:
             delay = will.properties.get("will_delay_interval", 0)
             if delay == 0:
                 session.will = None
-                self._publish_will(session, will)
+                self._publish_will(session, will, self.sessions.get(session.key))
             else:
                 session.will_at = now + delay
         self._set_deadline(session)
@@ -145,7 +146,7 @@ class Registry:
         self._commands.put(End(session.subscriber, unacknowledged))
         self._journal.ended(session)
         if will is not None:
-            self._publish_will(session, will)
+            self._publish_will(session, will, self.sessions.get(session.key))
 
     def _set_deadline(self, session: Session) -> None:
         """The earlier of will and expiry."""
@@ -165,7 +166,7 @@ class Registry:
             if session.will_at is not None and session.will_at <= now:
                 will, session.will, session.will_at = session.will, None, None
                 if will is not None:
-                    self._publish_will(session, will)
+                    self._publish_will(session, will, self.sessions.get(session.key))
                     self._journal.will(session)
             if session.expires_at is not None and session.expires_at <= now:
                 self.end(session)

@@ -4,31 +4,32 @@ Knows no file; what a reader could not take goes back to the router as a command
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from router import commands as c
 from router.effects import CatchUpPaused, Deliver, DeliverRetained
+from router.feed import Feed
 from router.reader import Reader
 from rumq.mqtt.kernels import fanout
 from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.record_forwarder import ShardSink
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.fan_out_cache import FanOutCache
+from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.undelivered_rows import UndeliveredRows
-
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.ports import Clock, CommandQueue, FaultGuard
+from rumq.shards.turn.queues import ReadyLinks
 
 
 class FanOut:
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._sessions = driver.registry.sessions
-        self._feeds = driver.shard.feeds
-        self._commands = driver.commands
-        self._left_out = UndeliveredRows(driver.drop_counters, driver.shard.feeds)
-        self._blobs = FanOutCache(driver.shard.feeds)
+    def __init__(
+        self, clock: Clock, commands: CommandQueue, ready: ReadyLinks, guard: FaultGuard, feeds: list[Feed],
+        sessions: dict[str, Session], drop_counters: DropCounters, retained: RetainedDelivery,
+    ) -> None:  # fmt: skip
+        self._clock, self._commands, self._ready, self._guard = clock, commands, ready, guard
+        self._feeds, self._sessions, self._retained = feeds, sessions, retained
+        self._left_out = UndeliveredRows(drop_counters, feeds)
+        self._blobs = FanOutCache(feeds)
 
     def more(self, effect: CatchUpPaused) -> None:
         """Go on with a reader that is behind as soon as its piece has left, others in between."""
@@ -46,7 +47,7 @@ class FanOut:
                 if flow.outbox.waits():
                     flow.outbox.refused = True
                 else:
-                    self._driver.in_next_turn(flow.outbox)
+                    self._ready.add_next_turn(flow.outbox)
 
     def deliver(self, effect: Deliver) -> None:
         group = effect.group
@@ -79,7 +80,7 @@ class FanOut:
         publisher = 0
         if key is not None:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
-        blob = self._blobs.of(effect, v5, packet_max, publisher, self._driver.now_us)
+        blob = self._blobs.of(effect, v5, packet_max, publisher, self._clock.now_us)
         counts = effect.denied is not None or blob.expired or blob.too_large
         for reader in effect.readers:
             flow = reader.sink
@@ -89,7 +90,7 @@ class FanOut:
                     if counts:
                         self._left_out.count(effect, reader, blob, effect.first, reached)
                 except Exception:
-                    self._driver.crashed(flow.outbox)
+                    self._guard.crashed(flow.outbox)
                     self._gone(effect, reader)
             else:
                 self._gone(effect, reader)
@@ -141,7 +142,7 @@ class FanOut:
                 return
             blob, after = fanout.build(
                 chunk.rows, chunk.frames, first, first + rows, chunk.base_lsn, chunk.base_ts,
-                forms, effect.wanted, effect.places, True, packet_max, publisher, self._driver.now_us,
+                forms, effect.wanted, effect.places, True, packet_max, publisher, self._clock.now_us,
                 flow.aliases, alias_max, 1 << 16, effect.partition,
             )  # fmt: skip
             if effect.denied is not None or blob.expired or blob.too_large:
@@ -153,6 +154,6 @@ class FanOut:
         flow = effect.reader.sink
         if isinstance(flow, DeliveryWindow):
             behind = bool(flow.retained)
-            more = flow.offer_retained(self._driver.handing.pieces(effect))
+            more = flow.offer_retained(self._retained.pieces(effect))
             if more or (behind and not flow.retained):
-                self._driver.in_next_turn(flow.outbox)
+                self._ready.add_next_turn(flow.outbox)

@@ -8,26 +8,24 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commitlog import Chunk, NotInMemory, OffsetTrimmed
 from router.effects import RecordsLost
+from router.feed import Feed
 from router.kernels import routes as kernel
 from router.reader import Group, Reader
 from router.subscription import Subscription
 from router.trie import FilterTrie
-from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
+from rumq.session.state.session import Session
 from rumq.session.state.session_owner import client_id_of
-
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.ports import EventSink, PartitionReader, Timers
 
 PIECE_BYTES = 1 << 20
 TOPICS_MAX = 1 << 40
 CHECKS_A_TURN = 1000  # topics held against filters
 MISSED_MAX = 32  # losses that a client is told of when it returns: the newest
-PATIENCE_SECONDS = 10.0  # retention waits no longer for its last count
 
 
 class Asked:
@@ -129,8 +127,12 @@ class Count:
 
 
 class LostRanges:
-    def __init__(self, driver: Driver, drop_counters: DropCounters) -> None:
-        self._driver, self._drop_counters = driver, drop_counters
+    def __init__(
+        self, timers: Timers, events: EventSink, feeds: list[Feed], reader: PartitionReader,
+        sessions: dict[str, Session], drop_counters: DropCounters,
+    ) -> None:  # fmt: skip
+        self._timers, self._events, self._feeds, self._reader = timers, events, feeds, reader
+        self._sessions, self._drop_counters = sessions, drop_counters
         self._waiting: deque[Count] = deque()
         self._is_busy = False
         self._asked: dict[Group, Asked] = {}  # of losers that wait, as long as their group cannot change
@@ -139,7 +141,10 @@ class LostRanges:
     # What was lost
 
     def lost(self, effect: RecordsLost) -> None:
-        """A reader has lost a range."""
+        """A reader has lost a range. Another shard counts what its own readers lose; status messages, which are in no
+        file, are replaced by newer ones."""
+        if self._feeds[effect.partition].partition.is_volatile or effect.reader.group.wants.is_shard:
+            return
         self._count(effect.partition, effect.next_lsn, effect.why).losers.append(self._loser(effect))
         self._begin()
 
@@ -167,68 +172,17 @@ class LostRanges:
         return self._asked[group]
 
     def _tell(self, effect: RecordsLost, records: int) -> None:
-        partition = self._driver.store.partitions[effect.partition]
+        partition = self._feeds[effect.partition].partition
         gap = {
             "stream": partition.stream, "generation": partition.generation, "partition": partition.number,
             "first_lsn": effect.lsn, "next_lsn": effect.next_lsn, "records": records, "why": effect.why,
         }  # fmt: skip
-        session = self._driver.registry.sessions.get(effect.reader.key)
+        session = self._sessions.get(effect.reader.key)
         if session is None or session.link is not None:
-            self._driver.tell("log.gap", client_id=client_id_of(effect.reader.key), **gap)
+            self._events.tell("log.gap", client_id=client_id_of(effect.reader.key), **gap)
         else:
             del session.missed[: 1 - MISSED_MAX]
             session.missed.append(gap)
-
-    # Before retention
-
-    def before_removal(self, index: int, next_lsn: int, then: Callable[[], None]) -> None:
-        """Count what readers here and in other shards have not had of a partition below `next_lsn`; then call back."""
-        peers = self._driver.peers
-        left = 1 + len(peers.others)
-        over = False
-
-        def one_less() -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                go()
-
-        def go() -> None:
-            nonlocal over
-            if not over:
-                over = True
-                then()
-
-        self._driver.queries.leave_behind(index, next_lsn, one_less)
-        self.leave_behind(index, next_lsn, one_less)
-        if not over:
-            self._driver.later(PATIENCE_SECONDS, go)
-
-    def leave_behind(self, index: int, next_lsn: int, then: Callable[[], None]) -> None:
-        """Bring readers of this shard that stand below an lsn up to it, and count what they lose."""
-        driver = self._driver
-        sessions = driver.registry.sessions
-        readers = [
-            reader
-            for session in sessions.values()
-            for reader in session.subscriber.readers()
-            if is_behind(reader, index, next_lsn)
-        ]
-        shares = [share.reader for share in driver.shard.sharing.shares.values() if share.is_here]
-        readers += [reader for reader in shares if is_behind(reader, index, next_lsn)]
-        lost = driver.shard.delivery.skip(driver.shard.feeds[index], readers, next_lsn)
-        marks = [(feed.visible_lsn, feed.committed_lsn) for feed in driver.shard.feeds]
-        for reader in readers:
-            session = sessions.get(reader.key)
-            if session is not None and reader.share is None:
-                driver.journal.replay_started(session, reader.number, cursors_of(reader, marks))
-        for effect in lost:
-            driver.carrying.carry_out(effect)
-        if not readers:
-            then()
-            return
-        self._count(index, next_lsn, "retention").then.append(then)
-        self._begin()
 
     # What is still to come
 
@@ -249,7 +203,7 @@ class LostRanges:
                 done(+found)
 
         for reader in readers:
-            for feed in self._driver.shard.feeds:
+            for feed in self._feeds:
                 index, end = feed.index, feed.mark(reader.group.wants.committed_only)
                 if feed.partition.is_volatile or reader.start is not None:
                     continue
@@ -265,6 +219,11 @@ class LostRanges:
         self._begin()
         one_less()
 
+    def count_removed(self, index: int, next_lsn: int, then: Callable[[], None]) -> None:
+        """Call back once what readers have lost of a partition below `next_lsn` is counted."""
+        self._count(index, next_lsn, "retention").then.append(then)
+        self._begin()
+
     # Counting
 
     def _count(self, index: int, stop: int, why: str) -> Count:
@@ -279,7 +238,7 @@ class LostRanges:
         if self._waiting and not self._is_busy:
             # In the next turn: until then whoever loses the same is counted with it.
             self._is_busy = True
-            self._driver.next_turn(self._start)
+            self._timers.next_turn(self._start)
 
     def _start(self) -> None:
         self._waiting[0].begin()
@@ -288,16 +247,16 @@ class LostRanges:
     def _go_on(self) -> None:
         count = self._waiting[0]
         if count.lsn >= count.stop:
-            partition = self._driver.store.partitions[count.index]
+            partition = self._feeds[count.index].partition
             self._tell_all(count, count.tell(partition.topic_names))
             return
-        partition = self._driver.store.partitions[count.index]
+        partition = self._feeds[count.index].partition
         try:
             chunks = partition.read(count.lsn, PIECE_BYTES)
         except (NotInMemory, OffsetTrimmed):
-            self._driver.carrying.read(count.index, count.lsn, self._read)
+            self._reader.read(count.index, count.lsn, self._read)
             return
-        self._driver.next_turn(lambda: self._read(chunks, None))
+        self._timers.next_turn(lambda: self._read(chunks, None))
 
     def _read(self, chunks: list[Any] | None, _: BaseException | None) -> None:
         count = self._waiting[0]
@@ -311,7 +270,7 @@ class LostRanges:
 
     def _tell_all(self, count: Count, telling: Generator[None]) -> None:
         for _ in telling:
-            self._driver.next_turn(lambda: self._tell_all(count, telling))
+            self._timers.next_turn(lambda: self._tell_all(count, telling))
             return
         self._waiting.popleft()
         if not self._waiting:
@@ -320,8 +279,3 @@ class LostRanges:
         for call in count.then:
             call()
         self._begin()
-
-
-def is_behind(reader: Reader, index: int, lsn: int) -> bool:
-    """Whether a reader's place in a partition is known and below an lsn."""
-    return reader.start is None and not reader.is_live(index) and reader.cursors[index] < lsn

@@ -5,27 +5,30 @@ Knows no socket; what must come from disk is read by the worker, and the client'
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commitlog import Chunk
 from commitlog.row_layout import ROW_WORDS
 from router.commands import Attach
+from router.feed import Feed
 from router.reader import Reader
 from router.slots import RETAINED_CODE, partition_of, reader_of
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.session.connection.broker_port import Redelivering
 from rumq.session.protocol import authorization
-from rumq.session.state.drop_counters import OTHER_TOPICS, Why
+from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 from rumq.shards.delivery.fan_out_cache import wire_form
-
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.ports import Clock, CommandQueue, PartitionReader, Timers
 
 
 class Redelivery:
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(
+        self, clock: Clock, timers: Timers, commands: CommandQueue, feeds: list[Feed], reader: PartitionReader,
+        drop_counters: DropCounters,
+    ) -> None:  # fmt: skip
+        self._clock, self._timers, self._commands = clock, timers, commands
+        self._feeds, self._reader, self._drop_counters = feeds, reader, drop_counters
         self._reading: set[Redelivering] = set()
 
     def go_on(self, deliveries: Redelivering) -> None:
@@ -37,7 +40,7 @@ class Redelivery:
         assert window is not None
         while unsent and window.in_flight - len(unsent) < window.limit:
             packet_id, code, lsn = unsent[0]
-            feed = self._driver.shard.feeds[partition_of(code)]
+            feed = self._feeds[partition_of(code)]
             chunk = None
             if lsn >= feed.partition.first_lsn:
                 chunk = feed.read_chunk(lsn)
@@ -45,7 +48,7 @@ class Redelivery:
                     self._read(deliveries, partition_of(code), lsn)
                     return
             if not self._is_routed(deliveries, code, chunk, lsn):
-                self._driver.next_turn(partial(self.go_on, deliveries))
+                self._timers.next_turn(partial(self.go_on, deliveries))
                 return
             unsent.popleft()
             if chunk is None:
@@ -55,22 +58,20 @@ class Redelivery:
             else:
                 self._send(deliveries, packet_id, code, chunk, lsn - chunk.base_lsn)
         if not unsent:
-            self._driver.commands.put(Attach(session.subscriber, flow))
+            self._commands.put(Attach(session.subscriber, flow))
 
     def _is_routed(self, deliveries: Redelivering, code: int, chunk: Any, lsn: int) -> bool:
         """Whether it is known who wants the message: that may take more than a turn to find out."""
         if chunk is None or not isinstance(chunk, Chunk):
             return True
         row = lsn - chunk.base_lsn
-        reader = self._reader(deliveries, reader_of(code))
+        reader = self._reader_of(deliveries, reader_of(code))
         if reader is None or reader.share is not None:
             return True
-        return bool(
-            self._driver.shard.feeds[partition_of(code)].routes.routes_of(chunk.rows, row, row + 1)[2] > row
-        )
+        return bool(self._feeds[partition_of(code)].routes.routes_of(chunk.rows, row, row + 1)[2] > row)
 
     def _read(self, deliveries: Redelivering, index: int, lsn: int) -> None:
-        feed = self._driver.shard.feeds[index]
+        feed = self._feeds[index]
         self._reading.add(deliveries)
 
         def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
@@ -81,12 +82,11 @@ class Redelivery:
                 self._give_up(deliveries, deliveries.unsent.popleft()[0], "damaged")
             self.go_on(deliveries)
 
-        self._driver.carrying.read(index, lsn, done)
+        self._reader.read(index, lsn, done)
 
     def _send(self, deliveries: Redelivering, packet_id: int, code: int, chunk: Any, row: int) -> None:
         assert deliveries.flow.window is not None
-        driver = self._driver
-        names = driver.shard.feeds[partition_of(code)].partition.topic_names
+        names = self._feeds[partition_of(code)].partition.topic_names
         topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * ROW_WORDS]].decode()
         if not authorization.may_receive_again(deliveries.client, topic, reader_of(code)):
             self._give_up(deliveries, packet_id, "no_permission", topic)
@@ -94,11 +94,11 @@ class Redelivery:
         v5 = deliveries.client.version == 5
         state = deliveries.flow.window.state_of(packet_id)
         form = self._form(deliveries, code, chunk, row, state)
-        publishers = driver.shard.feeds[partition_of(code)].partition.publisher_names
+        publishers = self._feeds[partition_of(code)].partition.publisher_names
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
             [wire_form(form, v5, b"", publishers, always_retain=bool(code & RETAINED_CODE))], None, None,
-            v5, deliveries.client.packet_bytes_max, 0, driver.now_us, None, 0, 1 << 40,
+            v5, deliveries.client.packet_bytes_max, 0, self._clock.now_us, None, 0, 1 << 40,
         )  # fmt: skip
         if blob.count == 0:
             self._give_up(deliveries, packet_id, "expired" if blob.expired else "over_limit", topic)
@@ -107,8 +107,8 @@ class Redelivery:
 
     def _form(self, deliveries: Redelivering, code: int, chunk: Any, row: int, qos: int) -> DeliveryOptions:
         """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
-        feed = self._driver.shard.feeds[partition_of(code)]
-        reader = self._reader(deliveries, reader_of(code))
+        feed = self._feeds[partition_of(code)]
+        reader = self._reader_of(deliveries, reader_of(code))
         if reader is None:
             return DeliveryOptions(qos, False, False, ())
         if reader.share is not None:
@@ -122,7 +122,7 @@ class Redelivery:
         return DeliveryOptions(qos, form.retain_as_published, False, form.identifiers, form.tells_publisher)
 
     @staticmethod
-    def _reader(deliveries: Redelivering, number: int) -> Reader | None:
+    def _reader_of(deliveries: Redelivering, number: int) -> Reader | None:
         subscriber = deliveries.session.subscriber
         shared = [share.members[subscriber].reader for share in subscriber.shares.values()]
         return next((r for r in [*subscriber.readers(), *shared] if r.number == number), None)
@@ -135,4 +135,4 @@ class Redelivery:
         deliveries.flow.window.refuse(packet_id)
         if deliveries.session.counts.delivered:  # of this run of the broker
             deliveries.session.counts.delivered -= 1
-        self._driver.drop_counters.count(why, deliveries.session.key, topic)
+        self._drop_counters.count(why, deliveries.session.key, topic)

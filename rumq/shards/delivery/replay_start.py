@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from commitlog.chunk import FLAG_RETAIN
-from router.commands import CommandQueue, StartFound
+from commitlog.store import Store
+from router.commands import StartFound
 from router.effects import FindStart
 from router.retained import Retained, RetainedView
-from rumq.shards.write_path.worker_threads import Worker
+from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.turn.ports import CommandQueue, EventSink, ReadPool
 
+HERE = -1  # no other shard: the partition is ours
 SEARCHES = 1  # the lane of the reader's worker: reads for those who have begun do not wait for searches
 Found = tuple[dict[int, int], list[Retained]]
 
@@ -59,22 +63,40 @@ def searches_for(
 Done = Callable[[dict[int, int], list[Retained]], None]
 
 
+class RemoteStarts(Protocol):
+    """Where a replay begins in partitions of other shards."""
+
+    def find_start(
+        self, effect: FindStart, local: Callable[[Done], None] | None, owner: int | None
+    ) -> None: ...
+
+
 class ReplayStart:
-    """searches: that have been begun, so far"""
+    """searches: that have been started, so far"""
 
     def __init__(
-        self,
-        store: Any,
-        retained: RetainedView,
-        worker: Worker,
-        commands: CommandQueue,
-        event: Callable[..., None],
-    ) -> None:
-        self._store, self._retained, self._worker = store, retained, worker
-        self._commands, self._event = commands, event
+        self, store: Store, retained: RetainedView, pool: ReadPool, commands: CommandQueue, events: EventSink,
+        remote: RemoteStarts | None,
+    ) -> None:  # fmt: skip
+        """remote: None with one shard"""
+        self._store, self._retained, self._pool = store, retained, pool
+        self._commands, self._events, self._remote = commands, events, remote
         self._waiting: dict[str, deque[tuple[FindStart, Done | None]]] = {}  # of each client
         self._is_running = False
         self.searches = 0
+
+    def start(self, effect: FindStart) -> None:
+        """Find where a replay begins, in every partition or in the one of its topic, wherever that is."""
+        if self._remote is None:
+            self.find(effect)
+            return
+        owner: int | None = None
+        is_here = True
+        if effect.topic is not None:
+            where = self._store.partitions[self._store.place(effect.topic.decode())]
+            owner = where.owner if isinstance(where, RemotePartition) else HERE
+            is_here = owner == HERE
+        self._remote.find_start(effect, partial(self.find, effect) if is_here else None, owner)
 
     def find(self, effect: FindStart, done: Done | None = None) -> None:
         """Search, and answer with `StartFound` or `done`: at the end of the log if the disk fails, which is told."""
@@ -114,7 +136,7 @@ class ReplayStart:
         ) -> None:
             self._is_running = False
             if fault is not None:
-                self._event("log.failed", why=str(fault))
+                self._events.tell("log.failed", why=str(fault))
             lsns, retained = what or ({}, [])
             for at, (each, done) in enumerate(together):
                 messages = retained[at] if at < len(retained) else []
@@ -124,7 +146,7 @@ class ReplayStart:
                     self._commands.put(StartFound(each.reader, lsns, messages))
             self._next()
 
-        self._worker.submit(search, found, SEARCHES)
+        self._pool.submit(search, found, SEARCHES)
 
 
 class AsOf:

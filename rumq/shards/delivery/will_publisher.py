@@ -1,62 +1,69 @@
-"""Messages that the broker publishes for clients that are not there to do it: their wills. MQTT 5.0, 3.1.2.5.
+"""Wills, published by the broker when they are due. MQTT 5.0, 3.1.2.5.
 
-They take the way that a client's own take: through the kernel, into the batches of the turn."""
+A will takes the way of a client's own PUBLISH: through the kernel, into the batches of the turn."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from commitlog.store import Store
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
+from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Publish, Will
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.state.session import Session
 from rumq.session.state.wills import message_of, rules_permit_will
-
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.ports import EventSink
+from rumq.shards.write_path.topic_registry import TopicRegistry
 
 
 class WillPublisher:
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(
+        self, events: EventSink, policies: Sequence[ListenerPolicy], store: Store, batches: list[Batch],
+        topics: TopicRegistry,
+    ) -> None:  # fmt: skip
+        """policies: of every listener"""
+        self._events, self._policies = events, policies
+        self._partitions, self._batches, self._topics = store.partitions, batches, topics
         self._wire = Wire(True, 1 << 28, 65535, 0)
         self._wire.own = True
 
-    def publish_will(self, session: Session, will: Will) -> None:
-        driver, author = self._driver, session.author
-        if not rules_permit_will(author, session.client_id, will, driver.entrances):
-            driver.tell(
+    def publish_will(self, session: Session, will: Will, current: Session | None) -> None:
+        """Publish a will that is due. current: the session that its client has now"""
+        author = session.author
+        if not rules_permit_will(author, session.client_id, will, self._policies):
+            self._events.tell(
                 "permission.refused", client_id=session.client_id, peer=None,
                 user=author.user if author is not None else None, action="will", topic=will.topic, refused=1,
             )  # fmt: skip
             return
-        self._publish(message_of(will), session, 5 if session.version == 5 else 4)
+        self._publish(message_of(will), session, current)
 
-    def _publish(self, packet: Publish, session: Session, version: int) -> None:
+    def _publish(self, packet: Publish, session: Session, current: Session | None) -> None:
         """Publish as a client would; refused only if there is no room for its topic."""
-        client_id = session.client_id
-        driver, wire = self._driver, self._wire
+        client_id, version = session.client_id, 5 if session.version == 5 else 4
+        wire, batches = self._wire, self._batches
         wire.v5 = version == 5
         wire.qos2_open = None
         wire.unacknowledged = 0
-        wire.publishers = [0] * len(driver.batches)
+        wire.publishers = [0] * len(batches)
         data = encode(packet, version)
         pos = 0
         while True:
-            pos = ingest.cut(wire, driver.batches, data, pos, len(data), driver.topics)
+            pos = ingest.cut(wire, batches, data, pos, len(data), self._topics.known)
             if wire.stop == ingest.TOPIC:
-                if not driver.add_topic(wire.topic):
-                    driver.numbering.refuse(wire.topic, client_id, None)
+                if not self._topics.add(wire.topic):
+                    self._topics.refuse(wire.topic, client_id, None)
                     return
             elif wire.stop == ingest.PUBLISHER:
-                number = driver.publisher_number(wire.partition, client_id)
+                number = self._partitions[wire.partition].add_publisher(client_id)
                 wire.publishers[wire.partition] = number
-                current = driver.registry.sessions.get(session.key)
                 if current is not None and current.publishers is not None:
                     current.publishers[wire.partition] = number  # No Local holds for a will too
             elif wire.stop == ingest.FULL:
-                driver.batches[wire.partition].grow(wire.frame_bytes)
+                batches[wire.partition].grow(wire.frame_bytes)
             else:
                 break
         assert pos == len(data), wire.fault_text

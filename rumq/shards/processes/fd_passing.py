@@ -60,14 +60,20 @@ Later = Callable[[float, Callable[[], None]], None]
 class FdPassing:
     """One shard's door, and the way to the others'."""
 
-    def __init__(self, doors: list[ShardSocket], index: int, later: Later) -> None:
-        self._doors, self._index, self._later = doors, index, later
+    def __init__(
+        self,
+        doors: list[ShardSocket],
+        index: int,
+        later: Later,
+        failed: Callable[[str], None] | None = None,
+    ) -> None:
+        """failed: told when a taker raises; None: it raises"""
+        self._doors, self._index, self._later, self._failed = doors, index, later, failed
         self._waiting: list[list[tuple[HandedSocket, int | None]]] = [[] for _ in doors]
         self._begun: dict[tuple[int, int], tuple[socket.socket, str, bytearray, int, int]] = {}
         self._token = 0
         self._retrying = False
         self.takers: dict[str, Taken] = {}
-        self.failed: Callable[[str], None] | None = None  # told of a taker that raises; None: it raises
 
     @property
     def fd(self) -> int:
@@ -155,9 +161,9 @@ class FdPassing:
                 try:
                     self._take(item, None if item.rest else next(given, None))
                 except Exception:
-                    if self.failed is None:
+                    if self._failed is None:
                         raise
-                    self.failed("connection of another shard")
+                    self._failed("connection of another shard")
 
     def _take(self, item: HandedSocket, fd: int | None) -> None:
         key = (item.sender, item.token)

@@ -28,22 +28,16 @@ from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.query_server import log_tags
 from rumq.shards.recovery.journal_reader import add_tags
 from rumq.shards.recovery.journal_writer import JournalWriter
-from rumq.shards.turn.ports import Clock
+from rumq.shards.turn.ports import Clock, Lifecycle
 
 
 class Restorer:
     def __init__(
-        self,
-        store: Store,
-        router: Shard,
-        registry: Registry,
-        journal: JournalWriter,
-        clock: Clock,
-        limits: Limits,
-    ) -> None:
+        self, store: Store, router: Shard, registry: Registry, journal: JournalWriter, clock: Clock,
+        lifecycle: Lifecycle, limits: Limits,
+    ) -> None:  # fmt: skip
         self._store, self._router, self._registry = store, router, registry
-        self.journal, self._clock, self._limits = journal, clock, limits
-        self.is_done = False
+        self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
 
     def restore(self, state: ReplayedState, carry_out: Callable[[Effect], None]) -> bool:
         """Restore everything that an earlier run left; returns whether a subscription asks for publishers' names.
@@ -71,7 +65,7 @@ class Restorer:
             self.journal.flush(self._clock.now_us)
             self.journal.write_snapshot(self._clock.now_us)
             write_now(self.journal.partition)
-        self.is_done = True
+        self._lifecycle.is_restored = True
         return self._limits.publisher_available and any(
             subscription.entry.tells_publisher
             for replayed in state.sessions.values()

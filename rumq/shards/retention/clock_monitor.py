@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog.clock_guard import ClockGuard
-from rumq.shards.write_path.worker_threads import Worker
+from rumq.shards.turn.ports import ReadPool
 
 
 class ClockMonitor:
     """Looks at the clocks for every partition of a store."""
 
     def __init__(
-        self, store: Any, writer: Worker, event: Callable[..., None], now_us: int, monotonic: float
+        self, store: Any, writer: ReadPool, event: Callable[..., None], now_us: int, monotonic: float
     ) -> None:
         self._partitions = store.own
         self._writer = writer

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from commitlog.space import FillRate, Sealed, Space, free_wanted, missing, oldest_first
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.export_positions import ExportPositions
+from rumq.shards.write_path.free_space import FreeSpaceProbe
 
 if TYPE_CHECKING:
     from rumq.shards.turn.turn import Driver
@@ -25,20 +26,19 @@ TELL_AHEAD_SECONDS = (86_400.0, 3600.0)
 
 
 class DiskSpace:
-    """Of one shard. look: in a turn, once a second; measure: on a thread that may wait."""
+    """Of one shard. look: in a turn."""
 
     def __init__(
-        self, driver: Driver, exports: ExportPositions | None, *, percent: float, wanted_percent: float,
-        take: Callable[[Any, Any, str], None],
+        self, driver: Driver, exports: ExportPositions | None, probe: FreeSpaceProbe, *, percent: float,
+        wanted_percent: float, take: Callable[[Any, Any, str], None],
     ) -> None:  # fmt: skip
         """percent: of the log's room is kept free; wanted_percent: below it, what sessions and exports want goes too
         take: carries a removal out"""
-        self._driver, self._exports, self._take = driver, exports, take
+        self._driver, self._exports, self._probe, self._take = driver, exports, probe, take
         self.percent, self.wanted_percent = percent, wanted_percent
         self.space: Space | None = None  # of the last look
         self.log_bytes = 0  # of all shards
         self.segments = self.records = self.bytes = 0  # that went for room, here, since the start
-        self.fresh: Space | None = None  # measured, not looked at yet
         self._rate = FillRate()
         self._let_go_bytes = 0  # by any retention since the last look
         self._next_count = 0.0
@@ -49,18 +49,9 @@ class DiskSpace:
         self._told_wanted = False
         self._told_ahead = len(TELL_AHEAD_SECONDS) * [False]
 
-    # On the thread
-
-    def measure(self) -> int:
-        """How much is free. raises: OSError"""
-        self.fresh = self._driver.store.space()
-        return self.fresh.free_bytes
-
-    # In a turn
-
     @property
     def reserve(self) -> int:
-        return self._driver.refusing.free_bytes_min
+        return int(self._driver.refusing.free_bytes_min)
 
     @property
     def yields(self) -> bool:
@@ -75,9 +66,10 @@ class DiskSpace:
 
     def look(self) -> None:
         """After a measurement: tell, and let go of what must go."""
-        if self.fresh is None:
+        probe = self._probe
+        if probe.latest is None:
             return
-        self.space, self.fresh = self.fresh, None
+        self.space, probe.latest = probe.latest, None
         driver = self._driver
         is_near = self._near_since is not None
         if driver.monotonic >= self._next_count:

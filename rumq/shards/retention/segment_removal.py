@@ -47,7 +47,7 @@ class SegmentRemover:
     def carry_out(self, partition: Any, removal: Any, why: str) -> None:
         """Remove segments, beside the loop, once what somebody loses by it is counted. why: as `log.trimmed` says."""
         remove = partial(self._remove, partition, removal, why)
-        self._driver.losses.before_removal(partition.index, removal.first_lsn, remove)
+        self._driver.removal_losses.before_removal(partition.index, removal.first_lsn, remove)
 
     def _remove(self, partition: Any, removal: Any, why: str) -> None:
         records = removal.first_lsn - partition.first_lsn

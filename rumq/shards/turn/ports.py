@@ -36,6 +36,13 @@ class Clock(Protocol):
         """Seconds; only differences mean something."""
 
 
+class Lifecycle(Protocol):
+    """is_restored: sessions of an earlier run are here; is_draining: the broker stops, so nothing lingers"""
+
+    is_restored: bool
+    is_draining: bool
+
+
 class Timers(Protocol):
     """Calls that are made later on the loop; one that raises is reported as `task.failed` and ends nothing else."""
 

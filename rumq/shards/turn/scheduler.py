@@ -30,6 +30,15 @@ class ShardClock:
         self.now_us, self.monotonic = self._read()
 
 
+class Lifecycle:
+    """is_restored: sessions of an earlier run are here; is_draining: the broker stops, so nothing lingers"""
+
+    __slots__ = ("is_draining", "is_restored")
+
+    def __init__(self) -> None:
+        self.is_restored = self.is_draining = False
+
+
 class TimerQueue:
     """The `Timers` of a shard. guard: takes (task, call) and confines what the call raises"""
 

@@ -6,9 +6,12 @@ Knows no socket: a link is told to pause, and to go on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from commitlog.store import Store
+from router.feed import Feed
+from rumq.shards.turn.ports import EventSink
+from rumq.shards.write_path.ack_tracker import AckTracker
 from rumq.shards.write_path.group_commit import GroupCommit
 
 CROWDED_BYTES = 2 << 20  # a few ms of a disk
@@ -19,26 +22,21 @@ class Backpressure:
     who send much at once."""
 
     def __init__(
-        self,
-        writing: GroupCommit,
-        store: Any,
+        self, store: Store, feeds: list[Feed], commit: GroupCommit, acks: AckTracker, events: EventSink, *,
         pending_bytes_max: int,
-        event: Callable[..., None],
-        deferred_bytes: Callable[[int], int] = lambda index: 0,
-    ) -> None:
-        """deferred_bytes: of a partition, what is kept for subscribers while topics are being matched"""
-        self._writing, self.pending_bytes_max, self._event = writing, pending_bytes_max, event
-        self._parts = [(p.index, 1 << p.index, p.ack_source) for p in store.partitions]
-        self._held_bytes = deferred_bytes
+    ) -> None:  # fmt: skip
+        self._commit, self._acks, self._events = commit, acks, events
+        self.pending_bytes_max = pending_bytes_max
+        self._parts = [(p.index, 1 << p.index, p.ack_source, feeds[p.index]) for p in store.partitions]
         self.behind = self.crowded = 0
         self._slowed: list[tuple[Any, int, bool]] = []
 
     def look(self) -> None:
         """At the end of a turn: which partitions are behind now; tell when that begins and ends."""
         behind = crowded = 0
-        for index, bit, partition in self._parts:
-            pending = partition.pending_bytes + self._held_bytes(index)
-            if pending > CROWDED_BYTES and self._writing.is_awaited(index):
+        for index, bit, source, feed in self._parts:
+            pending = source.pending_bytes + feed.deferred_bytes
+            if pending > CROWDED_BYTES and self._acks.is_awaited(index):
                 crowded |= bit
             if pending > self.pending_bytes_max:
                 behind |= bit
@@ -46,9 +44,9 @@ class Backpressure:
         if behind != self.behind:
             self.behind, before = behind, self.behind
             if not before:
-                self._event("publish.slowed", pending_bytes=self._writing.pending_bytes)
+                self._events.tell("publish.slowed", pending_bytes=self._commit.pending_bytes)
             elif not behind:
-                self._event("publish.resumed", pending_bytes=self._writing.pending_bytes)
+                self._events.tell("publish.resumed", pending_bytes=self._commit.pending_bytes)
         if self._slowed:
             slowed, self._slowed = self._slowed, []
             for link, parts, much in slowed:

@@ -6,11 +6,13 @@ is always taken: it makes room. Knows no socket."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from commitlog.store import Store
 from router.retained import RetainedView
+from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
+from rumq.shards.turn.ports import EventSink
 
 FREED = 0.95  # of what is allowed, so that one message more or less does not change it each time
 
@@ -19,10 +21,10 @@ class RetainedQuota:
     """batches: as `cut` fills them; say: tells other shards whether a partition of ours may retain more"""
 
     def __init__(
-        self, store: Any, view: RetainedView, batches: list[Any], event: Callable[..., None],
+        self, store: Store, view: RetainedView, batches: list[Batch], events: EventSink,
         say: Callable[[int, bool], None],
     ) -> None:  # fmt: skip
-        self._store, self._view, self._batches, self._event, self._say = store, view, batches, event, say
+        self._store, self._view, self._batches, self._events, self._say = store, view, batches, events, say
         self._looked = -1
         self.full: set[int] = set()  # partitions of ours
         self.refused = 0
@@ -37,7 +39,7 @@ class RetainedQuota:
             there = self._view.bytes_in.get(index, 0)
             if index not in self.full and most is not None and there >= most:
                 self.full.add(index)
-                self._event(
+                self._events.tell(
                     "retained.full",
                     stream=partition.stream,
                     partition=partition.number,
@@ -46,7 +48,7 @@ class RetainedQuota:
                 self._changed(index)
             elif index in self.full and (most is None or there < most * FREED):
                 self.full.discard(index)
-                self._event(
+                self._events.tell(
                     "retained.freed",
                     stream=partition.stream,
                     partition=partition.number,

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
+from commitlog.store import Store
 from rumq.mqtt.kernels.topics import TopicTable
+from rumq.shards.turn.ports import EventSink
 
 
 class TopicRegistry:
     """known: topic -> partition << 32 | topic id, of every topic known here"""
 
-    def __init__(self, store: Any, event: Callable[..., None]) -> None:
-        self._store = store
-        self._event = event
+    def __init__(self, store: Store, events: EventSink) -> None:
+        self._store, self._events = store, events
         self.known = TopicTable(int.from_bytes(os.urandom(8), "little"))
         self._counts: Counter[str] = Counter()  # of each stream
         self._bytes: Counter[str] = Counter()  # of their names, likewise
@@ -81,7 +81,7 @@ class TopicRegistry:
             most = user_topics_max
             why = f"user {user!r} may bring {most} topics into being and has"
         if refused & (refused - 1) == 0:
-            self._event(
+            self._events.tell(
                 "topic.refused",
                 stream=stream,
                 topics_max=most,

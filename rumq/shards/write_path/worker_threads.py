@@ -1,7 +1,6 @@
-"""Threads that do what may wait for a disk, one job after another, and tell the loop when each is done.
+"""Worker threads for calls that may wait for a disk. The loop is woken by a descriptor when one has ended.
 
-Jobs of one lane wait for each other, those of different lanes do not: one disk that is slow must not slow the rest.
-The loop thread is woken by a descriptor in its epoll set. Knows nothing of what the jobs are."""
+Jobs of one lane run in order, lanes run beside each other: a slow disk must not slow the others."""
 
 from __future__ import annotations
 
@@ -10,28 +9,49 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from rumq.shards.turn.ports import ReadPool
 
 T = TypeVar("T")
 Done = Callable[[Any, BaseException | None], None]
 
 
 class Broken(BaseException):
-    """What no guard takes: this shard can vouch for nothing any more, so it ends, and is started again."""
+    """The state of the log is unknown. No guard catches it: the shard ends, and is started again."""
+
+
+class Pool(ReadPool, Protocol):
+    """What a shard needs of a `Worker`. fd: readable when a job has ended; pending: jobs not yet reported"""
+
+    fd: int
+    pending: int
+
+    def finish(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class DiskWorkers(NamedTuple):
+    """writer: of groups of the log and of removals, a lane for each partition; reader: of everything else"""
+
+    writer: Pool
+    reader: Pool
 
 
 class Worker:
-    """A thread for each lane, begun with its first job; `submit` from the loop, `finish` in the loop when `fd` is
-    readable."""
+    """A thread for each lane, started with its first job. `submit` on the loop, `finish` when `fd` is readable."""
 
-    def __init__(self, name: str, *, one_lane: bool = False) -> None:
-        """one_lane: whatever is asked for: jobs are done in the order in which they were submitted"""
-        self._name, self._one_lane = name, one_lane
+    def __init__(
+        self, name: str, failed: Callable[[str], None] | None = None, *, one_lane: bool = False
+    ) -> None:
+        """failed: told the name when a `done` raises; None: it raises out of `finish`
+
+        one_lane: whatever lane is asked for, jobs run in the order in which they were submitted"""
+        self._name, self._failed, self._one_lane = name, failed, one_lane
         self._lanes: dict[int, SimpleQueue[tuple[Callable[[], Any], Done] | None]] = {}
         self._threads: list[threading.Thread] = []
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs whose end `finish` has not told yet
-        self.failed: Callable[[str], None] | None = None  # told of a `done` that raises; None: it raises
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def submit(
@@ -62,9 +82,9 @@ class Worker:
             try:
                 done(result, fault)
             except Exception:
-                if self.failed is None:
+                if self._failed is None:
                     raise
-                self.failed(self._name)
+                self._failed(self._name)
 
     def stop(self) -> None:
         """End the threads after the jobs that were submitted."""

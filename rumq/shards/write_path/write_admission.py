@@ -10,12 +10,15 @@ Knows no file and no thread."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from commitlog.os_errors import FULL, while_running
+from commitlog.partition_types import PartitionReader
+from commitlog.store import Store
+from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
 from rumq.session.connection.transport import ConnectionHandler
+from rumq.shards.turn.ports import EventSink
 
 FREED = 1.25  # as many times the least must be free before records are taken again
 
@@ -24,18 +27,16 @@ class WriteAdmission:
     """The partitions of a shard, and those of their publishers who were not answered."""
 
     def __init__(
-        self, partitions: list[Any], batches: list[Any], event: Callable[..., None], free_bytes_min: int,
-        say: Callable[[int, bool, str], None] = lambda index, full, why: None,
+        self, store: Store, batches: list[Batch], events: EventSink, *, free_bytes_min: int,
+        say: Callable[[int, bool, str], None],
     ) -> None:  # fmt: skip
-        """partitions: all that are written; batches: as `cut` fills them, of the first partitions
+        """batches: as `cut` fills them, by partition; free_bytes_min: 0 takes records to the last byte
 
-        say: tells other shards of a partition that is ours, as they take it in with `elsewhere`
-
-        free_bytes_min: 0 takes records to the last byte
-        """
-        self._partitions = partitions
+        say: tells other shards of a partition that is ours, as they take it in with `elsewhere`"""
+        assert store.internal is not None
+        self._partitions: list[PartitionReader] = [*store.partitions, store.internal]
         self._batches = batches
-        self._event = event
+        self._events = events
         self._say = say
         self._said: dict[int, tuple[bool, str]] = {}
         self.free_bytes_min = free_bytes_min
@@ -55,7 +56,7 @@ class WriteAdmission:
             return
         self._offline[index] = number or 0
         partition = self._partitions[index]
-        self._event("log.offline", stream=partition.stream, partition=partition.number, why=why)
+        self._events.tell("log.offline", stream=partition.stream, partition=partition.number, why=why)
         self._tell_batches()
 
     def online(self, index: int) -> None:
@@ -64,7 +65,7 @@ class WriteAdmission:
             return
         del self._offline[index]
         partition = self._partitions[index]
-        self._event(
+        self._events.tell(
             "log.online", stream=partition.stream, partition=partition.number, refused=self._take_refused()
         )
         self._tell_batches()
@@ -73,7 +74,7 @@ class WriteAdmission:
         """The data directory is not where it was: what is written to open files may be lost with them."""
         if not self.is_unreachable:
             self.is_unreachable = True
-            self._event("log.unreachable", why=f"{fault}: {while_running(fault)}")
+            self._events.tell("log.unreachable", why=f"{fault}: {while_running(fault)}")
             self._tell_batches()
 
     def free(self, free_bytes: int) -> None:
@@ -81,15 +82,15 @@ class WriteAdmission:
         least = self.free_bytes_min
         if self.is_unreachable:
             self.is_unreachable = False
-            self._event("log.reachable", refused=self._take_refused())
+            self._events.tell("log.reachable", refused=self._take_refused())
             self._tell_batches()
         if free_bytes < least and not self.is_full:
             self.is_full = True
-            self._event("log.full", free_bytes=free_bytes, free_bytes_min=least)
+            self._events.tell("log.full", free_bytes=free_bytes, free_bytes_min=least)
             self._tell_batches()
         elif self.is_full and free_bytes >= least * FREED:
             self.is_full = False
-            self._event("log.freed", free_bytes=free_bytes, refused=self._take_refused())
+            self._events.tell("log.freed", free_bytes=free_bytes, refused=self._take_refused())
             self._tell_batches()
 
     def elsewhere(self, index: int, full: bool, why: str) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rumq.cli.broker.run as holding
-import rumq.cli.broker.shard as wiring
+import rumq.cli.broker.shard as serving
+import rumq.cli.broker.shard_store as opening
 from commitlog.files import RealFiles
 from rumq.cli.main import main
 
@@ -60,5 +61,5 @@ if __name__ == "__main__":
     DoomedFiles.point, DoomedFiles.left = sys.argv[1], int(sys.argv[2])
     for name in CALLS:
         setattr(DoomedFiles, name, wrapped(name))
-    wiring.RealFiles = holding.RealFiles = DoomedFiles  # type: ignore[misc]
+    serving.RealFiles = opening.RealFiles = holding.RealFiles = DoomedFiles  # type: ignore[misc]
     sys.exit(main(sys.argv[3:]))

@@ -19,14 +19,12 @@ def test_a_packet_id_is_not_written_down_before_its_message(monkeypatch: pytest.
     client.say(wire.publish("t", b"first", 1, 1))
     # The writer is busy with an earlier group of the partition, while a checkpoint is due.
     monkeypatch.setattr(shard.store.partitions[1], "take_group", lambda: None)
-    driver = shard.driver
     shard.monotonic += 2.0
     packet = wire.publish("t", b"second", 2, 7)
-    driver.begin_turn()
+    shard.parts.turn.begin_turn()
     assert client.link.receive(packet, 0, len(packet)) == len(packet)
-    driver.end_turn()
-    driver.writer.stop()
-    driver.reader.stop()
+    shard.parts.turn.end_turn()
+    shard.end()
 
     again = Shard(files.after_kill(), seed=1)
     stored = [seen.payload for seen in everything(again.store.partitions[1])[0]]

@@ -1,4 +1,4 @@
-"""Acknowledgements leave when what they promise is true, each connection's in order. The worker is turned by hand."""
+"""Group commit: acknowledgements leave when what they promise is committed. The writer is run by hand."""
 
 import errno
 from collections import deque
@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from commitlog import Store
+from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.batch import Batch
 from rumq.shards.turn.queues import StepQueue
+from rumq.shards.write_path.ack_tracker import AckTracker
 from rumq.shards.write_path.group_commit import GroupCommit
+from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
-from tests.commitlog.records import NOW, append, opened
+from tests.commitlog.records import DEAD, NOW, append, numbers
+
+STATE = StreamSpec("_state", (), 1, "process", 1 << 20, 86_400)
 
 
 class ByHand:
@@ -62,27 +66,34 @@ class Bench:
 
     def __init__(self, partitions: int = 1, durability: str = "disk") -> None:
         self.files = SimulatedFiles()
-        self.store: Store = opened(self.files, partitions=partitions, durability=durability)
+        streams = [StreamSpec("main", ("#",), partitions, durability)]
+        self.store = open_store(
+            self.files, "data", streams, matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0),
+            hot_bytes_max=0, direct_bytes_min=1 << 30, internal=STATE,
+        )  # fmt: skip
         self.worker = ByHand()
         self.commands = StepQueue()
-        self.events: list[str] = []
-        self.now = 0.0
+        self.clock = SimpleNamespace(now_us=NOW, monotonic=0.0)
+        events = SimpleNamespace(tell=lambda name, **fields: None)
+        sources = [partition.ack_source for partition in [*self.store.partitions, self.store.internal]]
+        self.acks = AckTracker(sources, lambda now_us: None, self.clock)
+        admission = WriteAdmission(
+            self.store, [Batch()] * partitions, events, free_bytes_min=0, say=lambda *state: None
+        )
+        workers: Any = DiskWorkers(self.worker, ByHand())  # type: ignore[arg-type]
+        self.commit = GroupCommit(
+            self.store, workers, self.acks, admission, self.commands, self.clock, events, linger_seconds=0.005
+        )
 
-        def told(name: str, **fields: object) -> None:
-            self.events.append(name)
-
-        self.writing = GroupCommit(
-            self.store.partitions, partitions, list(range(partitions)), self.worker, ByHand(), self.commands,  # type: ignore[arg-type]
-            linger_seconds=0.005, event=told,
-            monotonic=lambda: self.now, refusing=WriteAdmission(self.store.partitions, [Batch()] * partitions, told, 0),
-            free_bytes=lambda: 1 << 40,
-        )  # fmt: skip
+    def promise(self, link: "Link") -> None:
+        self.acks.promise(link)
+        self.acks.end_step()
 
     def publish(self, index: int = 0) -> None:
         append(self.store.partitions[index], [(b"t", b"x")])
 
     def start(self) -> None:
-        self.writing.start(NOW, self.now, False)
+        self.commit.start(NOW, self.clock.monotonic, False)
 
 
 @pytest.mark.parametrize("durability", ["disk", "process"])
@@ -90,10 +101,10 @@ def test_an_acknowledgement_waits_for_its_own_group(durability: str) -> None:
     bench = Bench(durability=durability)
     first, second = Link(), Link()
     bench.publish()
-    bench.writing.hold(first.wants(b"1", 0))
+    bench.promise(first.wants(b"1", 0))
     bench.start()
     bench.publish()  # while the first group is being written
-    bench.writing.hold(second.wants(b"2", 0))
+    bench.promise(second.wants(b"2", 0))
     bench.start()
     assert (first.sent, second.sent) == ([], []) and len(bench.worker.jobs) == 1
     bench.worker.work()
@@ -109,7 +120,7 @@ def test_one_that_depends_on_two_partitions_waits_for_both() -> None:
     link = Link()
     bench.publish(0)
     bench.publish(1)
-    bench.writing.hold(link.wants(b"a", 0, 1))
+    bench.promise(link.wants(b"a", 0, 1))
     bench.start()
     bench.worker.work()
     assert link.sent == []
@@ -122,9 +133,9 @@ def test_a_connection_gets_its_answers_in_order() -> None:
     bench = Bench(partitions=2)
     link = Link()
     bench.publish(0)
-    bench.writing.hold(link.wants(b"slow", 0))
+    bench.promise(link.wants(b"slow", 0))
     bench.publish(1)
-    bench.writing.hold(link.wants(b"quick", 1))
+    bench.promise(link.wants(b"quick", 1))
     bench.start()
     bench.worker.jobs.rotate(1)
     bench.worker.work()
@@ -137,7 +148,7 @@ def test_nothing_is_sent_to_who_has_left() -> None:
     bench = Bench()
     link = Link()
     bench.publish()
-    bench.writing.hold(link.wants(b"a", 0))
+    bench.promise(link.wants(b"a", 0))
     link.closed = True
     bench.start()
     bench.worker.work()
@@ -149,7 +160,7 @@ def test_a_barrier_is_told_when_it_has_gone_out() -> None:
     link = Link()
     bench.publish()
     link.raised = True
-    bench.writing.hold(link.wants(b"suback", 0))
+    bench.promise(link.wants(b"suback", 0))
     assert link.barriers == 1 and not link.raised
     bench.start()
     assert link.releases == 0
@@ -161,7 +172,7 @@ def test_a_group_that_could_not_be_written_is_not_acknowledged_and_is_tried_agai
     bench = Bench()
     link = Link()
     bench.publish()
-    bench.writing.hold(link.wants(b"a", 0))
+    bench.promise(link.wants(b"a", 0))
     bench.start()
     bench.files.broken = errno.EIO
     bench.worker.work()
@@ -170,7 +181,7 @@ def test_a_group_that_could_not_be_written_is_not_acknowledged_and_is_tried_agai
     bench.files.broken = None
     bench.start()
     assert not bench.worker.jobs, "it waits before it tries again"
-    bench.now += 2.0
+    bench.clock.monotonic += 2.0
     bench.start()
     bench.worker.work()
     assert link.sent == [b"a"] and bench.store.partitions[0].offline is None
@@ -181,7 +192,7 @@ def test_qos_0_lingers_and_what_somebody_waits_for_does_not() -> None:
     bench.publish()
     bench.start()
     assert not bench.worker.jobs
-    assert bench.writing.next_deadline(bench.now) == pytest.approx(0.005)
-    bench.now += 0.006
+    assert bench.commit.next_deadline(bench.clock.monotonic) == pytest.approx(0.005)
+    bench.clock.monotonic += 0.006
     bench.start()
     assert len(bench.worker.jobs) == 1

@@ -129,7 +129,7 @@ def test_a_flood_of_made_up_topics_costs_what_the_stream_allows(shard: Shard) ->
     client = Client(shard, "p", 4)
     for n in range(2000):
         client.say(wire.publish(f"made/up/{n}", b"x", version=4))
-    assert len(shard.driver.topics) == 3
+    assert len(shard.parts.topics.known) == 3
     assert len(shard.store.partitions[1].topic_names) == 3
 
 
@@ -141,9 +141,9 @@ def test_made_up_topics_are_taken_a_bounded_number_a_turn(shard: Shard) -> None:
     data = flood + wire.publish("t/0", b"known", 1, 1)
     at, turns = 0, 0
     while at < len(data):
-        before = shard.driver.numbering.refused["main"]
+        before = shard.parts.topics.refused["main"]
         at = client.link.receive(data, at, len(data))
-        refused = shard.driver.numbering.refused["main"]
+        refused = shard.parts.topics.refused["main"]
         assert 0 < refused - before <= PACKETS_A_TURN
         assert client.link.paused is (at < len(data))
         shard.settle()

@@ -38,7 +38,7 @@ class Client:
         near.setblocking(False)
         self.far.setblocking(False)
         self.connection = Connection(house.pump, near, "192.0.2.1:7", 1 << 20)
-        self.connection.link = house.shard.driver.welcome(self.connection)
+        self.connection.link = house.shard.parts.broker.welcome(self.connection)
         house.pump.add(self.connection)
         self.heard = b""
         self.is_closed = False
@@ -68,11 +68,8 @@ class Client:
 
 class House:
     def __init__(self) -> None:
-        self.shard = Shard(SimulatedFiles())
-        self.driver = self.shard.driver
-        self.pump = self.driver.pump = Pump(self.driver)
-        for worker in (self.driver.writer, self.driver.reader):
-            self.pump.watch(worker.fd, worker.finish)
+        self.shard = Shard(SimulatedFiles(), pump=Pump)
+        self.pump = self.shard.parts.pump
 
     def turns(self, count: int) -> None:
         for _ in range(count):
@@ -160,10 +157,10 @@ def test_a_fault_in_a_timer_or_a_callback_of_nobody_is_told_and_left_out(
     house: House, witness: Client
 ) -> None:
     called: list[str] = []
-    house.driver.later(0.0, fails)
-    house.driver.later(0.0, lambda: called.append("timer"))
-    house.driver.next_turn(fails)
-    house.driver.next_turn(lambda: called.append("turn"))
+    house.shard.parts.timers.later(0.0, fails)
+    house.shard.parts.timers.later(0.0, lambda: called.append("timer"))
+    house.shard.parts.timers.next_turn(fails)
+    house.shard.parts.timers.next_turn(lambda: called.append("turn"))
     near, far = socket.socketpair()
     house.pump.watch(near.fileno(), lambda: fails(near.recv(1)))
     far.send(b"x")
@@ -177,7 +174,7 @@ def test_a_fault_in_a_timer_or_a_callback_of_nobody_is_told_and_left_out(
 
 def test_a_fault_in_a_job_of_the_reader_or_in_its_end_is_told(house: House, witness: Client) -> None:
     found: list[Any] = []
-    reader = house.driver.reader
+    reader = house.shard.parts.workers.reader
     reader.submit(fails, lambda result, fault: found.append(fault))
     reader.submit(lambda: 1, lambda result, fault: fails())
     reader.submit(lambda: 2, lambda result, fault: found.append(result))

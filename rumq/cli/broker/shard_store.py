@@ -1,0 +1,110 @@
+"""The store of one shard: its own partitions opened and recovered, stand-ins for those of other shards."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from commitlog.inventory import write_inventory
+from commitlog.space import segment_bytes
+from commitlog.volatile import VolatilePartition
+from rumq.cli.data.missing_partition import STATE_STREAM
+from rumq.cli.wiring.disk_bounds import space_of
+from rumq.cli.wiring.listening_sockets import ListeningSocket
+from rumq.cli.wiring.streams import GENERATION
+from rumq.config import Settings
+from rumq.errors import DataDirectoryError
+from rumq.mqtt.topics import matches
+from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.processes.fd_passing import ShardSocket
+from rumq.shards.stats.event_log import tell
+
+STATE_SEGMENT_BYTES = 16 << 20
+STATUS = StreamSpec("_sys", (), 1, "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a shard runs. started: when the broker was, monotonic; ready: a pipe to tell of it, -1 for the only one"""
+
+    data: str
+    lock: int
+    doorways: list[ListeningSocket]
+    streams: list[StreamSpec]
+    generation: int  # of the journals
+    started: float
+    sources: list[str]  # the command line that gives another process the same settings
+    index: int = 0
+    count: int = 1
+    doors: list[ShardSocket] | None = None
+    ready: int = -1
+    restored: dict[str, int] = field(default_factory=dict)  # `commitlog.backup.take_restored`
+
+
+def open_shard_store(settings: Settings, place: Place) -> Store:
+    """The shard's part of the store, recovered; what was found is told."""
+
+    def volatile(index: int) -> VolatilePartition | RemotePartition:
+        if place.index:
+            return RemotePartition(STATUS, index, 0, GENERATION, 0)
+        return VolatilePartition(STATUS, index, now_us=time.time_ns() // 1000)
+
+    def elsewhere(spec: StreamSpec, index: int, number: int) -> RemotePartition | None:
+        owner = index % place.count
+        return None if owner == place.index else RemotePartition(spec, index, number, GENERATION, owner)
+
+    try:
+        store = open_store(
+            RealFiles(), place.data, place.streams, matches=matches, now_us=time.time_ns() // 1000,
+            hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), lock=place.lock,
+            internal=internal_stream(settings), internal_number=place.index,
+            internal_generation=place.generation, elsewhere=elsewhere,
+            volatile=volatile if settings.sys.interval_seconds else None,
+        )  # fmt: skip
+    except StoreError as fault:
+        raise DataDirectoryError(settings.data.dir, fault.problem) from fault
+    partitions, recovered = list(store.own), list(store.recovered)
+    if store.internal is not None and store.internal_recovered is not None:
+        partitions.append(store.internal)
+        recovered.append(store.internal_recovered)
+    for partition, found in zip(partitions, recovered, strict=True):
+        where = {"stream": partition.stream, "partition": partition.number}
+        if not found.clean:
+            ended = {"next_lsn": partition.next_lsn, "torn_bytes": found.torn_bytes}
+            name = partition.directory.removeprefix(f"{place.data}/")
+            is_copy = place.restored.get(name) == partition.next_lsn
+            tell("log.restored" if is_copy else "log.recovered", **where, **ended)
+        for gap in (*found.gaps, *found.short):
+            tell("log.gap", **where, first_lsn=gap.base_lsn, next_lsn=gap.next_lsn, why=gap.why)
+        for path in found.unreadable:
+            tell("log.gap", **where, why=path)
+    return store
+
+
+def internal_stream(settings: Settings) -> StreamSpec:
+    """Where sessions are kept: as safe as the safest of the streams that they read."""
+    durable = any(s.durability == "disk" for s in settings.stream)
+    return StreamSpec(
+        STATE_STREAM, (), 1, "disk" if durable else "process",
+        segment_bytes(STATE_SEGMENT_BYTES, space_of(settings.data.dir).total_bytes), 86_400, None, None
+    )  # fmt: skip
+
+
+def boot_id() -> bytes:
+    """Which run of the machine this is: what a kill survives, a power loss may not."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return bytes.fromhex(file.read().strip().replace("-", ""))
+    except OSError:
+        return bytes(16)
+
+
+def note_inventory(place: Place) -> None:
+    """All partitions are open: what is to be there at the next start is written down."""
+    names = [f"{spec.name}/g{GENERATION}/p{n}" for spec in place.streams for n in range(spec.partitions)]
+    names += [f"{STATE_STREAM}/g{place.generation}/p{number}" for number in range(place.count)]
+    try:
+        write_inventory(RealFiles(), place.data, names)
+    except OSError as fault:
+        tell("log.failed", stream=STATE_STREAM, partition=0, why=f"PARTITIONS was not written: {fault}")

@@ -1,0 +1,53 @@
+"""The stop of a shard, in phases that are each reported and each bounded in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from rumq.mqtt.reasons import Reason
+from rumq.net.listener import Listener
+from rumq.net.pump import Pump
+from rumq.shards.stats.event_log import tell
+from rumq.shards.turn.assembly import Shard
+
+STOP_SECONDS_MAX = 30.0
+LINGER_SECONDS_MAX = 0.25  # for clients that do not close their side
+
+
+async def stop(shard: Shard, listeners: list[Listener]) -> None:
+    """No new connections; every client is told; what they sent is written, here and in other shards. Sealing the log
+    is the caller's."""
+    pump, commit, peers = shard.pump, shard.commit, shard.peers
+    for listener in listeners:
+        listener.close()
+    tell("broker.stop_phase", phase="no new connections", clients=clients(pump))
+    for connection in list(pump.connections.values()):
+        if not connection.link.is_bus:
+            connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
+    shard.lifecycle.is_draining = True
+    await phase("clients told", lambda: not clients(pump), pump)
+    with trio.move_on_after(LINGER_SECONDS_MAX):
+        # A client that is still writing is to read why it ends: a process that exits resets its sockets.
+        while pump.lingering:
+            await trio.sleep(0.005)
+    await phase("log written", commit.idle, pump)
+    peers.drain()
+    await phase("shards drained", lambda: peers.are_drained and commit.idle(), pump)
+    peers.close()
+    for partition, size in commit.unwritten():
+        tell("log.unwritten", stream=partition.stream, partition=partition.number, bytes=size)
+
+
+def clients(pump: Pump) -> int:
+    """How many clients are connected."""
+    return sum(not connection.link.is_bus for connection in pump.connections.values())
+
+
+async def phase(name: str, is_over: Callable[[], bool], pump: Pump) -> None:
+    """Wait for the end of one phase, for `STOP_SECONDS_MAX` at most."""
+    with trio.move_on_after(STOP_SECONDS_MAX):
+        while not is_over():
+            await trio.sleep(0.005)
+    tell("broker.stop_phase", phase=name, clients=clients(pump))

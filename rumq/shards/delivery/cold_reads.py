@@ -1,0 +1,51 @@
+"""Reads of records that are not in memory: from disk beside the loop, or from the shard that owns the partition."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from commitlog import Chunk, Gap
+from commitlog.partition_types import PartitionWriter
+from commitlog.store import Store
+from router.commands import ColdRead
+from router.effects import ReadCold
+from rumq.shards.turn.ports import CommandQueue, EventSink, ReadDone, ReadPool
+
+COLD_READ_BYTES = 1 << 20
+
+
+class RemoteReader(Protocol):
+    """Reads of partitions of other shards."""
+
+    def read(self, index: int, lsn: int, done: ReadDone) -> None: ...
+
+
+class ColdReads:
+    """The `PartitionReader` of a shard."""
+
+    def __init__(
+        self, store: Store, pool: ReadPool, commands: CommandQueue, events: EventSink, remote: RemoteReader
+    ) -> None:
+        self._partitions, self._pool = store.partitions, pool
+        self._commands, self._events, self._remote = commands, events, remote
+
+    def read(self, index: int, lsn: int, done: ReadDone) -> None:
+        """Read whole chunks of a partition, from `lsn` on, wherever they are."""
+        partition = self._partitions[index]
+        if isinstance(partition, PartitionWriter):
+            self._pool.submit(partition.cold_read(lsn, COLD_READ_BYTES).run, done)
+        else:
+            self._remote.read(index, lsn, done)
+
+    def carry_out(self, effect: ReadCold) -> None:
+        """Answer with `ColdRead`: without chunks if the disk fails, which is told."""
+
+        def done(chunks: list[Chunk | Gap] | None, fault: BaseException | None) -> None:
+            if fault is not None:
+                partition = self._partitions[effect.partition]
+                self._events.tell(
+                    "log.failed", stream=partition.stream, partition=partition.number, why=str(fault)
+                )
+            self._commands.put(ColdRead(effect.partition, effect.lsn, chunks or []))
+
+        self.read(effect.partition, effect.lsn, done)

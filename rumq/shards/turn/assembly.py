@@ -1,0 +1,340 @@
+"""One shard, put together from its parts: the only module that knows all of them.
+
+The command, resharding and every test build a shard here. Nothing is put into a part afterwards; settings that change
+while the broker runs are attributes of the part that they belong to (`rumq.cli.broker.reload`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from commitlog.store import Store
+from router import effects as e
+from router.shard import Shard as Router
+from rumq.net.pump import Pump
+from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
+from rumq.session.flow_control.limits import Limits
+from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.state.drop_counters import DropCounters
+from rumq.session.state.keep_alive import KeepAliveMonitor
+from rumq.session.state.registry import Registry
+from rumq.session.state.shard_totals import ShardTotals
+from rumq.shards.bus.messages import Refusing, RetainedFull
+from rumq.shards.bus.peer_stage import PeerStage
+from rumq.shards.bus.peers import Peers
+from rumq.shards.delivery.cold_reads import ColdReads
+from rumq.shards.delivery.fan_out import FanOut
+from rumq.shards.delivery.lost_ranges import LostRanges
+from rumq.shards.delivery.redelivery import Redelivery
+from rumq.shards.delivery.removal_losses import RemovalLosses
+from rumq.shards.delivery.replay_start import ReplayStart
+from rumq.shards.delivery.retained_delivery import RetainedDelivery
+from rumq.shards.delivery.will_publisher import WillPublisher
+from rumq.shards.processes.client_placement import ClientPlacement
+from rumq.shards.processes.fd_passing import FdPassing
+from rumq.shards.recovery.journal_writer import JournalWriter
+from rumq.shards.recovery.restore import Restorer
+from rumq.shards.recovery.startup import Startup
+from rumq.shards.retention.clock_monitor import ClockMonitor
+from rumq.shards.retention.disk_space import DiskSpace
+from rumq.shards.retention.export_positions import ExportPositions
+from rumq.shards.retention.segment_removal import SegmentRemover
+from rumq.shards.stats.admin_listings import TopicRates
+from rumq.shards.stats.consumer_lag import ConsumerLag
+from rumq.shards.stats.refusal_summary import RefusalSummary
+from rumq.shards.stats.sys_publisher import SysPublisher
+from rumq.shards.turn.auth_pool import AuthPool
+from rumq.shards.turn.broker import Broker, ClientRecords
+from rumq.shards.turn.bus_assembly import build_bus
+from rumq.shards.turn.effect_dispatch import JournalEffects
+from rumq.shards.turn.fault_guard import ShardEvents
+from rumq.shards.turn.housekeeping import Housekeeping
+from rumq.shards.turn.logins import Logins
+from rumq.shards.turn.scheduler import Lifecycle, ShardClock, TimerQueue, system_time
+from rumq.shards.turn.turn import Turn
+from rumq.shards.write_path.ack_tracker import AckTracker
+from rumq.shards.write_path.backpressure import Backpressure
+from rumq.shards.write_path.free_space import FreeSpaceProbe
+from rumq.shards.write_path.group_commit import GroupCommit
+from rumq.shards.write_path.publish_gate import PublishGate
+from rumq.shards.write_path.retained_quota import RetainedQuota
+from rumq.shards.write_path.topic_registry import TopicRegistry
+from rumq.shards.write_path.worker_threads import DiskWorkers, Pool, Worker
+from rumq.shards.write_path.write_admission import WriteAdmission
+from rumq.shards.write_path.write_stage import WriteStage
+
+Failed = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What shard 0 publishes under $SYS, and how often. started: when the broker was, monotonic seconds"""
+
+    interval_seconds: float
+    version: str
+    started: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShardContext:
+    """Which shard this is, and its settings. index, count: of the shards; policies: of every listener"""
+
+    index: int = 0
+    count: int = 1
+    limits: Limits = field(default_factory=Limits)
+    policies: Sequence[ListenerPolicy] = (OPEN,)
+    linger_seconds: float = 0.005
+    pending_bytes_max: int = 64 << 20
+    backlog_records_max: int = 0
+    free_bytes_min: int = 0
+    free_percent_min: float = 0
+    wanted_free_percent_min: float = 0
+    retain_for_sessions_bytes_max: int = 0
+    exports: ExportPositions | None = None
+    status: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The world around a shard. tell: takes its events; clock: gives (µs since 1970, monotonic seconds)
+
+    pump: is given what it turns; worker: makes threads that may wait for disks; fd_passing: the way to other shards,
+    None for the only one"""
+
+    tell: Callable[..., None]
+    pump: Callable[[Turn], Any] = Pump
+    clock: Callable[[], tuple[int, float]] = system_time
+    worker: Callable[[str, Failed], Pool] = Worker
+    fd_passing: Callable[[Callable[[float, Callable[[], None]], None], Failed], FdPassing] | None = None
+    random: Callable[[int], bytes] = os.urandom
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The parts of a shard that are used from outside, and by tests."""
+
+    index: int
+    store: Store
+    clock: ShardClock
+    timers: TimerQueue
+    events: ShardEvents
+    lifecycle: Lifecycle
+    turn: Turn
+    pump: Any
+    broker: Broker
+    logins: Logins
+    placement: ClientPlacement
+    auth_pool: AuthPool
+    router: Router
+    workers: DiskWorkers
+    journal: JournalWriter
+    commit: GroupCommit
+    backpressure: Backpressure
+    admission: WriteAdmission
+    retained_quota: RetainedQuota
+    topics: TopicRegistry
+    replay_start: ReplayStart
+    losses: LostRanges
+    disk: DiskSpace
+    removal: SegmentRemover
+    peers: Peers
+    fd_passing: FdPassing | None
+    restorer: Restorer
+    startup: Startup
+    consumers: ConsumerLag
+    topic_rates: TopicRates
+    status: SysPublisher | None
+    about: dict[str, Any]  # version and listeners, for the admin socket
+    parts: Any  # for those that do not take ports yet
+
+    def stop(self) -> None:
+        """End the threads."""
+        self.workers.writer.stop()
+        self.workers.reader.stop()
+        self.auth_pool.stop()
+
+
+class Parts(SimpleNamespace):
+    """Everything, for the parts that do not take ports yet."""
+
+    @property
+    def now_us(self) -> int:
+        return int(self.clock.now_us)
+
+    @property
+    def monotonic(self) -> float:
+        return float(self.clock.monotonic)
+
+    @property
+    def drain(self) -> bool:
+        return bool(self.lifecycle.is_draining)
+
+    @property
+    def is_restored(self) -> bool:
+        return bool(self.lifecycle.is_restored)
+
+
+def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shard:
+    """A shard over an open store; what an earlier run left is restored by its owner."""
+    assert store.internal is not None
+    parts: Any = Parts(store=store, index=context.index, limits=context.limits)
+    parts.incarnation = incarnation = int.from_bytes(platform.random(7), "little") | 1
+
+    # Ports
+    parts.clock = clock = ShardClock(platform.clock)
+    parts.timers = timers = TimerQueue(clock)
+    parts.later, parts.next_turn, parts.after_step = timers.later, timers.next_turn, timers.after_step
+    parts.events = events = ShardEvents(RefusalSummary(platform.tell, timers.later).tell)
+    parts.tell, parts.given_up = events.tell, events.given_up
+    parts.lifecycle = lifecycle = Lifecycle()
+    parts.started = clock.monotonic
+    fd_passing = platform.fd_passing(timers.later, events.failed) if platform.fd_passing is not None else None
+    placement = ClientPlacement(fd_passing, context.index, context.count)
+    parts.home = placement.home
+    workers = DiskWorkers(
+        platform.worker("rumq-write", events.failed), platform.worker("rumq-read", events.failed)
+    )
+    parts.writer, parts.reader = workers
+
+    # The router and its turn
+    parts.shard = router = Router(store.partitions, context.backlog_records_max, placement.is_here)
+    parts.shard_totals = totals = ShardTotals()
+    parts.drop_counters = drop_counters = DropCounters()
+    turn = Turn(clock, timers, events, store, router, totals)
+    parts.commands = commands = turn.commands
+    parts.pump = pump = platform.pump(turn)
+    for worker in workers:
+        pump.watch(worker.fd, worker.finish)
+
+    # Sessions and their journal
+    parts.numbering = topics = TopicRegistry(store, events)
+    wills = WillPublisher(events, context.policies, store, turn.batches, topics)
+    parts.journal = recorder = JournalRecorder()
+    parts.registry = registry = Registry(
+        commands, lambda *will: events.alone("will", lambda: wills.publish_will(*will)), recorder
+    )
+    sessions = registry.sessions
+    parts.keeping = journal = JournalWriter(store.internal, store.partitions, recorder, router, sessions.get)
+
+    # Writing
+    parts.refusing = admission = WriteAdmission(
+        store, turn.batches, events, free_bytes_min=context.free_bytes_min,
+        say=lambda *state: peers.say_all(Refusing(*state)),
+    )  # fmt: skip
+    parts.retaining = retained_quota = RetainedQuota(
+        store, router.retained, turn.batches, events, lambda *state: peers.say_all(RetainedFull(*state))
+    )
+    sources = [partition.ack_source for partition in [*store.partitions, store.internal]]
+    acks = AckTracker(sources, journal.flush, clock)
+    parts.writing = commit = GroupCommit(
+        store, workers, acks, admission, commands, clock, events, linger_seconds=context.linger_seconds
+    )
+    backpressure = Backpressure(
+        store, router.feeds, commit, acks, events, pending_bytes_max=context.pending_bytes_max
+    )
+    probe = FreeSpaceProbe(store, workers.reader, admission, clock)
+
+    # Other shards
+    has_peers = fd_passing is not None
+    peers, interest, queries, shared_groups = build_bus(
+        clock=clock, timers=timers, commands=commands, events=events, guard=events, placement=placement,
+        reader=workers.reader, store=store, router=router, sessions=sessions, journal=journal, totals=totals,
+        topics=topics, admission=admission, quota=retained_quota, urgent=commit.urgent, acknowledged=acks.release,
+        leave_behind=lambda *removed: removal_losses.leave_behind(*removed), doors=fd_passing, pump=lambda: pump,
+        is_draining=lambda: lifecycle.is_draining,
+        tally=lambda tally: status.heard(tally) if status is not None else None, count=context.count,
+        incarnation=incarnation,
+    )  # fmt: skip
+    parts.peers = peers
+
+    # Delivery
+    parts.carrying = turn.effects
+    cold_reads = ColdReads(store, workers.reader, commands, events, queries)
+    retained = RetainedDelivery(router.retained, drop_counters, store.partitions)
+    fan_out = FanOut(clock, commands, turn.ready, events, router.feeds, sessions, drop_counters, retained)
+    parts.losses = losses = LostRanges(timers, events, router.feeds, cold_reads, sessions, drop_counters)
+    parts.removal_losses = removal_losses = RemovalLosses(
+        timers, router, sessions, recorder, turn.effects, losses, queries
+    )
+    replay_start = ReplayStart(
+        store, router.retained, workers.reader, commands, events, queries if has_peers else None
+    )
+    redelivery = Redelivery(clock, timers, commands, router.feeds, cold_reads, drop_counters)
+    journal_effects = JournalEffects(sessions, recorder)
+    turn.effects.handle(
+        {
+            e.Deliver: fan_out.deliver,
+            e.DeliverRetained: fan_out.deliver_retained,
+            e.CatchUpPaused: fan_out.more,
+            e.ReadCold: cold_reads.carry_out,
+            e.FindStart: replay_start.start,
+            e.FindRetained: queries.find_retained,
+            e.RecordsLost: losses.lost,
+            e.Merged: journal_effects.merged,
+            e.ReplayStarted: journal_effects.started,
+            **dict.fromkeys(
+                (e.ShareDone, e.ShareBegun, e.ShareWeight, e.ShareLeft, e.ShareBack, e.ShareReady),
+                shared_groups.carry_out,
+            ),
+        }
+    )
+
+    # Recovery
+    restorer = Restorer(store, router, registry, journal, clock, lifecycle, context.limits)
+    startup = Startup(store, peers, interest, queries, restorer, turn.effects.carry_out)
+
+    # Retention
+    parts.retention_clock = ClockMonitor(store, workers.writer, events.tell, clock.now_us, clock.monotonic)
+    parts.disk = disk = DiskSpace(
+        parts, context.exports, probe, percent=context.free_percent_min,
+        wanted_percent=context.wanted_free_percent_min,
+        take=lambda partition, segments, why: removal.carry_out(partition, segments, why),
+    )  # fmt: skip
+    removal = SegmentRemover(parts, context.retain_for_sessions_bytes_max, context.exports, disk)
+
+    # Statistics
+    about: dict[str, Any] = {}
+    parts.about = about
+    parts.consumers = consumers = ConsumerLag(parts)
+    parts.topic_rates = topic_rates = TopicRates(parts)
+    status = None
+    if context.status is not None:
+        status = SysPublisher(
+            parts, store.partitions[-1], interval_seconds=context.status.interval_seconds,
+            version=context.status.version, started=context.status.started,
+        )  # fmt: skip
+    parts.announcing = status
+
+    # Clients
+    auth_pool = AuthPool(pump.watch, timers.later, lambda: clock.monotonic)
+    logins = Logins(auth_pool, pump, placement, clock, events)
+    gate = PublishGate(store, turn.batches, topics, admission, retained_quota, backpressure)
+    records = ClientRecords(
+        registry, recorder, 1 << len(store.partitions), KeepAliveMonitor(), drop_counters, totals
+    )
+    broker = Broker(
+        turn, records, logins, gate, acks, redelivery, interest if has_peers else None, context.limits
+    )
+
+    stages = (
+        Housekeeping(clock, timers, events, broker, registry, removal, disk, turn.step),
+        WriteStage(clock, lifecycle, journal, commit, probe, backpressure, retained_quota),
+    )
+    turn.connect(
+        acks,
+        retained,
+        stages,
+        PeerStage(peers, interest, shared_groups, fd_passing) if fd_passing is not None else None,
+    )
+    return Shard(
+        index=context.index, store=store, clock=clock, timers=timers, events=events, lifecycle=lifecycle, turn=turn,
+        pump=pump, broker=broker, logins=logins, placement=placement, auth_pool=auth_pool, router=router,
+        workers=workers, journal=journal, commit=commit, backpressure=backpressure, admission=admission,
+        retained_quota=retained_quota, losses=losses, topics=topics, replay_start=replay_start, disk=disk,
+        removal=removal, peers=peers, fd_passing=fd_passing,
+        restorer=restorer, startup=startup, consumers=consumers, topic_rates=topic_rates, status=status, about=about,
+        parts=parts,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""The broker as one client's connection sees it: `BrokerPort`, put together from the parts of the shard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rumq.session.connection.broker_port import ClientInfo
+from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
+from rumq.session.flow_control.limits import Limits
+from rumq.session.handshake.handshake import Handshake
+from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.protocol import authorization
+from rumq.session.protocol.connected import Connected
+from rumq.session.state.drop_counters import DropCounters
+from rumq.session.state.keep_alive import KeepAliveMonitor
+from rumq.session.state.registry import Registry
+from rumq.session.state.shard_totals import ShardTotals
+from rumq.shards.delivery.redelivery import Redelivery
+from rumq.shards.turn.logins import Logins
+from rumq.shards.turn.turn import Turn
+from rumq.shards.write_path.ack_tracker import AckTracker
+from rumq.shards.write_path.publish_gate import PublishGate
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRecords:
+    """What a shard knows of its clients. journal_bit: of the parts of a promise, the session journal"""
+
+    registry: Registry
+    journal: JournalRecorder
+    journal_bit: int
+    keep_alive: KeepAliveMonitor
+    drop_counters: DropCounters
+    totals: ShardTotals
+
+
+class Interest(Protocol):
+    """Filters whose records other shards send: `rumq.shards.bus.interest`."""
+
+    def confirm_subscriptions(
+        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool
+    ) -> bool: ...
+
+
+class Broker:
+    """welcomed: connections, so far"""
+
+    def __init__(
+        self, turn: Turn, records: ClientRecords, logins: Logins, gate: PublishGate, acks: AckTracker,
+        redelivery: Redelivery, interest: Interest | None, limits: Limits,
+    ) -> None:  # fmt: skip
+        """interest: None with one shard"""
+        self.limits = limits
+        self.welcomed = 0
+        self.registry, self.journal, self.journal_bit = records.registry, records.journal, records.journal_bit
+        self.drop_counters, self.shard_totals = records.drop_counters, records.totals
+        self.keep_alive_monitor = records.keep_alive
+        self.clock, self.commands, self.batches = turn.clock, turn.commands, turn.batches
+        self.settle, self.refresh = turn.settle, turn.ready.add
+        self.in_next_turn = turn.ready.add_next_turn
+        self.later, self.next_turn = turn.timers.later, turn.timers.next_turn
+        self.event, self.crashed = turn.events.of_client, turn.events.crashed
+        self.topics, self.slowing, self.slow = gate.topics, gate.slowing, gate.slow
+        self.add_topic, self.refuse_topic = gate.add_topic, gate.refuse_topic
+        self.publisher_number, self.refuse_publish = gate.publisher_number, gate.refuse_publish
+        self.hold, self.hold_messages = acks.promise, acks.promise_messages
+        self.send_again = redelivery.go_on
+        self.check, self.hold_back = logins.check, logins.hold_back
+        self.has_room, self.logged_in = logins.has_room, logins.logged_in
+        self.keeps, self.owes = logins.keeps, logins.owes
+        self.assigned_client_id = logins.assigned_client_id
+        self._hand_over, self._enter, self._interest = logins.hand_over, logins.enter, interest
+
+    def welcome(self, transport: Any, entrance: ListenerPolicy = OPEN) -> Handshake:
+        """The protocol of a new connection."""
+        handshake = Handshake(self, transport, entrance)
+        self.keep_alive_monitor.add(
+            handshake, self.clock.monotonic + handshake.client.limits.connect_seconds_max
+        )
+        self._enter(transport)
+        self.welcomed += 1
+        self.shard_totals.sockets += 1
+        return handshake
+
+    def hand_over(self, client: ClientInfo, client_id: str, data: bytes) -> bool:
+        is_elsewhere = self._hand_over(client, client_id, data)
+        if is_elsewhere:
+            self.shard_totals.sockets -= 1  # it is welcomed there once more
+        return is_elsewhere
+
+    def confirm(
+        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
+    ) -> bool:
+        return self._interest is None or self._interest.confirm_subscriptions(
+            asked, then, publishers=publishers
+        )
+
+    def permit_again(self) -> None:
+        """Rules have changed: hold every client that is here to them."""
+        self.settle()
+        for session in list(self.registry.sessions.values()):
+            link = session.link
+            if isinstance(link, Connected):
+                authorization.find_permit(link.client, session.client_id)
+                authorization.recheck_subscriptions(link.client)

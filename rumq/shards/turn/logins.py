@@ -1,0 +1,78 @@
+"""Clients on their way in: authentication beside the loop, room for them, the shard that they belong to."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from rumq.auth.identity import Work
+from rumq.net.pending_logins import State
+from rumq.session.connection.broker_port import ClientInfo
+from rumq.shards.processes.client_placement import ClientPlacement
+from rumq.shards.turn.auth_pool import AuthPool
+from rumq.shards.turn.fault_guard import ShardEvents
+from rumq.shards.turn.ports import Clock
+
+UNCHECKED = ("anonymous", "unverified")
+
+
+class Logins:
+    """connections_max: by the listener's number; a listener without one has no bound"""
+
+    def __init__(
+        self, pool: AuthPool, pump: Any, placement: ClientPlacement, clock: Clock, events: ShardEvents
+    ) -> None:  # fmt: skip
+        self._pool, self._pump, self._placement = pool, pump, placement
+        self._clock, self._events = clock, events
+        self.connections_max: dict[int, int] = {}
+        self._turned_away = 0
+
+    def enter(self, transport: Any) -> None:
+        """A connection is here that has not logged in."""
+        self._pump.pending_logins.add(transport)
+
+    def check(
+        self, client: ClientInfo, work: Work, done: Callable[[Any, BaseException | None], None]
+    ) -> bool:
+        def guarded(result: Any, fault: BaseException | None) -> None:
+            try:
+                done(result, fault)
+            except Exception:
+                self._events.crashed(client.transport)
+
+        return self._pool.submit(
+            client.address, work, guarded, user=client.claimed_name, is_here=lambda: not client.closed
+        )
+
+    def hold_back(self, client: ClientInfo, answer: Callable[[], None]) -> None:
+        self._pool.hold_back(client.address, self._clock.monotonic, answer, user=client.claimed_name)
+
+    def has_room(self, client: ClientInfo) -> bool:
+        limit = self.connections_max.get(client.policy.index)
+        if limit is None or len(self._pump.connections) - len(self._pump.pending_logins) < limit:
+            return True
+        self._turned_away += 1
+        if self._turned_away & (self._turned_away - 1) == 0:  # the 1st, 2nd, 4th, 8th: told, not flooded
+            self._events.tell("listener.overloaded", connections=limit, turned_away=self._turned_away)
+        return False
+
+    def logged_in(self, client: ClientInfo) -> None:
+        if client.identity is not None and client.identity.method not in UNCHECKED:
+            self._pool.was_right(client.address, client.claimed_name)
+        self._pump.pending_logins.discard(client.transport)
+
+    def keeps(self, client: ClientInfo, size: int) -> bool:
+        self._pump.pending_logins.set_state(client.transport, State.HEARD)
+        return bool(self._pump.pending_logins.keep_bytes(client.transport, size))
+
+    def owes(self, client: ClientInfo, is_owed: bool) -> None:
+        self._pump.pending_logins.set_state(client.transport, State.OWED if is_owed else State.HEARD)
+
+    def assigned_client_id(self, prefix: str) -> str:
+        while not self._placement.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):
+            pass
+        return client_id
+
+    def hand_over(self, client: ClientInfo, client_id: str, data: bytes) -> bool:
+        return self._placement.hand_over(client.transport, client.policy.index, client_id, data)

@@ -1,0 +1,46 @@
+"""How much of the disk is free: measured beside the loop once a second, and sooner when a quarter of the reserve may
+have been written since."""
+
+from __future__ import annotations
+
+from commitlog.space import Space
+from commitlog.store import Store
+from rumq.shards.turn.ports import Clock, ReadPool
+from rumq.shards.write_path.write_admission import WriteAdmission
+
+MEASURE_SECONDS = 1.0
+
+
+class FreeSpaceProbe:
+    """latest: the last measurement; None until there is one, and again once its reader has reset it"""
+
+    def __init__(self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock) -> None:
+        self._store, self._pool, self._admission, self._clock = store, pool, admission, clock
+        self._next = 0.0
+        self._written_before = 0
+        self._is_measuring = False
+        self.latest: Space | None = None
+
+    def look(self, written_bytes: int) -> None:
+        """Measure if it is time. written_bytes: handed to the writer, so far"""
+        if self._is_measuring:
+            return
+        monotonic, since = self._clock.monotonic, written_bytes - self._written_before
+        if monotonic >= self._next or 0 < self._admission.free_bytes_min < 4 * since:
+            self._next, self._written_before = monotonic + MEASURE_SECONDS, written_bytes
+            self._is_measuring = True
+            self._pool.submit(self._measure, self._measured)
+
+    def _measure(self) -> Space:
+        """On a thread. raises: OSError"""
+        self.latest = self._store.space()
+        return self.latest
+
+    def _measured(self, space: Space | None, fault: BaseException | None) -> None:
+        self._is_measuring = False
+        if isinstance(fault, OSError):
+            self._admission.unreachable(fault)
+        elif fault is not None:
+            raise fault
+        elif space is not None:
+            self._admission.free(space.free_bytes)

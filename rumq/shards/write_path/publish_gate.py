@@ -1,0 +1,40 @@
+"""Which PUBLISHes a shard takes, and how fast: topics, publisher numbers, refusals, pauses."""
+
+from __future__ import annotations
+
+from commitlog.store import Store
+from rumq.mqtt.kernels.batch import Batch
+from rumq.session.connection.broker_port import ClientInfo, PublishRefusal
+from rumq.session.connection.transport import ConnectionHandler
+from rumq.shards.write_path.backpressure import Backpressure
+from rumq.shards.write_path.retained_quota import RetainedQuota
+from rumq.shards.write_path.topic_registry import TopicRegistry
+from rumq.shards.write_path.write_admission import WriteAdmission
+
+
+class PublishGate:
+    """The publishing part of `BrokerPort`."""
+
+    def __init__(
+        self, store: Store, batches: list[Batch], topics: TopicRegistry, admission: WriteAdmission,
+        retained_quota: RetainedQuota, backpressure: Backpressure,
+    ) -> None:  # fmt: skip
+        self._partitions, self._batches = store.partitions, batches
+        self._admission, self._retained_quota = admission, retained_quota
+        self.topics = topics.known
+        self.add_topic, self._refuse_topic = topics.add, topics.refuse
+        self.slowing, self.slow = backpressure, backpressure.slow
+
+    def publisher_number(self, partition: int, client_id: str) -> int:
+        return int(self._partitions[partition].add_publisher(client_id))
+
+    def refuse_topic(self, name: bytes, client: ClientInfo, user_topics_max: int | None) -> str:
+        user = client.identity.user if client.identity is not None else None
+        return self._refuse_topic(name, client.client_id or "", client.transport.peer, user, user_topics_max)
+
+    def refuse_publish(
+        self, handler: ConnectionHandler, partition: int, *, is_unanswerable: bool
+    ) -> PublishRefusal | None:
+        if self._batches[partition].refusing:
+            return self._admission.refuse(handler, partition, is_unanswerable=is_unanswerable)
+        return self._retained_quota.refuse()
