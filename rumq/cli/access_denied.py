@@ -1,6 +1,4 @@
-"""What to say of a file that the operating system keeps from this user: whose it is, and how to get at it.
-
-Knows no command. Looks at owners only, and changes nothing."""
+"""A PermissionError as a sentence for the operator: the owner of the file or directory, and the way out."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import pwd
 
 
 def sentence(fault: PermissionError) -> str:
-    """For the operator: the path, this user, the owner of what is in the way, and the way out."""
+    """The path, this user, the owner of the obstacle, and the way out."""
     path = os.fsdecode(fault.filename) if isinstance(fault.filename, (str, bytes)) else "a file"
     obstacle = nearest(path)
     owner, me = name(os.stat(obstacle).st_uid), name(os.geteuid())
@@ -20,7 +18,7 @@ def sentence(fault: PermissionError) -> str:
 
 
 def nearest(path: str) -> str:
-    """The path, or the lowest directory above it that can be looked at; that one is in the way."""
+    """The path, or the lowest directory above it that this user can stat: the obstacle."""
     path = os.path.abspath(path)
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Arguments, help and exit status of `rumqd`, one parser for all commands.
+"""`rumqd`: one parser for all commands, dispatch, exit status.
 
-Nothing heavy is imported before a command is chosen, so that help is there at once. Refuses to know what any
-command does: each is a module with `add_arguments(parser)` and `run(args)`.
+A command is a module with `add_arguments(parser)` and `run(args)`, which imports heavy modules only when it runs, so that
+help appears at once.
 """
 
 import argparse
@@ -24,31 +24,31 @@ from rumq.errors import ConfigError, DataDirectoryError, RumqError
 OK, FAILED, REFUSED, DATA_IN_USE = 0, 1, 2, 3
 
 ABOUT = """\
-rumq is an MQTT broker in which every topic is a log: it keeps what was published, and a subscriber may begin
-in the past. Without a command, rumqd serves MQTT on localhost:1883 and keeps its log in ./rumq-data.
+rumq is an MQTT broker in which every topic is a log: it stores what was published, and a subscription may start
+in the past. Without a command, rumqd serves MQTT on localhost:1883 and stores its log in ./rumq-data.
 """
 
 EXAMPLES = """\
 try it, in three terminals:
   rumqd                                          serve MQTT 3.1.1 and 5 on localhost:1883
-  rumqd sub -v 'plant/#'                         print what arrives
-  rumqd pub plant/7/temp -m 21.5 -q 1            publish; returns once the broker has it on disk
+  rumqd sub -v 'plant/#'                         print messages
+  rumqd pub plant/7/temp -m 21.5 -q 1            publish; returns once it is on the broker's disk
 
 then:
-  rumqd sub -v 'plant/#' --from earliest         from the first record on, then live
-  rumqd sub -v 'plant/#' --from -1h              from an hour ago on
-  rumqd log ls                                   what is on disk, with the broker on or off
-  rumqd config --example > config.toml           every setting, its default and its unit
-  rumqd run --config config.toml --port 1884     serve with them; a flag wins over the file
+  rumqd sub -v 'plant/#' --from earliest         replay from the first record, then live
+  rumqd sub -v 'plant/#' --from -1h              replay the last hour, then live
+  rumqd log ls                                   streams and segments; the broker may run or not
+  rumqd config --example > config.toml           every setting with default and unit
+  rumqd run --config config.toml --port 1884     serve with them; flags override the file
 
-exit status: 0 done, or stopped as asked; 2 arguments or settings refused; 3 the data directory is in use or
-cannot be used; 1 anything else
-`rumqd COMMAND --help` says more.
+exit status: 0 done, or stopped by a signal; 2 invalid arguments or settings; 3 the data directory is in use or
+unusable; 1 any other error
+`rumqd COMMAND --help` has details.
 """
 
 RUN_ABOUT = """\
-Serve MQTT until SIGTERM or SIGINT, then tell every client (0x8B), sync the log and leave.
-Settings come from the defaults, --config, the environment (RUMQ_LOG_DURABILITY=process) and the flags.
+Serve MQTT until SIGTERM or SIGINT, then disconnect all clients (0x8B), sync the log and exit.
+Settings come from the defaults, --config, the environment (RUMQ_LOG_DURABILITY=process) and flags, in that order.
 """
 
 RUN_EXAMPLES = """\
@@ -56,40 +56,40 @@ examples:
   rumqd run --data /var/lib/rumq --host 0.0.0.0
   rumqd run --config config.toml --set log.durability=process
   rumqd run --set 'stream=[{name="plant", filters=["plant/#"], partitions=4}]'
-  rumqd run --config config.toml --check         say whether the settings are good, and leave
+  rumqd run --config config.toml --check         check the settings and exit
 
-exit status: 0 stopped as asked; 2 settings refused; 3 data directory in use or unusable; 1 otherwise
+exit status: 0 stopped by a signal; 2 invalid settings; 3 data directory in use or unusable; 1 any other error
 """
 
 CONFIG_ABOUT = """\
-Print the settings in force, as TOML, each with where it came from: default, the file, the environment, a
-flag, or [log] for what a stream inherits.
+Print the effective settings as TOML, each with its source: default, the file, the environment, a flag, or [log]
+for inherited keys of a stream.
 """
 
 CONFIG_EXAMPLES = """\
 examples:
-  rumqd config                                   the defaults, and your environment
+  rumqd config                                   the defaults and the environment
   rumqd config --config config.toml --set log.linger_ms=1
-  rumqd config --example > config.toml           every setting, commented
+  rumqd config --example > config.toml           every setting, with comments
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    args = build_parser().parse_args(prepared(sys.argv[1:] if argv is None else argv))
+    args = build_parser().parse_args(normalize_arguments(sys.argv[1:] if argv is None else argv))
     try:
         return int(args.run(args))
     except BaseException as error:
-        if (status := maybe_status(only_one(error))) is None:
+        if (status := maybe_exit_status(only_one(error))) is None:
             raise
         return status
 
 
-def maybe_status(error: BaseException) -> int | None:
-    """The exit status for an error that has a sentence for the operator, which is told; None for a bug."""
+def maybe_exit_status(error: BaseException) -> int | None:
+    """Print an error that has a message for the operator, and return its exit status; None for a bug."""
     match error:
         case BrokenPipeError():
-            # `rumqd log read | head`: the reader has seen enough. Python would complain once more at exit.
+            # `rumqd log read | head`: without this Python would report the closed pipe again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
         case KeyboardInterrupt():
@@ -105,21 +105,21 @@ def maybe_status(error: BaseException) -> int | None:
 
 
 def only_one(error: BaseException) -> BaseException:
-    """A fault leaves a nursery as a group of one."""
+    """The exception in a group of one, which is how errors leave a nursery."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
-def prepared(argv: Sequence[str]) -> list[str]:
-    """Let `rumqd` and `rumqd --port 1884` mean `rumqd run ...`, and `--from -1h` have a value."""
+def normalize_arguments(argv: Sequence[str]) -> list[str]:
+    """Insert the default command `run`, and join `--from -1h`, whose value argparse would take for a flag."""
     arguments = list(argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
         arguments.insert(0, "run")
     joined: list[str] = []
     for argument in arguments:
         if joined and joined[-1] in ("--from", "--until"):
-            joined[-1] = f"{joined[-1]}={argument}"  # argparse takes -1h for an option
+            joined[-1] = f"{joined[-1]}={argument}"
         else:
             joined.append(argument)
     return joined
@@ -134,7 +134,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_const",
         const=print_version,
         dest="run",
-        help="version, and whether kernels are compiled",
+        help="print the version and whether kernels are compiled",
     )
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
 
@@ -151,13 +151,15 @@ def build_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         if not help_flag:  # -h is the host, as for mosquitto_pub
-            made.add_argument("--help", action="help", help="show this help and leave")
+            made.add_argument("--help", action="help", help="show this help and exit")
         return made
 
     run = command("run", "serve MQTT (also without any command)", RUN_ABOUT, RUN_EXAMPLES)
     add_setting_flags(run)
-    run.add_argument("--mosquitto-conf", metavar="FILE", type=Path, help="run from a mosquitto.conf as it is")
-    run.add_argument("--check", action="store_true", help="check the settings and leave")
+    run.add_argument(
+        "--mosquitto-conf", metavar="FILE", type=Path, help="use the settings of a mosquitto.conf"
+    )
+    run.add_argument("--check", action="store_true", help="check the settings and exit")
     run.set_defaults(run=run_broker)
 
     for module in (pub, sub):
@@ -213,7 +215,9 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(spark.NAME, spark.LINE, spark.ABOUT, spark.EXAMPLES)
     spark.add_arguments(made)
 
-    config = command("config", "print the settings in force and their sources", CONFIG_ABOUT, CONFIG_EXAMPLES)
+    config = command(
+        "config", "print the effective settings and their sources", CONFIG_ABOUT, CONFIG_EXAMPLES
+    )
     add_setting_flags(config)
     config.add_argument("--example", action="store_true", help="print a commented config.toml instead")
     config.set_defaults(run=print_config)
@@ -238,11 +242,11 @@ def run_broker(args: argparse.Namespace) -> int:
         print("rumqd: the settings are good" + (", but not all of them are mosquitto's" if status else ""))
         return status
     if args.mosquitto_conf is not None:
-        from rumq.cli.admin.mosquitto_migration import tell_missing
+        from rumq.cli.admin.mosquitto_migration import report_left_out
         from rumq.events import setup_events
 
         setup_events(settings.events.format, settings.events.level)
-        tell_missing(args)
+        report_left_out(args)
     from rumq.cli.broker.run import run
 
     return run(settings, lambda: loaded_settings(args).settings, sources(args))

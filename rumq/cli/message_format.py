@@ -1,7 +1,4 @@
-"""A message as a line of output, for `rumqd sub` and `rumqd log read`: mosquitto_sub's letters and more.
-
-Refuses to know where the message came from.
-"""
+"""Output formats of `rumqd sub` and `rumqd log read`: mosquitto_sub's letters and more."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -10,13 +7,13 @@ from rumq.errors import ConfigError, Fault
 
 
 class Shown(NamedTuple):
-    """A message, as far as it can be printed. None: the sender of the message did not say."""
+    """A message to print. None: not known"""
 
     topic: str
     payload: bytes
     qos: int
     retain: bool
-    time: str | None = None  # RFC 3339, when the broker took it
+    time: str | None = None  # when the broker received it, RFC 3339
     offset: int | None = None  # in its topic
     lsn: int | None = None  # in its partition
     partition: str | None = None
@@ -38,8 +35,8 @@ LETTERS: Final[dict[str, tuple[str, Callable[[Shown], bytes]]]] = {
     "o": ("offset in the topic", lambda message: number(message.offset)),
     "n": ("lsn in the partition", lambda message: number(message.lsn)),
     "k": ("partition", lambda message: number(message.partition)),
-    "I": ("time the broker took it, RFC 3339", lambda message: number(message.time)),
-    "j": ("all of it as JSON", lambda message: as_json(message)),
+    "I": ("time the broker received it, RFC 3339", lambda message: number(message.time)),
+    "j": ("the message as JSON", lambda message: as_json(message)),
 }
 ESCAPES: Final = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "e": b"\x1b", "a": b"\a", "\\": b"\\"}
 
@@ -50,7 +47,7 @@ JSON: Final = "%j"
 HELP: Final = "\n".join(
     ["a line of output (-F):"]
     + [f"  %{letter}  {line}" for letter, (line, _) in LETTERS.items()]
-    + ["  \\n \\t \\r \\0 \\e \\a \\\\ as in C; o, n, k and I are '-' where the broker did not say"]
+    + ["  \\n \\t \\r \\0 \\e \\a \\\\ as in C; o, n, k and I are '-' if not known"]
 )
 
 Piece = Callable[[Shown], bytes]

@@ -1,10 +1,10 @@
-"""The flags that are settings, for `rumqd run` and `rumqd config`. Each is a key of the table."""
+"""Command line flags of settings; each sets a key of the table `rumq.config`."""
 
 import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rumq.settings.load import Loaded
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 SHORT_FLAGS = (
     ("--host", "HOST", "listener.host", "address to listen on [localhost]"),
     ("--port", "PORT", "listener.port", "TCP port, 0 for any free one [1883]"),
-    ("--data", "DIR", "data.dir", "where the log and the sessions live [rumq-data]"),
-    ("--shards", "N", "shards.count", "processes that share the work, best one a core [1]"),
+    ("--data", "DIR", "data.dir", "data directory: the log and the sessions [rumq-data]"),
+    ("--shards", "N", "shards.count", "broker processes, best one per core [1]"),
 )
 
 
@@ -25,20 +25,16 @@ FLIGHT_FLAGS = (
 
 
 class Setting(argparse.Action):
-    """Keep (key, text, flag) in the order of the command line: of two for one key the later wins."""
-
-    def __init__(self, *args: Any, key: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.key = key
+    """Collect (key, text, flag) in command line order: the last one of a key wins. const: the key; None for --set"""
 
     def __call__(
         self,
         parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
+        values: object,
         option_string: str | None = None,
     ) -> None:
-        key, text = self.key, str(values)
+        key, text = self.const, str(values)
         if not key:
             key, equals, text = text.partition("=")
             if not equals:
@@ -50,15 +46,13 @@ def add_setting_flags(
     parser: argparse.ArgumentParser, flags: Sequence[tuple[str, str, str, str]] = SHORT_FLAGS
 ) -> None:
     parser.set_defaults(settings=[])
-    parser.add_argument(
-        "-c", "--config", metavar="FILE", type=Path, help="a config.toml [none: every default]"
-    )
+    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="a config.toml [all defaults]")
     for flag, metavar, key, line in flags:
         parser.add_argument(
             flag,
             metavar=metavar,
             action=Setting,
-            key=key,
+            const=key,
             dest=argparse.SUPPRESS,
             help=f"{line}; config: {key}",
         )
@@ -77,14 +71,14 @@ def loaded_settings(args: argparse.Namespace) -> "Loaded":
 
     flags = [Flag(*setting) for setting in args.settings]
     if getattr(args, "mosquitto_conf", None) is not None:
-        from rumq.cli.admin.mosquitto_migration import tree_of
+        from rumq.cli.admin.mosquitto_migration import settings_of_conf
 
-        return load_settings(None, os.environ, flags, tree=tree_of(args))
+        return load_settings(None, os.environ, flags, tree=settings_of_conf(args))
     return load_settings(args.config, os.environ, flags)
 
 
 def sources(args: argparse.Namespace) -> list[str]:
-    """The command line that gives another process the same settings; the environment it has anyway."""
+    """Flags that give another process the same settings; it inherits the environment."""
     found = [] if args.config is None else ["--config", str(args.config)]
     for key, text, _ in args.settings:
         found += ["--set", f"{key}={text}"]

@@ -38,7 +38,7 @@ class Flag(NamedTuple):
 
 
 NEARER = 0.2  # a word that is so much nearer than the next is the one that was meant
-Tree: TypeAlias = tuple[str, dict[str, Any]]
+Tree: TypeAlias = tuple[str, dict[str, object]]
 
 
 class Loaded(NamedTuple):
@@ -103,7 +103,7 @@ class Draft:
             return self.refuse(source, "", f"is not TOML: {fault}")
         self.take_tree(source, tree)
 
-    def take_tree(self, source: str, tree: dict[str, Any]) -> None:
+    def take_tree(self, source: str, tree: dict[str, object]) -> None:
         for section, content in tree.items():
             if section == STREAM:
                 self.take_streams(source, content)
@@ -166,13 +166,14 @@ class Draft:
         self.streams_origin = source
         self.streams = [self.stream(source, number, each) for number, each in enumerate(raw, start=1)]
 
-    def take_listeners(self, source: str, raw: list[Any]) -> None:
-        if not raw or not all(isinstance(each, dict) for each in raw):
+    def take_listeners(self, source: str, raw: list[object]) -> None:
+        sections = [each for each in raw if isinstance(each, dict)]
+        if not raw or len(sections) < len(raw):
             return self.refuse(source, LISTENER, "expected [[listener]] sections", as_toml(raw))
-        for name, value in raw[0].items():
+        for name, value in sections[0].items():
             self.take_raw(source, f"{LISTENER}.{name}", value)
         self.listeners_origin = source
-        for number, each in enumerate(raw[1:], start=2):
+        for number, each in enumerate(sections[1:], start=2):
             values: dict[str, Value] = {}
             for name, given in each.items():
                 if (key := LISTENER_KEYS.get(name)) is None:
@@ -188,7 +189,7 @@ class Draft:
                     values[name] = value
             self.more_listeners.append(values)
 
-    def stream(self, source: str, number: int, raw: dict[str, Any]) -> dict[str, Value]:
+    def stream(self, source: str, number: int, raw: dict[str, object]) -> dict[str, Value]:
         name = raw.get("name")
         prefix = f"{STREAM}.{name}" if isinstance(name, str) and name else f"{STREAM} number {number}"
         values: dict[str, Value] = {}

@@ -1,4 +1,4 @@
-"""`rumqd acl test`: what the rules let one client do, and which of them says so. Asks no broker."""
+"""`rumqd acl test`: what the rules permit a client, and which rules decide. Needs no broker."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 ACTIONS = ("publish", "subscribe", "replay", "retain", "will")
 
-NAME, LINE = "acl", "explain what the rules let a client do"
+NAME, LINE = "acl", "explain what the rules permit a client"
 ABOUT = """\
-Say whether a client may do something with a topic or a filter, and which rules of the file decide it.
-USER "-" is a client without a name.
+Print whether an action on a topic or filter is permitted for a client, and the rules that decide it.
+USER "-" is a client without user name.
 """
 EXAMPLES = """\
 examples:
@@ -25,20 +25,18 @@ examples:
   rumqd acl test - sensor-1 subscribe 'plant/#' --rules rules.toml
   rumqd acl test alice pump-7 publish plant/7 -c config.toml
 
-exit status: 0 it may, wholly or in part; 1 it may not; 2 the arguments or the file were refused
+exit status: 0 permitted, wholly or in part; 1 not permitted; 2 invalid arguments or file
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("test",), metavar="test", help="the only thing to do")
+    parser.add_argument("what", choices=("test",), metavar="test", help="test one action")
     parser.add_argument("user", metavar="USER", help='its user name, "-" for none')
     parser.add_argument("client", metavar="CLIENT", help="its client id")
     parser.add_argument("action", metavar="ACTION", choices=ACTIONS, help=", ".join(ACTIONS))
     parser.add_argument("topic", metavar="TOPIC", help="a topic; for subscribe and replay a filter")
-    parser.add_argument(
-        "--group", action="append", default=[], help="a group of the user, beside those of the file"
-    )
-    parser.add_argument("--rules", metavar="FILE", help="a file of rules [auth.rules_file of the settings]")
+    parser.add_argument("--group", action="append", default=[], help="another group of the user")
+    parser.add_argument("--rules", metavar="FILE", help="rules file [auth.rules_file of the settings]")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     path = args.rules or loaded_settings(args).settings.auth.rules_file
     if not path:
-        print("yes: no rules are set up, so everybody may do everything")
+        print("yes: no rules are configured, everything is permitted")
         return 0
     try:
         rules = rules_in(path)
@@ -75,5 +73,5 @@ def explain(rules: Rules, who: Identity, client_id: str, action: Action, topic: 
     for reason in reasons:
         print(f"  rule {reason.number} {reason.effect} {action} {reason.topic_filter}")
     if not reasons:
-        print("  no rule speaks of it, and nothing is allowed that no rule allows")
+        print("  no rule matches, and what no rule allows is denied")
     return 0 if allowed else 1

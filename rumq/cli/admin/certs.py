@@ -1,6 +1,4 @@
-"""`rumqd certs dev`: certificates to try TLS with, from an authority of one's own.
-
-Refuses to know how a listener uses them. trustme makes them: it is for development, and its keys are not guarded."""
+"""`rumqd certs dev`: certificates for development, signed by an authority made with trustme."""
 
 import argparse
 import os
@@ -13,19 +11,19 @@ if TYPE_CHECKING:
     import trustme
 
 NAME = "certs"
-LINE = "make certificates to try TLS with"
+LINE = "make certificates for development"
 ABOUT = """\
-Make a development authority, a certificate of the broker (for localhost, 127.0.0.1, ::1 and this machine's name) and
-one of a client. What is there already is kept and used: run it again with another --client for another client.
-Not for production: whoever reads ca.key can be anybody.
+Make a development authority, a server certificate (for localhost, 127.0.0.1, ::1 and this machine's name) and a client
+certificate. Existing files are kept and used: run it again with another --client for another client.
+Not for production: whoever reads ca.key can impersonate anybody.
 """
 EXAMPLES = """\
 examples:
   rumqd certs dev                                into ./certs
-  rumqd certs dev certs --client pump-7          one more client, by the same authority
-  rumqd certs dev certs --host broker.lan        a name more for the broker (only when its certificate is made)
+  rumqd certs dev certs --client pump-7          another client, signed by the same authority
+  rumqd certs dev certs --host broker.lan        another host name in the server certificate (when it is made)
 
-exit status: 0 done; 1 anything else
+exit status: 0 done; 1 any other error
 """
 HERE = ("localhost", "127.0.0.1", "::1")
 PORT = 8883
@@ -35,13 +33,13 @@ KEY_MODE, CERTIFICATE_MODE = 0o600, 0o644
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("dev",), help="certificates for development")
     parser.add_argument(
-        "folder", metavar="DIR", nargs="?", default="certs", help="where to; made if missing [certs]"
+        "folder", metavar="DIR", nargs="?", default="certs", help="target folder, created if missing [certs]"
     )
     parser.add_argument(
         "--client", metavar="NAME", default="client", help="the client's common name [client]"
     )
     parser.add_argument(
-        "--host", metavar="NAME", action="append", default=[], help="another name of the broker"
+        "--host", metavar="NAME", action="append", default=[], help="another host name of the broker"
     )
 
 
@@ -56,11 +54,11 @@ def run(args: argparse.Namespace) -> int:
         or args.client.startswith(".")
         or args.client in ("ca", "server")
     ):
-        raise RumqError(f"--client {args.client!r}: a name that can be a file's, and not ca or server")
+        raise RumqError(f"--client {args.client!r}: expected a valid file name other than ca and server")
     folder = Folder(args.folder)
     if folder.has(f"{args.client}.pem"):
         raise RumqError(
-            f"{folder.path(args.client)}.pem is there already: name another --client, or another folder"
+            f"{folder.path(args.client)}.pem exists already: give another --client, or another folder"
         )
     try:
         os.makedirs(args.folder, exist_ok=True)
@@ -72,12 +70,12 @@ def run(args: argparse.Namespace) -> int:
         )
     except OSError as fault:
         raise RumqError(f"{fault.filename or args.folder}: {fault.strerror}") from None
-    print(told(folder, args.client))
+    print(instructions(folder, args.client))
     return 0
 
 
 def server(authority: "trustme.CA", more: list[str]) -> "trustme.LeafCert":
-    """A certificate for all names of this machine that can be in one."""
+    """A server certificate for all names of this machine that a certificate can contain."""
     import socket
 
     try:
@@ -91,7 +89,7 @@ def server(authority: "trustme.CA", more: list[str]) -> "trustme.LeafCert":
 
 
 class Folder:
-    """Certificates by their name, NAME.pem with NAME.key beside it."""
+    """A folder of certificates NAME.pem with keys NAME.key."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -103,7 +101,7 @@ class Folder:
         return os.path.exists(self.path(name))
 
     def authority(self) -> "trustme.CA":
-        """The one that is there, or a new one."""
+        """The existing authority, or a new one."""
         import trustme
 
         if self.has("ca.pem") and self.has("ca.key"):
@@ -124,13 +122,13 @@ class Folder:
         )
 
     def _create(self, name: str, content: bytes, mode: int) -> None:
-        """Never over a file that is there, and never readable by others for a moment."""
+        """Create a new file with its final mode, so that a key is never readable by others."""
         fd = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(fd, "wb") as file:
             file.write(content)
 
 
-def told(folder: Folder, client: str) -> str:
+def instructions(folder: Folder, client: str) -> str:
     def shown(name: str) -> str:
         return shlex.quote(folder.path(name))
 

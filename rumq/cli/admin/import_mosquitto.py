@@ -1,4 +1,4 @@
-"""`rumqd import-mosquitto FILE`: the words of the command; `rumq.cli.admin.mosquitto_migration` does the work."""
+"""Arguments and help of `rumqd import-mosquitto FILE`; `rumq.cli.admin.mosquitto_migration` converts."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import argparse
 
 NAME, LINE = "import-mosquitto", "print a mosquitto.conf as config.toml"
 ABOUT = """\
-Print the settings of a mosquitto.conf as config.toml, with a comment for each line that could not be carried over.
-ACL files become files of rules, printed behind it or written beside with --write. Password files stay as they are.
+Convert a mosquitto.conf to config.toml, with a comment for each line that is not carried over. ACL files are converted
+to rules files, which are printed after it, or written beside it with --write. Password files are used unchanged.
 """
 EXAMPLES = """\
 examples:
   rumqd import-mosquitto /etc/mosquitto/mosquitto.conf > config.toml
-  rumqd import-mosquitto mosquitto.conf --write DIR     config.toml and the files of rules into DIR
-  rumqd run --mosquitto-conf mosquitto.conf             run from it as it is
+  rumqd import-mosquitto mosquitto.conf --write DIR     write config.toml and rules files to DIR
+  rumqd run --mosquitto-conf mosquitto.conf             run without converting
 
 exit status: 0 everything was carried over; 1 something was left out, see the comments, or no listener can be opened;
-2 the file was refused
+2 the file is invalid
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a mosquitto.conf")
-    parser.add_argument("--write", metavar="DIR", help="write config.toml and files of rules there")
+    parser.add_argument("--write", metavar="DIR", help="write config.toml and rules files there")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`rumqd run --mosquitto-conf FILE` and `rumqd import-mosquitto FILE`: to come from mosquitto, at once or for good."""
+"""Migration from mosquitto: run from a mosquitto.conf, or convert it to config.toml and rules files."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from rumq.settings.keys import as_toml
 from rumq.shards.stats.event_log import tell
 
 
-def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """(name, content) of the file, as if it were a config.toml. raises: RumqError
+def settings_of_conf(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """(name, content) of the file, converted to the content of a config.toml. raises: RumqError
 
-    Without persistence the data directory is one for this run, which is gone with the broker."""
+    Without persistence the data directory is a temporary one, which is removed when the broker ends."""
     path = str(args.mosquitto_conf)
-    found = some_open(path, converted(read_conf(path)))
+    found = require_listener(path, converted(read_conf(path)))
     if getattr(args, "converted", None) is None:
         for number in (signal.SIGUSR1, signal.SIGUSR2):
-            # To mosquitto they say: save, and show the subscriptions. Here all is saved, and `rumqd ask` shows.
+            # mosquitto saves its state or prints subscriptions at these; scripts that send them must not kill rumqd.
             signal.signal(number, signal.SIG_IGN)
     args.converted = found
     if found.temporary:
@@ -44,8 +44,8 @@ def tree_of(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return path, found.tree
 
 
-def some_open(path: str, found: Converted) -> Converted:
-    """raises: RumqError where all listeners would have to stay closed"""
+def require_listener(path: str, found: Converted) -> Converted:
+    """raises: RumqError if no listener can be opened"""
     if found.tree["listener"]:
         return found
     raise RumqError("\n".join([*lines_closing(found), f"{path}: no listener is left that can be opened"]))
@@ -56,8 +56,8 @@ def lines_closing(found: Converted) -> list[str]:
     return [f"{line.path}, line {line.number}: {line.key} {line.value}: {why}" for line, why in seen]
 
 
-def tell_missing(args: argparse.Namespace) -> None:
-    """Events for what is not carried over, once those go where the settings say."""
+def report_left_out(args: argparse.Namespace) -> None:
+    """Report options that are not carried over as events. Precondition: setup_events was called."""
     found: Converted = args.converted
     for line, why in dict.fromkeys(found.closing):
         tell(
@@ -72,15 +72,15 @@ def tell_missing(args: argparse.Namespace) -> None:
 
 
 def still_root(found: Converted) -> str:
-    """What to say of the user where mosquitto would become another one; empty where it would not."""
+    """Why the process runs as another user than mosquitto would; empty if it does not."""
     wanted = found.user.value if found.user is not None else "mosquitto"
     if os.geteuid() != 0 or wanted == "root":
         return ""
-    return f"rumqd is root and stays it, mosquitto would become {wanted}: start rumqd as that user"
+    return f"rumqd stays root, mosquitto would switch to {wanted}: start rumqd as that user"
 
 
 def print_verdicts(args: argparse.Namespace) -> int:
-    """Of each line what becomes of it; returns the exit status: 1 where something is missing."""
+    """Print what each line is converted to; returns 1 if something is not carried over."""
     found: Converted = args.converted
     verdicts = dict.fromkeys((line, "carried over") for line in found.carried)
     verdicts |= dict.fromkeys(
@@ -90,9 +90,9 @@ def print_verdicts(args: argparse.Namespace) -> int:
     verdicts |= dict.fromkeys((line, f"ITS LISTENER STAYS CLOSED: {why}") for line, why in found.closing)
     root = still_root(found)
     if found.user is not None:
-        verdicts[found.user, f"LEFT OUT: {root}" if root else "not needed: who starts rumqd is who it is"] = (
-            None
-        )
+        verdicts[
+            found.user, f"LEFT OUT: {root}" if root else "not needed: rumqd runs as the user that starts it"
+        ] = None
     for line, verdict in sorted(verdicts, key=lambda each: (each[0].path, each[0].number)):
         print(f"{line.path}, line {line.number}: {line.key} {line.value}".rstrip() + f": {verdict}")
     if root and found.user is None:
@@ -104,7 +104,7 @@ def print_verdicts(args: argparse.Namespace) -> int:
 
 def print_converted(args: argparse.Namespace) -> int:
     """`rumqd import-mosquitto`; returns the exit status."""
-    found = some_open(args.file, converted(read_conf(args.file)))
+    found = require_listener(args.file, converted(read_conf(args.file)))
     rules = list(rule_files(found, args.write))
     config = "\n".join(config_lines(found, args.file)) + "\n"
     if args.write:
@@ -130,7 +130,7 @@ def write(path: str, text: str) -> None:
 
 
 def rule_files(found: Converted, folder: str | None) -> Iterator[tuple[str, str]]:
-    """(name, text) of each ACL file as rules; the settings name those from now on."""
+    """(name, text) of each ACL file as a rules file; the settings are changed to name it."""
     names: dict[str, str] = {}
     for section in [found.tree["auth"], *found.tree["listener"]]:
         path = section.get("rules_file")

@@ -1,7 +1,6 @@
 """`rumqd passwd`: users of a password file, with the options of mosquitto_passwd(1).
 
-Knows no format: `rumq.auth.passwords` does. A password is asked for twice on a terminal, else read from one line of
-standard input, and never printed."""
+A password is prompted for twice on a terminal, otherwise read from one line of standard input."""
 
 from __future__ import annotations
 
@@ -15,20 +14,20 @@ from rumq.errors import RumqError
 
 NAME, LINE = "passwd", "add, change or delete users of a password file"
 ABOUT = """\
-Add a user to a password file, or change the password if it is there. The file holds user:hash a line; clients
-must show them where auth.password_file or listener.password_file names the file. A running broker takes the
-change at SIGHUP. Files of mosquitto_passwd are read as they are.
+Add a user to a password file, or change the password of a user. A line of the file is user:hash; the setting
+auth.password_file or listener.password_file names the file. A running broker reads it again at SIGHUP. Files of
+mosquitto_passwd can be used unchanged.
 """
 EXAMPLES = """\
 examples:
-  rumqd passwd -c users alice               a new file with one user; asks for the password
+  rumqd passwd -c users alice               a new file with one user; prompts for the password
   rumqd passwd users pump-7 < secret.txt    the password is one line of standard input
   rumqd passwd -b users bob 'long secret'   on the command line, where others can see it
   rumqd passwd -H scram users carol         for clients that speak SCRAM-SHA-256 (MQTT 5), and others
   rumqd passwd -D users bob                 delete
-  rumqd passwd -U users                     hash what is there as plain text
+  rumqd passwd -U users                     hash the plain text passwords of a file
 
-exit status: 0 done; 2 the arguments or the file were refused; 1 otherwise
+exit status: 0 done; 2 invalid arguments or file; 1 any other error
 """
 HASHES = ("argon2id", "scram", "sha512-pbkdf2")
 
@@ -36,7 +35,7 @@ HASHES = ("argon2id", "scram", "sha512-pbkdf2")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the password file")
     parser.add_argument("user", metavar="USER", nargs="?", help="the user's name")
-    parser.add_argument("password", metavar="PASSWORD", nargs="?", help="with -b alone")
+    parser.add_argument("password", metavar="PASSWORD", nargs="?", help="only with -b")
     parser.add_argument(
         "-b",
         "--batch",
@@ -44,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="take the password from the command line, or standard input",
     )
     parser.add_argument(
-        "-c", "--create", action="store_true", help="a new file; one that is there is replaced by it"
+        "-c", "--create", action="store_true", help="create the file, replacing an existing one"
     )
     parser.add_argument("-D", "--delete", action="store_true", help="delete the user")
     parser.add_argument("-U", "--upgrade", action="store_true", help="hash the plain passwords of a file")
@@ -66,20 +65,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def change(args: argparse.Namespace) -> int:
-    """Do what is asked; returns the exit status. raises: SecretsError, OSError"""
+    """Change the file; returns the exit status. raises: SecretsError, OSError"""
     from rumq.auth import files
     from rumq.auth.passwords import PASSWORD_BYTES_MAX, parse, user_problem, written
 
     if args.upgrade:
         if args.user or args.create or args.delete:
-            return refused("-U takes the file alone")
+            return refused("-U takes only the file")
         return upgrade(args.file, args.hash)
     if not args.user:
         return refused("USER is missing")
     if problem := user_problem(args.user):
         return refused(problem)
     if args.password is not None and not args.batch:
-        return refused("a password on the command line needs -b, for others can see it there")
+        return refused("a password on the command line needs -b, because other users can see it")
     if args.delete and (args.create or args.password is not None):
         return refused("-D takes neither -c nor a password")
     users = {} if args.create else parse(files.read_secrets(args.file, strict=False), args.file)
@@ -88,7 +87,7 @@ def change(args: argparse.Namespace) -> int:
             raise RumqError(f"{args.file}: no user {args.user!r}")
         del users[args.user]
     else:
-        password = args.password.encode() if args.password is not None else asked_for()
+        password = args.password.encode() if args.password is not None else prompt_password()
         if not password or len(password) > PASSWORD_BYTES_MAX:
             return refused(f"expected a password of 1 to {PASSWORD_BYTES_MAX} bytes")
         users[args.user] = hashed(password, args.hash)
@@ -120,8 +119,8 @@ def hashed(password: bytes, kind: str) -> str:
     return makers[kind](password, secrets.token_bytes(hashes.SALT_BYTES))
 
 
-def asked_for() -> bytes:
-    """The password: typed twice on a terminal, otherwise the first line of standard input."""
+def prompt_password() -> bytes:
+    """The password, prompted for twice on a terminal, otherwise the first line of standard input."""
     if not sys.stdin.isatty():
         return os.fsencode(sys.stdin.readline().rstrip("\r\n"))
     first = getpass.getpass("Password: ")
@@ -131,5 +130,5 @@ def asked_for() -> bytes:
 
 
 def refused(why: str) -> int:
-    print(f"rumqd passwd: {why}; rumqd passwd --help says more", file=sys.stderr)
+    print(f"rumqd passwd: {why}; see rumqd passwd --help", file=sys.stderr)
     return 2

@@ -67,7 +67,7 @@ def wait(args: argparse.Namespace, authorization: CallAuthorization, parent: int
     while not args.for_broker or os.getppid() == parent:
         found = signal.sigtimedwait(WAITED, 1.0)
         if found is None or (found.si_signo == signal.SIGINT and args.for_broker):
-            continue  # the terminal sends it to the broker too, which stops this process
+            continue  # a terminal sends it to the broker too, which stops us
         if found.si_signo != signal.SIGHUP:
             return
         try:

@@ -1,6 +1,4 @@
-"""`rumqd lake export`: the process that exports, at low priority, until it is stopped.
-
-Refuses to know what a file of the lake looks like."""
+"""`rumqd lake export`: export sealed segments at low priority, once or until stopped."""
 
 from __future__ import annotations
 
@@ -8,7 +6,8 @@ import argparse
 import os
 import signal
 import time
-from typing import Any
+from types import FrameType
+from typing import TYPE_CHECKING
 
 from commitlog import RealFiles
 from commitlog.log_reader import numbered
@@ -16,14 +15,17 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
 from rumq.shards.stats.event_log import tell
 
+if TYPE_CHECKING:
+    from rumq.lake.export import Exporter
+
 NICE = 10
 POLL_SECONDS = 1.0
-MERGE_SECONDS = 7200  # a segment may stay open for an hour, and then it must be exported
+MERGE_SECONDS = 7200  # an hour's segments are sealed and exported by then
 RETRY_SECONDS = (1.0, 5.0, 30.0, 60.0)
 
 
 class Stopped(BaseException):
-    """SIGTERM. What was being written is written again at the next start."""
+    """SIGTERM. An unfinished file is written again at the next start."""
 
 
 def export(args: argparse.Namespace) -> int:
@@ -47,19 +49,19 @@ def export(args: argparse.Namespace) -> int:
         return 0
     signal.signal(signal.SIGTERM, stop)
     if args.for_broker:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the broker too, which ends us
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the broker too, which stops us
     try:
-        go_on(args)
+        export_continuously(args)
     except Stopped:
         pass
     return 0
 
 
-def stop(*_: Any) -> None:
+def stop(_number: int, _frame: FrameType | None) -> None:
     raise Stopped
 
 
-def exporter(args: argparse.Namespace) -> Any:
+def exporter(args: argparse.Namespace) -> Exporter:
     from rumq.lake.export import Exporter
     from rumq.lake.folder import folder_at
 
@@ -68,11 +70,11 @@ def exporter(args: argparse.Namespace) -> Any:
     )
 
 
-def go_on(args: argparse.Namespace) -> None:
-    """Export whatever is finished, again and again; what cannot be done is told and tried again."""
+def export_continuously(args: argparse.Namespace) -> None:
+    """Export segments as they are sealed; a failure is reported (lake.failed) and retried."""
     parent = os.getppid()
-    exporting: Any = None
-    seen: Any = None
+    exporting: Exporter | None = None
+    seen: list[tuple[str, int]] | None = None
     failed = 0
     merged = 0
     while not args.for_broker or os.getppid() == parent:
@@ -83,13 +85,13 @@ def go_on(args: argparse.Namespace) -> None:
                 exporting.run()
                 seen, failed = found, 0
                 if hour != merged:
-                    merged = hour  # what cannot be merged is tried again with the next hour
+                    merged = hour  # a failed merge is retried with the next hour
                     exporting.merge(hour, now_s=int(time.time()), keep_s=args.keep)
             except (OSError, RumqError) as fault:
                 wait = RETRY_SECONDS[min(failed, len(RETRY_SECONDS) - 1)]
                 failed += 1
                 tell("lake.failed", why=str(fault), retry_seconds=wait)
-                # What came of the last step is not known: the manifest says it.
+                # The outcome of the last step is unknown: read the manifest again.
                 if exporting is not None:
                     exporting.close()
                     exporting = None
@@ -99,12 +101,12 @@ def go_on(args: argparse.Namespace) -> None:
 
 
 def hour_to_merge() -> int:
-    """Hours before this one, since 1970, have long been over: whoever reads them now may be told of other files."""
+    """Files of hours before this one (since 1970) may be merged: readers have switched to later hours."""
     return int(time.time() - MERGE_SECONDS) // 3600
 
 
 def segments_there(data: str) -> list[tuple[str, int]]:
-    """What changes when a segment is finished: the manifest of its partition."""
+    """(manifest path, size) of each partition; a manifest grows with every sealed segment."""
     files = RealFiles()
     found = []
     for stream in files.names(data):

@@ -1,4 +1,4 @@
-"""`rumqd spark run`: a job of rumq.spark.jobs on the log. Spark starts once what can be checked before is well."""
+"""`rumqd spark run`: run a job of rumq.spark.jobs. Options and addresses are checked before Spark starts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 from rumq.spark.jobs import JOBS
 from rumq.table.errors import BadOption
@@ -50,15 +50,15 @@ def run(args: argparse.Namespace) -> int:
         job = import_module(f"rumq.spark.jobs.{args.job}")
     except ModuleNotFoundError as fault:
         raise BadOption("job", args.job, f"{fault.name} installed: pip install 'rumq[spark]'") from None
-    chosen = parsed(args.job, job, args.arguments)
-    check_before(chosen)
+    chosen = parse_options(args.job, job, args.arguments)
+    check_options(chosen)
     if hasattr(job, "check"):
         job.check(chosen)
     check_java()
-    return started(job, chosen)
+    return run_job(job, chosen)
 
 
-def parsed(name: str, job: Any, arguments: Sequence[str]) -> argparse.Namespace:
+def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argparse.Namespace:
     """Options of every job and of this one."""
     parser = argparse.ArgumentParser(
         prog=f"rumqd spark run {name}", description=job.__doc__, allow_abbrev=False,
@@ -134,7 +134,7 @@ def parsed(name: str, job: Any, arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def check_before(args: argparse.Namespace) -> None:
+def check_options(args: argparse.Namespace) -> None:
     """raises: BadOption, UnknownOption, and what a broker that cannot be reached says"""
     import time
 
@@ -196,7 +196,7 @@ def pair(flag: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def started(job: Any, args: argparse.Namespace) -> int:
+def run_job(job: ModuleType, args: argparse.Namespace) -> int:
     from rumq.spark.job_kit.runner import run_in
     from rumq.spark.runtime.spark_session import session
 

@@ -1,13 +1,11 @@
-"""`rumqd log export`: records as JSON lines or as a Parquet file, whole or not at all.
-
-Refuses to know how the log's files are laid out."""
+"""`rumqd log export`: records as JSON lines or as a Parquet file, written completely or not at all."""
 
 import base64
 import json
 import os
 import sys
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO, TypedDict
 
 from commitlog import Gap
 from commitlog.files import private_file
@@ -18,26 +16,41 @@ from rumq.errors import RumqError
 ROWS_A_GROUP = 65_536
 
 
+class Row(TypedDict):
+    """A record as an object of JSON. payload: text if it is UTF-8, otherwise base64, as `encoding` says"""
+
+    topic: str
+    topic_offset: int | None
+    partition: str | None
+    lsn: int | None
+    time: str | None
+    qos: int
+    retain: bool
+    payload: str
+    encoding: str
+    properties: Mapping[str, object]
+
+
 def export(data: str, topic_filter: str, start: str, until: str | None, to: str, *, parquet: bool) -> int:
-    """Write the records; returns 1 when some could not be read, which is told on standard error.
+    """Write the records; returns 1 if some could not be read, which standard error names.
 
     to: a path, or "-" for standard output. raises: RumqError"""
     gaps: list[str] = []
-    rows = every(data, topic_filter, start, until, gaps)
+    rows = exported_rows(data, topic_filter, start, until, gaps)
     if parquet and to == "-":
         raise RumqError("a Parquet file needs a name: give --to FILE")
     if to == "-":
         write_lines(rows, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     else:
-        in_place(to, lambda out: (write_parquet if parquet else write_lines)(rows, out))
+        write_atomically(to, lambda out: (write_parquet if parquet else write_lines)(rows, out))
     for gap in gaps:
         print(f"rumqd log: {gap}", file=sys.stderr)
     return 1 if gaps else 0
 
 
-def in_place(path: str, write: Any) -> None:
-    """Have a file appear whole and synced, or not at all."""
+def write_atomically(path: str, write: Callable[[BinaryIO], None]) -> None:
+    """Write and sync a temporary file, then rename it."""
     temporary = f"{path}.new"
     try:
         with private_file(temporary) as out:
@@ -45,7 +58,7 @@ def in_place(path: str, write: Any) -> None:
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, path)
-    except PermissionError:  # also of what is read meanwhile
+    except PermissionError:  # of reading, too; main() explains it
         raise
     except OSError as fault:
         raise RumqError(f"cannot write {path}: {fault.strerror or fault}") from None
@@ -54,9 +67,9 @@ def in_place(path: str, write: Any) -> None:
             os.unlink(temporary)
 
 
-def every(
+def exported_rows(
     data: str, topic_filter: str, start: str, until: str | None, gaps: list[str]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Each record of each partition in its order, from `start` up to (not with) `until`."""
     for view in opened(data).partitions():
         stop = view.end_lsn if until is None else min(view.end_lsn, first_lsn(view, topic_filter, until))
@@ -67,8 +80,7 @@ def every(
             yield from (row(shown) for shown in records(view, found, topic_filter) if (shown.lsn or 0) < stop)
 
 
-def row(shown: Shown) -> dict[str, Any]:
-    """payload: text where it is UTF-8, else base64, as `encoding` says."""
+def row(shown: Shown) -> Row:
     payload, encoding = as_text(shown.payload)
     properties = {
         name: list(as_text(value)) if isinstance(value, bytes) else value
@@ -88,12 +100,12 @@ def as_text(data: bytes) -> tuple[str, str]:
         return base64.b64encode(data).decode(), "base64"
 
 
-def write_lines(rows: Iterator[dict[str, Any]], out: BinaryIO) -> None:
+def write_lines(rows: Iterator[Row], out: BinaryIO) -> None:
     for one in rows:
         out.write(json.dumps(one, ensure_ascii=False).encode() + b"\n")
 
 
-def write_parquet(rows: Iterator[dict[str, Any]], out: BinaryIO) -> None:
+def write_parquet(rows: Iterator[Row], out: BinaryIO) -> None:
     """Payloads as bytes, properties as JSON text, times as timestamps of µs in UTC."""
     try:
         import pyarrow as pa
@@ -110,7 +122,7 @@ def write_parquet(rows: Iterator[dict[str, Any]], out: BinaryIO) -> None:
         ]
     )  # fmt: skip
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        group: list[dict[str, Any]] = []
+        group: list[dict[str, object]] = []
         for one in rows:
             group.append(as_columns(one))
             if len(group) == ROWS_A_GROUP:
@@ -119,12 +131,12 @@ def write_parquet(rows: Iterator[dict[str, Any]], out: BinaryIO) -> None:
         writer.write_table(pa.Table.from_pylist(group, schema))
 
 
-def as_columns(one: dict[str, Any]) -> dict[str, Any]:
+def as_columns(one: Row) -> dict[str, object]:
     from datetime import datetime
 
     payload = one["payload"].encode() if one["encoding"] == "utf-8" else base64.b64decode(one["payload"])
     properties = json.dumps(one["properties"]) if one["properties"] else None
     return {
         **one, "payload": payload, "properties": properties,
-        "time": datetime.fromisoformat(one["time"].replace("Z", "+00:00")),
+        "time": datetime.fromisoformat((one["time"] or "").replace("Z", "+00:00")),
     }  # fmt: skip
