@@ -1,7 +1,7 @@
 """`rumqd`: one parser for all commands, dispatch, exit status.
 
-A command is a module with `add_arguments(parser)` and `run(args)`, which imports heavy modules only when it runs, so that
-help appears at once.
+A command is a module with `add_arguments(parser)` and `run(args)`. It imports heavy modules when it runs, so that help
+appears at once.
 """
 
 import argparse

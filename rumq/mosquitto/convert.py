@@ -32,7 +32,7 @@ IDLE = {
     "pid_file": "no file is written, the process id is in broker.starting",
     "queue_qos0_messages": "a lasting session finds QoS 0 messages in the log",
     "set_tcp_nodelay": "always on",
-    "user": "who starts rumqd is who it is",
+    "user": "rumqd runs as the user that starts it",
     "dhparamfile": "OpenSSL chooses the parameters",
     "websockets_headers_size": "8 KiB",
     "persistence_file": "the log has a directory of its own",

@@ -78,7 +78,7 @@ def test_the_line_it_prints_can_be_run(folder: Path, capsys: pytest.CaptureFixtu
 def test_nothing_is_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert main(["certs", "dev", str(folder)]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 

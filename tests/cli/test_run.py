@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rumq import version
-from rumq.cli.main import main, prepared
+from rumq.cli.main import main, normalize_arguments
 from tests.cli.conftest import ENVIRONMENT, Broker, rumqd
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ COMMANDS = ("run", "pub", "sub", "log", "ask", "config")
     ],
 )
 def test_what_is_typed_means(typed: list[str], meant: list[str]) -> None:
-    assert prepared(typed) == meant
+    assert normalize_arguments(typed) == meant
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -59,7 +59,7 @@ def test_the_examples_in_the_help_are_commands_that_parse(capsys: pytest.Capture
             main([*command, "--help"])
         for line in capsys.readouterr().out.splitlines():
             if line.startswith("  rumqd ") or "| rumqd " in line:
-                build_parser().parse_args(prepared(words(line)))
+                build_parser().parse_args(normalize_arguments(words(line)))
 
 
 def words(line: str) -> list[str]:

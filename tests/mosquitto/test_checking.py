@@ -67,7 +67,7 @@ def test_check_says_of_each_line_what_becomes_of_it(tmp_path: Path) -> None:
     *lines, closed, last = done.out.splitlines()
     found = [line.removeprefix(f"{path}, line ") for line in lines]
     assert [int(line.split(":")[0]) for line in found] == [1, 2, 3, 4, 5, 6, 8]
-    assert found[0] == "1: user root: not needed: who starts rumqd is who it is"
+    assert found[0] == "1: user root: not needed: rumqd runs as the user that starts it"
     assert "not needed: events go to standard error" in found[1]
     assert "LEFT OUT: nothing is queued" in found[2]
     assert found[3] == "4: listener 0 127.0.0.1: carried over"
@@ -106,7 +106,7 @@ def test_root_is_told_that_it_stays_root(tmp_path: Path, line: str) -> None:
     done = rumqd("run", "--mosquitto-conf", path, "--check")
     assert done.status == 1
     name = line.split()[1] if line else "mosquitto"
-    assert f"rumqd is root and stays it, mosquitto would become {name}" in done.out
+    assert f"rumqd stays root, mosquitto would switch to {name}" in done.out
 
 
 def test_where_no_listener_is_left_there_is_no_broker(tmp_path: Path) -> None:

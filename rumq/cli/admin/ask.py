@@ -8,11 +8,11 @@ NAME = "ask"
 LINE = "ask a running broker: status, clients, topics, ledger; end a connection or a session"
 ABOUT = """\
 Query the broker that runs on a data directory. `clients` lists each session with its address, published, delivered and
-in-flight messages, backlog and rate; `topics` lists topics with their number of records; `ledger` counts messages that were
-not delivered, by reason (expired, over_limit, retention, backlog_records_max, damaged, no_permission), client and topic. With
---client it also counts pending messages by topic: published = delivered + pending + not delivered. `status` shows messages
-forwarded between shards, disk usage and when the disk will be full. `disconnect` closes a client's connection, `drop` also
-deletes its session.
+in-flight messages, backlog and rate; `topics` lists topics with their number of records; `ledger` counts messages that
+were not delivered, by reason (expired, over_limit, retention, backlog_records_max, damaged, no_permission), client and
+topic. With --client it also counts pending messages by topic: published = delivered + pending + not delivered. `status`
+shows messages forwarded between shards, disk usage and when the disk will be full. `disconnect` closes a client's
+connection, `drop` also deletes its session.
 """
 SORTS = "for `clients`: client, lag, published, delivered, in-flight, since, rate; for `topics`: records, rate, topic"
 EXAMPLES = """\
