@@ -98,7 +98,7 @@ def test_who_has_logged_in_is_never_touched() -> None:
     assert client not in crowd.gone and len(crowd.pending_logins) == 1
 
 
-def test_what_is_kept_of_newcomers_is_bounded_and_who_has_most_of_it_goes() -> None:
+def test_bytes_kept_of_pending_logins_are_bounded_and_the_largest_holder_is_shed() -> None:
     crowd = Crowd(size=1000)
     greedy, modest = crowd.comes("10.0.0.1"), crowd.comes("10.0.0.2")
     assert crowd.pending_logins.keep_bytes(modest, 100) and crowd.pending_logins.keep_bytes(greedy, 900)
