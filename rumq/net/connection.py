@@ -6,14 +6,12 @@ rest is read from the log again. The handler of incoming bytes is the connection
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from rumq.net.certificate import PeerCertificate
 from rumq.net.socket_stream import IOV_MAX, SocketStream
 from rumq.net.stream import ReadBuffer, Stream
-
-if TYPE_CHECKING:
-    from rumq.session.connection.transport import ConnectionHandler
+from rumq.session.connection.transport import ConnectionHandler
 
 
 class LogReader(Protocol):
@@ -54,7 +52,7 @@ class ClosedHandler:
     closed = True
     client_id = transport = None
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
         return end
 
     def drained(self) -> None: ...
@@ -68,7 +66,7 @@ class ClosedHandler:
     def end(self, *, with_will: bool = False) -> None: ...
 
 
-CLOSED: Any = ClosedHandler()
+CLOSED = ClosedHandler()
 
 
 class Connection:

@@ -9,12 +9,12 @@ import errno
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any
 
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import PLAIN, ConnectionSetup, Transports
+from rumq.session.connection.transport import ConnectionHandler
 
 ACCEPTS_A_TURN = 64
 SPARE = 16  # connections beyond the limit, before their login: each is refused with a reason, or makes room
@@ -71,7 +71,7 @@ class Listener:
         *,
         connections_max: int,
         outbox_bytes_max: int,
-        welcome: Callable[[Connection], Any],
+        welcome: Callable[[Connection], ConnectionHandler],
         event: Callable[..., None],
         later: Callable[[float, Callable[[], None]], None],
         transports: Transports = PLAIN,

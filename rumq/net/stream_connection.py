@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import cast
 
 from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection, LogPiece
 from rumq.net.pump import Pump
 from rumq.net.stream import ReadBuffer, Stream
 from rumq.net.transport_handshake import TransportHandshake
+from rumq.session.connection.transport import ConnectionHandler
 
 PIECE_BYTES = 1 << 16
 
@@ -35,7 +36,7 @@ class StreamConnection(Connection):
         sock: socket.socket,
         peer: str,
         outbox_bytes_max: int,
-        welcome: Callable[[Connection], Any],
+        welcome: Callable[[Connection], ConnectionHandler],
         make_relay: Callable[[StreamConnection], int],
         known_certificate: PeerCertificate | None = None,
     ) -> None:

@@ -6,17 +6,14 @@ outbox are applied by the other shard. docs/decisions/0010-transports.md"""
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packet_types import PacketType
 from rumq.net.connection import Connection
+from rumq.net.stream_connection import StreamConnection
 from rumq.session.protocol.reason_strings import allowed_reason
-
-if TYPE_CHECKING:
-    from rumq.net.stream_connection import StreamConnection
 
 RELAY_BYTES = 1 << 18
 CONNACK = PacketType.CONNACK << 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rumq.mqtt.mount import Mount
 from rumq.net.certificate import PeerCertificate
@@ -22,6 +22,7 @@ from rumq.net.tls_relay import relay
 from rumq.net.transport_handshake import TransportHandshake, TransportHandshakes
 from rumq.net.websocket import WebSocketStream
 from rumq.net.websocket_handshake import WebSocketOptions
+from rumq.session.connection.transport import ConnectionHandler
 
 
 class MountOptions(NamedTuple):
@@ -53,7 +54,7 @@ class ConnectionSetup(NamedTuple):
     handshakes: TransportHandshakes
     pump: Pump
     outbox_bytes_max: int
-    welcome: Callable[[Connection], Any]
+    welcome: Callable[[Connection], ConnectionHandler]
 
     def accept(self, sock: socket.socket, peer: str, host: str | None) -> None:
         """Serve a new connection. host: its address, None at a Unix socket"""
@@ -149,7 +150,7 @@ def continue_handed_over(
     peer: str,
     data: bytes,
     outbox_bytes_max: int,
-    welcome: Callable[[Connection], Any],
+    welcome: Callable[[Connection], ConnectionHandler],
 ) -> None:
     """Serve a connection that another shard has handed over. kind: KNOWN or CLIENT, as it was given"""
     connection: Connection
@@ -170,7 +171,7 @@ def continue_handed_over(
 
 
 def restore_websocket(
-    connection: StreamConnection, sock: socket.socket, frames: list[Any], state: HandoverState
+    connection: StreamConnection, sock: socket.socket, frames: list[object], state: HandoverState
 ) -> None:
     """Continue a WebSocket over TCP."""
     below = SocketStream(sock)

@@ -40,7 +40,7 @@ class WebSocketStream:
 
     @classmethod
     def restored(
-        cls, below: Stream, owner: StreamConnection, state: list[Any], frame_bytes_max: int
+        cls, below: Stream, owner: StreamConnection, state: list[object], frame_bytes_max: int
     ) -> WebSocketStream:
         """An open one, continued from another process. state: of its frames"""
         stream = cls(WebSocketOptions(frame_bytes_max=frame_bytes_max), below, owner)

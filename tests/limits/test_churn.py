@@ -27,8 +27,8 @@ from tests.net.test_websocket import request
 
 OF_A_CLIENT = {
     "Authentication", "Client", "Connected", "Connection", "Deliveries", "DeliveryWindow", "Handshake", "Incoming",
-    "Mount", "MountStream", "PendingAck", "PendingAcks", "Reader", "ReplayThrottle", "Session", "SocketStream",
-    "StreamConnection", "Subscriber", "TransportHandshake", "WebSocketStream", "Window",
+    "Mount", "MountStream", "PendingAck", "PendingAcks", "ProxyHandshake", "Reader", "ReplayThrottle", "Session",
+    "SocketStream", "StreamConnection", "Subscriber", "TransportHandshake", "WebSocketStream", "Window",
 }  # fmt: skip
 GROWN_BYTES_MAX = 6 << 20
 
