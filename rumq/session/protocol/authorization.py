@@ -1,4 +1,4 @@
-"""What a client may do, applied to what it does. docs/security.md, "What a client may do"; `rumq.auth.permit` decides.
+"""What a client may do, applied to what it does. docs/security.md, "Authorization"; `rumq.auth.permit` decides.
 
 Publishing to a topic that was allowed before costs nothing here: the kernel finds it in the client's own table of
 topics, which has only such ones. Receiving is decided once for each new topic, by the router."""

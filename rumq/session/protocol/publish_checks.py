@@ -1,6 +1,6 @@
 """PUBLISH where the kernel needs help: topics that are new, full tables, and messages that are refused.
 
-MQTT 5.0, 3.3.4; new topics: docs/security.md, "How much"."""
+MQTT 5.0, 3.3.4; new topics: docs/security.md, "Quotas"."""
 
 from __future__ import annotations
 
