@@ -1,6 +1,7 @@
 """A broker as the protocol of one connection sees it, without sockets, disks and turns: calls are noted or done."""
 
 from collections.abc import Callable, Generator
+from types import SimpleNamespace
 from typing import Any
 
 from rumq.auth.authenticator import Authenticator
@@ -55,7 +56,7 @@ class Broker:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.now_us, self.monotonic = 1_760_000_000_000_000, 1000.0
+        self.clock = SimpleNamespace(now_us=1_760_000_000_000_000, monotonic=1000.0)
         self.commands = Commands()
         self.journal = JournalRecorder()
         self.journal_bit = 2
@@ -156,12 +157,13 @@ class Broker:
 
     # Acknowledgements, as the shard's tracker releases them
 
-    def hold(self, acks: Any) -> None:
+    def promise(self, acks: Any, parts: int = 0) -> None:
+        acks.wire.ack_parts |= parts
         self.held.append(acks)
         if not self.holds:
             self.commit()
 
-    def hold_messages(self, acks: Any, data: object) -> None:
+    def promise_messages(self, acks: Any, data: object) -> None:
         self.held.append((acks, data))
         acks.barriers += 1
 

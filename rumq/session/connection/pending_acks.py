@@ -22,10 +22,12 @@ class AckBroker(Protocol):
 
     journal: JournalRecorder
 
-    def hold(self, link: PendingAcks) -> None:
-        """Keep the acknowledgements that stand in the wire now until what they promise is true."""
+    def promise(self, client: PendingAcks, parts: int = 0) -> None:
+        """Send the acknowledgements in the wire, as they are at the end of this step, once what they promise is true.
 
-    def hold_messages(self, link: PendingAcks, data: object) -> None:
+        parts: of the promise, bits in addition to `Wire.ack_parts`"""
+
+    def promise_messages(self, client: PendingAcks, data: object) -> None:
         """Keep messages on their way to the client until the journal entries about them are written."""
 
 
@@ -73,12 +75,11 @@ class PendingAcks:
             self.transport.write(data)
             return
         wire.acks += data
-        wire.ack_parts |= wire.durable_bit
         if barrier:
             self.raised = True
             if self.flow is not None:
                 self.flow.waits = True
-        self._broker.hold(self)
+        self._broker.promise(self, wire.durable_bit)
 
     def record(self, head: int, packet_id: int) -> None:
         """Journal an acknowledgement that the kernel has not seen. head: the packet's first byte"""
@@ -92,7 +93,7 @@ class PendingAcks:
         self._broker.journal.sent(self.session, code, first, states, lsns)
         if 2 in states and self.flow is not None:
             self.flow.waits = True
-            self._broker.hold_messages(self, data)
+            self._broker.promise_messages(self, data)
         else:
             self.transport.write(data)
 

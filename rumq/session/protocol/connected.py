@@ -133,7 +133,7 @@ class Connected:
             if wire.ack_parts or self.acks.holds:
                 if wire.durable_bit and wire.qos2_open is not None:
                     broker.journal.qos2_changed[self.session.number] = self.session
-                broker.hold(self.acks)
+                broker.promise(self.acks)
             else:  # answers that promise nothing about the log
                 self.transport.write(bytes(wire.acks))
                 wire.acks.clear()

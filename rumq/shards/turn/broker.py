@@ -65,7 +65,7 @@ class Broker:
         self.topics, self.slowing, self.slow = gate.topics, gate.slowing, gate.slow
         self.add_topic, self.refuse_topic = gate.add_topic, gate.refuse_topic
         self.publisher_number, self.refuse_publish = gate.publisher_number, gate.refuse_publish
-        self.hold, self.hold_messages = acks.promise, acks.promise_messages
+        self.promise, self.promise_messages = acks.promise, acks.promise_messages
         self.send_again = redelivery.go_on
         self.check, self.hold_back = logins.check, logins.hold_back
         self.has_room, self.logged_in = logins.has_room, logins.logged_in

@@ -1,5 +1,6 @@
 """MQTT 5.0, 3.1.2.10 and 3.1.4: a silent client is disconnected. The time is an argument."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from rumq.session.state.keep_alive import KeepAliveMonitor
 
 class Broker:
     def __init__(self) -> None:
-        self.monotonic = 0.0
+        self.clock = SimpleNamespace(monotonic=0.0)
         self.events: list[tuple[str, Any]] = []
         self.crashes: list[Any] = []
 
@@ -47,7 +48,7 @@ def monitor() -> KeepAliveMonitor:
 
 
 def at(seconds: float, monitor: KeepAliveMonitor, broker: Broker) -> None:
-    broker.monotonic = seconds
+    broker.clock.monotonic = seconds
     monitor.check(broker)
 
 

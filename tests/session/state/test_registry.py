@@ -27,7 +27,7 @@ class World:
         self.commands, self.wills = Commands(), list[str]()
         self.journal = JournalRecorder()
         self.registry = Registry(
-            self.commands, lambda session, will: self.wills.append(will.topic), self.journal
+            self.commands, lambda session, will, current: self.wills.append(will.topic), self.journal
         )
 
     def session(self, *, expiry: int = 0, will_delay: int | None = None) -> Session:
