@@ -61,7 +61,9 @@ class Broker:
         self.journal = JournalRecorder()
         self.journal_bit = 2
         self.wills: list[str] = []
-        self.registry = Registry(self.commands, lambda _, will: self.wills.append(will.topic), self.journal)
+        self.registry = Registry(
+            self.commands, lambda _, will, __: self.wills.append(will.topic), self.journal
+        )
         self.drop_counters, self.shard_totals = DropCounters(), ShardTotals()
         self.batches = [Batch()]
         self.topics: Any = {}

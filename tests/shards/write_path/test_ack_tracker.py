@@ -1,0 +1,91 @@
+"""Acknowledgements leave when every part of their promise is committed, each client's in order."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from rumq.shards.write_path.ack_tracker import AckTracker
+
+
+class Source:
+    def __init__(self) -> None:
+        self.index = 0
+        self.next_lsn = self.committed_lsn = self.pending_bytes = 0
+
+
+class Client:
+    def __init__(self) -> None:
+        self.wire: Any = SimpleNamespace(acks=bytearray(), ack_parts=0, pubacks=0, unacknowledged=0)
+        self.sent: list[bytes] = []
+        self.transport = SimpleNamespace(write=lambda data: self.sent.append(bytes(data)))
+        self.holds: Any = None
+        self.barriers, self.raised, self.closed = 0, False, False
+        self.releases = 0
+
+    def released(self) -> None:
+        self.releases += 1
+
+
+class World:
+    """Two partitions and the journal."""
+
+    def __init__(self) -> None:
+        self.sources = [Source(), Source(), Source()]
+        self.flushes = 0
+        clock = SimpleNamespace(now_us=0, monotonic=0.0)
+        self.acks = AckTracker(self.sources, self._flush, clock)  # type: ignore[arg-type]
+
+    def _flush(self, now_us: int) -> None:
+        self.flushes += 1
+
+    def append(self, index: int) -> None:
+        self.sources[index].next_lsn += 1
+
+    def commit(self, index: int) -> None:
+        self.sources[index].committed_lsn = self.sources[index].next_lsn
+        self.acks.release(index)
+
+    def promise(self, client: Client, acks: bytes, parts: int) -> None:
+        client.wire.acks += acks
+        self.acks.promise(client, parts)
+        assert self.acks.end_step()
+
+
+def test_an_acknowledgement_waits_for_each_part_of_its_promise() -> None:
+    world, client = World(), Client()
+    world.append(0)
+    world.append(1)
+    world.promise(client, b"ack", 0b011)
+    assert world.acks.urgent == [True, True, False] and world.flushes == 1
+    world.commit(0)
+    assert client.sent == []
+    world.commit(1)
+    assert client.sent == [b"ack"]
+
+
+def test_what_is_committed_already_leaves_at_once_but_not_before_what_came_first() -> None:
+    world, client = World(), Client()
+    world.append(0)
+    world.promise(client, b"slow", 0b001)
+    world.promise(client, b"quick", 0b010)
+    assert client.sent == []
+    world.commit(0)
+    assert client.sent == [b"slow", b"quick"]
+
+
+def test_messages_wait_for_the_journal_and_later_ones_are_let_go_then() -> None:
+    world, client = World(), Client()
+    world.append(2)
+    world.acks.promise_messages(client, b"messages")
+    assert world.acks.end_step() and client.barriers == 1
+    world.commit(2)
+    assert (client.sent, client.barriers, client.releases) == ([b"messages"], 0, 1)
+
+
+def test_a_client_that_has_left_gets_nothing_and_a_step_without_promises_costs_no_flush() -> None:
+    world, client = World(), Client()
+    world.append(0)
+    world.promise(client, b"ack", 0b001)
+    client.closed = True
+    world.commit(0)
+    assert client.sent == []
+    assert not world.acks.end_step() and world.flushes == 1
