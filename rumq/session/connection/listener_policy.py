@@ -1,7 +1,7 @@
-"""What a session needs to know of the listener that its connection came through: who may come in, and how far.
+"""The policy of a listener for the connections that come through it: authentication, rules, limits and quotas.
 
-One for each listener, shared by its connections; what is replaced while the broker runs holds for those that come.
-Knows no address and no file."""
+One object for each listener, shared by its connections and replaced in place when settings are reloaded: what changes
+holds for connections made from then on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rumq.session.flow_control.rate_limits import Quotas
 
 
 class ListenerPolicy:
-    """limits: of this listener; None for the house's; rules: what clients may do; None: everything
+    """limits: of this listener; None for the broker's; rules: what clients may do; None: everything
 
     certificate_as_user: "no", "common name" or "subject": what of a client's certificate is its user name
     user_as_client_id: the client id is the user name, whatever CONNECT says
@@ -80,7 +80,7 @@ class ListenerPolicy:
         self.quotas.become(other.quotas)
 
     def client_id_of(self, connect: Connect, certificate: Certificate | None) -> str:
-        """The client id of who sent CONNECT, as far as it says who it is; empty: the broker gives one."""
+        """The client id that a CONNECT asks for; empty: the broker assigns one."""
         if not self.user_as_client_id:
             return connect.client_id
         if certificate is not None and self.certificate_as_user != "no":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rumq.mqtt import packets as p
 from rumq.mqtt.connect import version_of_connect
 from rumq.mqtt.decode import decode
@@ -18,7 +16,7 @@ VERSION_BYTES = 9  # of the oldest CONNECT: the protocol's name with its length,
 CONNECT = FIRST_BYTE[PacketType.CONNECT]
 
 
-def read_connect(client: Client, data: Any, pos: int, end: int) -> tuple[p.Connect | None, int]:
+def read_connect(client: Client, data: bytearray, pos: int, end: int) -> tuple[p.Connect | None, int]:
     """(CONNECT, where it ends); None while it is not all here. raises: MqttFault"""
     if end - pos >= 1 and data[pos] != CONNECT:
         if data[pos] == TLS_RECORD:
@@ -33,13 +31,13 @@ def read_connect(client: Client, data: Any, pos: int, end: int) -> tuple[p.Conne
     return packet, stop
 
 
-def read_packet(client: Client, data: Any, pos: int, end: int) -> tuple[p.Packet | None, int]:
+def read_packet(client: Client, data: bytearray, pos: int, end: int) -> tuple[p.Packet | None, int]:
     """The same for any packet behind CONNECT."""
     body, stop = read_body(client, data, pos, end, "packet before CONNACK")
     return (None, pos) if body is None else (decode(data[pos], body, client.version), stop)
 
 
-def read_body(client: Client, data: Any, pos: int, end: int, name: str) -> tuple[bytes | None, int]:
+def read_body(client: Client, data: bytearray, pos: int, end: int, name: str) -> tuple[bytes | None, int]:
     """(the body of the packet at `pos`, where it ends); None while it is not all here. raises: MqttFault"""
     found = frame_at(data, pos, end)
     head, size = found or (0, 0)

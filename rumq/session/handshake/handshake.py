@@ -58,7 +58,7 @@ class Handshake:
     def state(self) -> State:
         return State.AWAITING_CONNECT if self.authentication is None else self.authentication.state
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
         """Take the packets that it is time for; returns the position of the first byte not taken."""
         try:
             if self.authentication is None:
@@ -71,14 +71,14 @@ class Handshake:
             return end
         return pos if self.connected is None else self.connected.receive(data, pos, end)
 
-    def _receive_connect(self, data: Any, pos: int, end: int) -> int:
+    def _receive_connect(self, data: bytearray, pos: int, end: int) -> int:
         client = self.client
         connect, stop = read_connect(client, data, pos, end)
         if connect is None:
             return pos
         client.claimed_client_id = client.policy.client_id_of(connect, client.certificate)
         if client.claimed_client_id and self.broker.hand_over(
-            client, client.claimed_client_id, data[pos:end]
+            client, client.claimed_client_id, bytes(data[pos:end])
         ):
             self.broker.keep_alive_monitor.cancel(self)
             client.closed = True
@@ -89,7 +89,7 @@ class Handshake:
         self.authentication.step()
         return stop
 
-    def _receive_auth(self, authentication: Authentication, data: Any, pos: int, end: int) -> int:
+    def _receive_auth(self, authentication: Authentication, data: bytearray, pos: int, end: int) -> int:
         while authentication.state is State.CHALLENGED and not self.client.closed:
             packet, stop = read_packet(self.client, data, pos, end)
             if packet is None:

@@ -69,7 +69,7 @@ class Connected:
             return State.PAUSED
         return State.CONNECTED if self.reauthentication is None else self.reauthentication.state
 
-    def receive(self, data: Any, pos: int, end: int) -> int:
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
         """Take whole packets of `data[pos:end]`; returns the position of the first byte not taken."""
         self.heard_at = self.broker.clock.monotonic
         if self.paused:
@@ -82,7 +82,7 @@ class Connected:
             self.refuse(fault)
             return end
 
-    def _metered(self, data: Any, pos: int, end: int) -> int:
+    def _metered(self, data: bytearray, pos: int, end: int) -> int:
         """Take packets, and read no more until the client's buckets have refilled."""
         before = self.wire.published
         taken = self._packets(data, pos, end)
@@ -93,7 +93,7 @@ class Connected:
             self.broker.later(min(wait, WAIT_SECONDS_MAX), partial(run_confined, self, self.resume))
         return taken
 
-    def _packets(self, data: Any, pos: int, end: int) -> int:
+    def _packets(self, data: bytearray, pos: int, end: int) -> int:
         broker, client, wire = self.broker, self.client, self.wire
         began, cold = pos, 0
         while True:

@@ -4,8 +4,6 @@ MQTT 5.0, 3.3.4; new topics: docs/security.md, "Quotas"."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
 from rumq.mqtt.errors import MqttFault
@@ -48,7 +46,7 @@ def create_topic(client: Client, name: bytes) -> bool:
     return True
 
 
-def publish_one(responder: RequestResponder, wire: Wire, data: Any, pos: int, end: int) -> int:
+def publish_one(responder: RequestResponder, wire: Wire, data: bytearray, pos: int, end: int) -> int:
     """Take or refuse one PUBLISH to a topic that not every message may go to. returns: where it ends"""
     client, name = responder.client, wire.topic
     found = frame_at(data, pos, end)
