@@ -131,7 +131,7 @@ def test_what_a_lasting_session_has_not_had_stays_up_to_its_bound(shards: list[S
 def test_what_is_not_exported_yet_stays_up_to_its_bound(shards: list[Shard]) -> None:
     files = SimulatedFiles()
     shard = small_disk(shards, exports=ExportPositions(files, ["main"], 0))
-    shard.parts.removal._exports._files = shard.files  # type: ignore[union-attr]
+    shard.parts.removal._bounds._exports._files = shard.files  # type: ignore[union-attr]
     client = Client(shard, "p", 5)
     main = shard.store.partitions[1]
     publish(shard, client, 60)

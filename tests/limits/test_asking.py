@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.stats.admin_queries import answer
 from tests.conformance import wire
 from tests.conformance.wire import Prop
 from tests.faults.shard import Client, Shard
@@ -70,7 +69,7 @@ def test_a_client_is_disconnected_and_a_session_dropped(run: Run, join: Dial) ->
 
 def test_an_order_that_there_is_not_is_refused(shard: Shard) -> None:
     with pytest.raises(ValueError, match="cannot sort by 'size'"):
-        answer(shard.parts.parts, {"ask": "clients", "sort": "size"})(lambda _: None)  # type: ignore[operator]
+        shard.parts.admin.answer({"ask": "clients", "sort": "size"})(lambda _: None)  # type: ignore[operator]
 
 
 def test_a_consumer_that_falls_behind_is_told_of_once_and_when_it_is_back(shard: Shard) -> None:

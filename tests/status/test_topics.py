@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.stats.admin_queries import answer
 from tests.commitlog.records import NOW
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Packet, Prop, Will
@@ -297,7 +296,7 @@ def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:
     )
     try:
         told: list[Any] = []
-        answer(following.parts.parts, {"ask": "clients", "client": "watcher"})(told.append)  # type: ignore[operator]
+        following.parts.admin.answer({"ask": "clients", "client": "watcher"})(told.append)  # type: ignore[operator]
         (about,) = told[0]["clients"]
         assert about["behind_records"] < 100  # it stands where this run began to tell
         again = Client(following, "watcher", 5, **LASTING)

@@ -35,7 +35,6 @@ from rumq.shards.processes.sidecars import Sidecars
 from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.scrubber import Scrubber
-from rumq.shards.stats.admin_queries import answer
 from rumq.shards.stats.admin_socket import serve
 from rumq.shards.stats.event_log import tell
 from rumq.shards.turn.assembly import Platform, Shard, ShardContext, Status, build_shard
@@ -123,9 +122,7 @@ class ShardProcess:
                 else:
                     services.start_soon(self._join)
                 name = "ask.sock" if index == 0 else f"ask-{index}.sock"
-                services.start_soon(
-                    serve, self._place.data, partial(answer, shard.parts), name, shard.events.failed
-                )
+                services.start_soon(serve, self._place.data, shard.admin.answer, name, shard.events.failed)
                 async for number in signals:
                     if number != signal.SIGHUP:
                         self._tell_stop(number)
@@ -151,8 +148,8 @@ class ShardProcess:
         self._listeners += open_listeners(settings, place.doorways, shard, self._policies, self._transports)
         store: Store = shard.store
         Scrubber(
-            RealFiles(), store.own, self._scrubber, settings.log.scrub_bytes_per_second, event=tell,
-            later=shard.timers.later,
+            RealFiles(), store.own, self._scrubber, shard.timers, shard.events,
+            bytes_per_second=settings.log.scrub_bytes_per_second,
         ).begin()  # fmt: skip
         if shard.status is not None:
             shard.status.begin()
@@ -162,7 +159,7 @@ class ShardProcess:
                 f"{host}:{port}" if port else str(host)
                 for host, port in (each.address for each in self._listeners)
             ]
-            shard.about.update(version=VERSION, shards=place.count, listeners=addresses)
+            shard.admin.status.about.update(version=VERSION, shards=place.count, listeners=addresses)
         shard.consumers.lag_records_max = settings.events.lag_records_max
         shard.consumers.lag_seconds_max = settings.events.lag_seconds_max
         shard.consumers.begin()

@@ -40,6 +40,9 @@ class Peers:
         for peer in self.others.values():
             peer.say(message)
 
+    def is_linked(self, shard: int) -> bool:
+        return self.others[shard].link is not None
+
     # Links
 
     def dial(self) -> None:
@@ -82,6 +85,10 @@ class Peers:
             peer.end_turn()
 
     # Retention
+
+    def trimmable(self) -> list[m.Trimmable]:
+        """What each other shard said last of its segments."""
+        return [peer.trimmable for peer in self.others.values()]
 
     def tell_needs(self, wanted_lsn: Callable[[int], int | None]) -> None:
         """Tell each owner which of its records persistent sessions here have not had."""

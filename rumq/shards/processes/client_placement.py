@@ -16,6 +16,8 @@ def home_of(client_id: str, count: int) -> int:
 
 
 class ClientPlacement:
+    """The `Placement` of a shard."""
+
     def __init__(self, doors: FdPassing | None, index: int, count: int) -> None:
         self._doors, self.index, self._count = doors, index, count
 
@@ -26,14 +28,14 @@ class ClientPlacement:
         return self._count == 1 or self.home(client_id) == self.index
 
     def hand_over(self, connection: Any, listener: int, client_id: str, data: bytes) -> bool:
-        """Whether the client lives elsewhere, and is on its way there with what was read of it.
+        """Hand a connection to its client's shard, with what was read of it; False if that is this one.
 
         listener: the number of the one that it came in through"""
         if self._doors is None or self.is_here(client_id):
             return False
-        facts = connection.handover_state()
-        kind = "known" if facts else "client"
+        state = connection.handover_state()
+        kind = "known" if state else "client"
         self._doors.give(
-            self.home(client_id), kind, connection.hand_over(), connection.peer, facts + data, listener
+            self.home(client_id), kind, connection.hand_over(), connection.peer, state + data, listener
         )
         return True

@@ -1,20 +1,20 @@
-"""The disk that the log lies on: how full it is, when it will be, and which segments go so that it never is.
+"""Disk space of the log: how full the disk is, when it will be full, and which segments go so that it never is.
 
-What goes and how much of the disk is kept free are `commitlog.space`'s rules; here they meet sessions, exports, other
-shards and the operator. docs/operating.md, "Disk usage". Knows no client."""
+Which segments go, and how much is kept free, are rules of `commitlog.space`; here they meet what sessions, exports and
+other shards need. docs/operating.md, "How much disk"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Protocol
 
+from commitlog import Partition, Store
+from commitlog.retention import SegmentRemoval
 from commitlog.space import FillRate, Sealed, Space, free_wanted, missing, oldest_first
 from rumq.shards.bus import messages as m
-from rumq.shards.retention.export_positions import ExportPositions
-from rumq.shards.write_path.free_space import FreeSpaceProbe
-
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
+from rumq.shards.retention.bounds import RetentionBounds
+from rumq.shards.turn.ports import Clock, EventSink
 
 COUNT_SECONDS = 10.0  # the bytes of all segments are added up so often, and at each look while segments go
 NEAR = 1.25  # times the free room that is wanted: what other shards need is told from there on
@@ -25,22 +25,63 @@ ROLL_PART = 8  # of the size at which a segment is full: with less in it, it is 
 TELL_AHEAD_SECONDS = (86_400.0, 3600.0)
 
 
+@dataclass(frozen=True, slots=True)
+class DiskStatistics:
+    """free_bytes, total_bytes: None before the first measurement; free_wanted: below it segments go, or publishers are
+    refused; seconds_to_full: at the rate of the last minutes, None: never; yields: whether segments go
+
+    removed_records: for want of space, since the start"""
+
+    free_bytes: int | None
+    total_bytes: int | None
+    free_wanted: int
+    bytes_per_second: float
+    seconds_to_full: float | None
+    yields: bool
+    removed_records: int
+
+
+class SpacePeers(Protocol):
+    """Segments of other shards, on the same disk: `rumq.shards.bus.peers`."""
+
+    def trimmable(self) -> list[m.Trimmable]:
+        """As each other shard said last."""
+
+    def say_all(self, message: m.AnyMessage) -> None: ...
+
+
+class Reserve(Protocol):
+    """free_bytes_min: less free space refuses publishers: `rumq.shards.write_path.write_admission`."""
+
+    free_bytes_min: int
+
+
+class Probe(Protocol):
+    """latest: a new measurement, reset here: `rumq.shards.write_path.free_space`"""
+
+    latest: Space | None
+
+
 class DiskSpace:
-    """Of one shard. look: in a turn."""
+    """Of one shard. look: in a turn"""
 
     def __init__(
-        self, driver: Driver, exports: ExportPositions | None, probe: FreeSpaceProbe, *, percent: float,
-        wanted_percent: float, take: Callable[[Any, Any, str], None],
+        self, store: Store, bounds: RetentionBounds, peers: SpacePeers, admission: Reserve, probe: Probe,
+        clock: Clock, events: EventSink, *, percent: float, wanted_percent: float, is_first: bool,
+        remove: Callable[[Partition, SegmentRemoval, str], None], roll: Callable[[int], None],
     ) -> None:  # fmt: skip
-        """percent: of the log's room is kept free; wanted_percent: below it, what sessions and exports want goes too
-        take: carries a removal out"""
-        self._driver, self._exports, self._probe, self._take = driver, exports, probe, take
+        """percent: of the log's room is kept free; wanted_percent: below it, what sessions and exports need goes too
+
+        is_first: this shard reports for all; remove: carries a removal out; roll: ends a partition's active segment"""
+        self._store, self._bounds, self._peers = store, bounds, peers
+        self._admission, self._probe, self._clock, self._events = admission, probe, clock, events
+        self._is_first, self._remove, self._roll = is_first, remove, roll
         self.percent, self.wanted_percent = percent, wanted_percent
         self.space: Space | None = None  # of the last look
         self.log_bytes = 0  # of all shards
         self.segments = self.records = self.bytes = 0  # that went for room, here, since the start
         self._rate = FillRate()
-        self._let_go_bytes = 0  # by any retention since the last look
+        self._removed_bytes = 0  # by any retention since the last look
         self._next_count = 0.0
         self._near_since: float | None = None
         self._episode: tuple[float, int, int, int] | None = (
@@ -51,12 +92,12 @@ class DiskSpace:
 
     @property
     def reserve(self) -> int:
-        return int(self._driver.refusing.free_bytes_min)
+        return self._admission.free_bytes_min
 
     @property
     def yields(self) -> bool:
         """Whether any partition here lets segments go for room."""
-        return any(partition.spec.yields for partition in self._driver.store.own)
+        return any(partition.spec.yields for partition in self._store.own)
 
     @property
     def wanted(self) -> int:
@@ -70,36 +111,35 @@ class DiskSpace:
         if probe.latest is None:
             return
         self.space, probe.latest = probe.latest, None
-        driver = self._driver
         is_near = self._near_since is not None
-        if driver.monotonic >= self._next_count:
-            self._next_count = driver.monotonic + COUNT_SECONDS
+        if self._clock.monotonic >= self._next_count:
+            self._next_count = self._clock.monotonic + COUNT_SECONDS
             self._count(is_near)
         elif is_near:
             self._count(False)
-        let_go, self._let_go_bytes = self._let_go_bytes, 0
-        self._rate.take(self.space.free_bytes, let_go, driver.monotonic)
+        removed_bytes, self._removed_bytes = self._removed_bytes, 0
+        self._rate.take(self.space.free_bytes, removed_bytes, self._clock.monotonic)
         self._look_ahead()
         if not self.yields:
             return
         if self.space.free_bytes > self.wanted * NEAR:
             self._near_since = None
         elif self._near_since is None:
-            self._near_since = driver.monotonic
+            self._near_since = self._clock.monotonic
             self._count(True)
         if self.space.free_bytes < self.wanted and not self._is_removing():
             self._make_room()
         episode = self._episode
-        if episode is not None and driver.monotonic - episode[0] > EPISODE_SECONDS:
+        if episode is not None and self._clock.monotonic - episode[0] > EPISODE_SECONDS:
             self._episode, self._told_wanted = None, False
-            driver.tell(
+            self._events.tell(
                 "disk.eased", free_bytes=self.space.free_bytes, segments=self.segments - episode[1],
                 records=self.records - episode[2], bytes=self.bytes - episode[3],
             )  # fmt: skip
 
-    def went(self, removal: Any, records: int, size: int, why: str) -> None:
-        """Segments have gone, for whatever reason."""
-        self._let_go_bytes += size
+    def removed(self, removal: SegmentRemoval, records: int, size: int, why: str) -> None:
+        """Segments have been removed, for whatever reason."""
+        self._removed_bytes += size
         if why == "space":
             self.segments += len(removal.paths)
             self.records += records
@@ -112,56 +152,55 @@ class DiskSpace:
         least = self.wanted if self.yields else self.reserve
         return self._rate.seconds_to(self.space.free_bytes - least)
 
-    @property
-    def bytes_per_second(self) -> float:
-        return self._rate.bytes_per_second
+    def statistics(self) -> DiskStatistics:
+        space = self.space
+        return DiskStatistics(
+            free_bytes=space.free_bytes if space is not None else None,
+            total_bytes=space.total_bytes if space is not None else None,
+            free_wanted=self.wanted if space is not None and self.yields else self.reserve,
+            bytes_per_second=self._rate.bytes_per_second,
+            seconds_to_full=self.seconds_to_full(),
+            yields=self.yields,
+            removed_records=self.records,
+        )
 
     # Room
 
     def _is_removing(self) -> bool:
-        return any(partition.segments.removing for partition in self._driver.store.own)
+        return any(partition.segments.removing for partition in self._store.own)
 
     def _count(self, tells_needs: bool) -> None:
-        driver = self._driver
-        here = sum(partition.segments.bytes for partition in driver.store.own)
-        others = driver.peers.others.values()
-        self.log_bytes = here + sum(peer.trimmable.log_bytes for peer in others)
+        here = sum(partition.segments.bytes for partition in self._store.own)
+        others = self._peers.trimmable()
+        self.log_bytes = here + sum(each.log_bytes for each in others)
         if others:
             if tells_needs:
-                driver.peers.tell_needs(driver.keeping.wanted_lsn)
+                self._bounds.tell_needs()
             oldest = sorted(sealed for line in self._lines(True)[1] for sealed in line)[:OLDEST_TOLD]
-            told = m.Trimmable(here, [(sealed.ts_us, sealed.bytes) for sealed in oldest])
-            for peer in others:
-                if peer.link is not None:
-                    peer.link.say(told)
+            self._peers.say_all(m.Trimmable(here, [(sealed.ts_us, sealed.bytes) for sealed in oldest]))
 
-    def _lines(self, spare_wanted: bool) -> tuple[list[Any], list[list[Sealed]]]:
+    def _lines(self, spare_wanted: bool) -> tuple[list[Partition], list[list[Sealed]]]:
         """The partitions that yield, and of each the segments that may go. spare_wanted: what nobody waits for"""
-        driver = self._driver
-        partitions = [partition for partition in driver.store.own if partition.spec.yields]
+        partitions = [partition for partition in self._store.own if partition.spec.yields]
         return partitions, [
             partition.sealed(self._below(partition, spare_wanted)) for partition in partitions
         ]
 
-    def _below(self, partition: Any, spare_wanted: bool) -> int | None:
-        driver = self._driver
-        bounds = [driver.keeping.keep_lsn(partition.index)]
+    def _below(self, partition: Partition, spare_wanted: bool) -> int | None:
+        bounds = [self._bounds.retained(partition.index)]
         if spare_wanted:
-            here = driver.keeping.wanted_lsn(partition.index)
-            bounds.append(driver.peers.wanted_lsn(partition.index, here))
-            if self._exports is not None:
-                bounds.append(self._exports.unexported_lsn(partition, driver.reader))
+            bounds += [self._bounds.sessions(partition.index), self._bounds.exporter(partition)]
         return min((lsn for lsn in bounds if lsn is not None), default=None)
 
     def _make_room(self) -> None:
-        driver, space = self._driver, self.space
+        space = self.space
         assert space is not None
-        others = driver.peers.others.values()
+        others = self._peers.trimmable()
         least = free_wanted(space, self.log_bytes, self.wanted_percent, self.reserve)
-        is_new = driver.monotonic - (self._near_since or driver.monotonic) < HEARD_SECONDS
+        is_new = self._clock.monotonic - (self._near_since or self._clock.monotonic) < HEARD_SECONDS
         if others and is_new and space.free_bytes >= least:
             return
-        elsewhere = [Sealed(*each) for peer in others for each in peer.trimmable.oldest]
+        elsewhere = [Sealed(*each) for other in others for each in other.oldest]
         needed = missing(space, self.log_bytes, self.wanted, self.reserve)
         partitions, lines = self._lines(True)
         there_is = sum(sealed.bytes for line in [*lines, elsewhere] for sealed in line)
@@ -176,13 +215,12 @@ class DiskSpace:
             removal = partition.take_oldest(count)
             if removal is not None:
                 self._tell_low(takes_wanted)
-                self._take(partition, removal, "space")
+                self._remove(partition, removal, "space")
         if needed > there_is:
             self._roll_one(partitions, takes_wanted)
 
-    def _roll_one(self, partitions: list[Any], takes_wanted: bool) -> None:
+    def _roll_one(self, partitions: list[Partition], takes_wanted: bool) -> None:
         """What is still written to is all that is left: end the oldest, so that it may go (or be exported first)."""
-        driver = self._driver
         rolls = []
         for partition in partitions:
             if not partition.segments.files:
@@ -190,19 +228,18 @@ class DiskSpace:
             active = partition.segments.active
             if active.bytes < partition.spec.segment_bytes_max // ROLL_PART:
                 continue
-            here = driver.keeping.wanted_lsn(partition.index)
-            wanted = driver.peers.wanted_lsn(partition.index, here)
+            wanted = self._bounds.sessions(partition.index)
             if takes_wanted or wanted is None or wanted > active.base_lsn:
                 rolls.append((active.first_ts, partition.index))
         if rolls:
-            driver.writing.roll(min(rolls)[1])
+            self._roll(min(rolls)[1])
 
     # Telling
 
     def _tell_low(self, takes_wanted: bool) -> None:
-        driver, space = self._driver, self.space
+        space = self.space
         assert space is not None
-        now = driver.monotonic
+        now = self._clock.monotonic
         is_new = self._episode is None
         begun = self._episode[1:] if self._episode is not None else (self.segments, self.records, self.bytes)
         self._episode = (now, *begun)
@@ -211,13 +248,13 @@ class DiskSpace:
             why = "the oldest segments of all streams go"
             if takes_wanted:
                 why += ", also what lasting sessions or the export have not had"
-            driver.tell(
+            self._events.tell(
                 "disk.low", free_bytes=space.free_bytes, free_wanted=self.wanted, log_bytes=self.log_bytes, why=why
             )  # fmt: skip
 
     def _look_ahead(self) -> None:
         """Tell a day and an hour before, once each, until it looks better again."""
-        if self._driver.index or self._episode is not None:
+        if not self._is_first or self._episode is not None:
             return
         seconds = self.seconds_to_full()
         for number, ahead in enumerate(TELL_AHEAD_SECONDS):
@@ -229,7 +266,7 @@ class DiskSpace:
         for number in due:
             self._told_ahead[number] = True
         assert self.space is not None
-        self._driver.tell(
-            "disk.filling", free_bytes=self.space.free_bytes, bytes_per_second=round(self.bytes_per_second),
+        self._events.tell(
+            "disk.filling", free_bytes=self.space.free_bytes, bytes_per_second=round(self._rate.bytes_per_second),
             seconds=round(seconds), then="the oldest segments go" if self.yields else "publishers are refused",
         )  # fmt: skip

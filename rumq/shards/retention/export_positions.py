@@ -1,15 +1,23 @@
-"""What retention must know of the lake: up to where each partition is exported, as the exporter's notes say.
+"""How far each partition has been exported to the lake, for retention: as the exporter's markers say.
 
-Knows no Parquet. The notes are read by the thread that waits for disks, at most a moment before they are used."""
+A marker is read by the thread that may wait for a disk, at most a moment before it is used."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
-from typing import Any
+from typing import Protocol
 
 from commitlog.export_marker import exported_lsn
 from commitlog.files import Files
+from rumq.shards.turn.ports import ReadPool
+
+
+class StreamPartition(Protocol):
+    """What is used of `commitlog.Partition`."""
+
+    stream: str
+    directory: str
 
 
 class ExportPositions:
@@ -20,15 +28,15 @@ class ExportPositions:
         self._known: dict[str, int] = {}
         self._asked: set[str] = set()
 
-    def wanted_lsn(self, part: Any, reader: Any) -> int | None:
-        """Records from there on must wait for the exporter; None: none must. Has the note read again meanwhile."""
-        return self.unexported_lsn(part, reader) if self.bytes_max else None
+    def wanted_lsn(self, partition: StreamPartition, reader: ReadPool) -> int | None:
+        """From where on records must wait for the exporter; None: none must. Has the marker read again meanwhile."""
+        return self.unexported_lsn(partition, reader) if self.bytes_max else None
 
-    def unexported_lsn(self, part: Any, reader: Any) -> int | None:
-        """From where on nothing is exported yet; None: this stream is not. Has the note read again meanwhile."""
-        if part.stream not in self._streams:
+    def unexported_lsn(self, partition: StreamPartition, reader: ReadPool) -> int | None:
+        """From where on nothing is exported yet; None: this stream is not exported. Has the marker read again."""
+        if partition.stream not in self._streams:
             return None
-        directory = part.directory
+        directory = partition.directory
         if directory not in self._asked:
             self._asked.add(directory)
             reader.submit(partial(exported_lsn, self._files, directory), partial(self._read, directory))

@@ -1,50 +1,50 @@
-"""The scrubber: finished segments are read again, slowly, one after the other and from the beginning again.
+"""The scrubber reads finished segments again, slowly and round after round, on a thread of its own.
 
-A flipped bit is found before somebody asks for the record. It reads on a thread of its own and never changes a file;
-what it finds is told. Knows no record's meaning."""
+A flipped bit is found before a reader asks for the record. Findings are reported; no file is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
-from commitlog import Files
+from commitlog import Files, Partition
 from commitlog.partition_view import PartitionView
+from commitlog.segments import SegmentFile
 from commitlog.verify import Finding, verify_segment
-from rumq.shards.write_path.worker_threads import Worker
+from rumq.shards.turn.ports import EventSink, ReadPool, Timers
 
-IDLE_SECONDS = 60.0  # nothing finished yet: look again
+IDLE_SECONDS = 60.0  # after a round
 
 
 class Scrubber:
-    """Goes round the partitions of a store. bytes_per_second: how fast; 0: never."""
+    """Reads the partitions of a store. passes: rounds that are over"""
 
     def __init__(
-        self, files: Files, partitions: list[Any], worker: Worker, bytes_per_second: int, *,
-        event: Callable[..., None], later: Callable[[float, Callable[[], None]], None],
+        self, files: Files, partitions: Sequence[Partition], worker: ReadPool, timers: Timers, events: EventSink, *,
+        bytes_per_second: int,
     ) -> None:  # fmt: skip
+        """bytes_per_second: 0 switches it off"""
         self._files, self._partitions, self._worker = files, partitions, worker
         self._rate = bytes_per_second
-        self._event, self._later = event, later
+        self._timers, self._events = timers, events
         self._at = 0  # partition
-        self._after = -1  # base lsn of the segment looked at last
+        self._after = -1  # base lsn of the segment read last
         self.passes = 0
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def begin(self) -> None:
         if self._rate:
-            self._later(IDLE_SECONDS, self.go_on)
+            self._timers.later(IDLE_SECONDS, self.go_on)
 
     def go_on(self) -> None:
-        """Look at the next finished segment."""
+        """Read the next finished segment."""
         found = self._next()
         if found is None:
-            self._later(IDLE_SECONDS, self.go_on)
+            self._timers.later(IDLE_SECONDS, self.go_on)
             return
         partition, segment = found
         path, size = segment.path, segment.bytes
 
-        def look() -> list[Finding]:
+        def verify() -> list[Finding]:
             view = PartitionView(
                 self._files,
                 partition.directory,
@@ -56,12 +56,12 @@ class Scrubber:
             return list(verify_segment(self._files, view, path))
 
         def done(findings: list[Finding] | None, fault: BaseException | None) -> None:
-            self._tell(partition, path, findings or [], fault)
-            self._later(max(0.01, size / self._rate), self.go_on)
+            self._report(partition, path, findings or [], fault)
+            self._timers.later(max(0.01, size / self._rate), self.go_on)
 
-        self._worker.submit(look, done)
+        self._worker.submit(verify, done)
 
-    def _next(self) -> tuple[Any, Any] | None:
+    def _next(self) -> tuple[Partition, SegmentFile] | None:
         """The segment after the one before; None at the end of a pass."""
         while self._at < len(self._partitions):
             partition = self._partitions[self._at]
@@ -74,17 +74,19 @@ class Scrubber:
         self.passes += 1
         return None
 
-    def _tell(self, partition: Any, path: str, findings: list[Finding], fault: BaseException | None) -> None:
-        """What was told in an earlier pass is not told again."""
+    def _report(
+        self, partition: Partition, path: str, findings: list[Finding], fault: BaseException | None
+    ) -> None:
+        """Report what was not reported in an earlier pass."""
         where = {"stream": partition.stream, "partition": partition.number}
-        if fault is not None and (path, str(fault)) not in self._told:
-            self._told.add((path, str(fault)))
-            self._event("log.failed", **where, why=f"{path} could not be read again: {fault}")
+        if fault is not None and (path, str(fault)) not in self._reported:
+            self._reported.add((path, str(fault)))
+            self._events.tell("log.failed", **where, why=f"{path} could not be read again: {fault}")
         for finding in findings:
             key = finding.where, finding.what
-            if finding.severity == "error" and key not in self._told:
-                self._told.add(key)
-                self._event(
+            if finding.severity == "error" and key not in self._reported:
+                self._reported.add(key)
+                self._events.tell(
                     "log.gap", **where, first_lsn=finding.base_lsn, next_lsn=finding.next_lsn,
                     why=f"{finding.where}: {finding.what}",
                 )  # fmt: skip

@@ -1,92 +1,89 @@
-"""Segments whose time has come, or that are too many: looked for now and then, removed beside the loop.
+"""Removal of segments past their retention time or size, looked for once a second and carried out beside the loop.
 
-What the journal needs stays, and what lasting sessions or the exporter have not had, as far as is configured.
-A segment to which nothing comes is ended here once it is old: only what is finished can go."""
+What the journal needs stays, and as far as configured what persistent sessions or the exporter have not had. A segment
+that nothing is appended to is ended here once it is old: only finished segments can go."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
-from rumq.shards.retention.disk_space import DiskSpace
-from rumq.shards.retention.export_positions import ExportPositions
-
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
+from commitlog import Partition, Store
+from commitlog.retention import SegmentRemoval
+from rumq.shards.retention.bounds import RetentionBounds
+from rumq.shards.retention.clock_monitor import ClockMonitor
+from rumq.shards.turn.ports import Call, Clock, EventSink, ReadPool
 
 ROLL_SECONDS = 10.0  # a segment that could not be ended is tried again
+Removed = Callable[[SegmentRemoval, int, int, str], None]
 
 
 class SegmentRemover:
     def __init__(
-        self,
-        driver: Driver,
-        retain_for_sessions_bytes_max: int,
-        exports: ExportPositions | None,
-        disk: DiskSpace,
-    ) -> None:
-        self._driver, self._exports, self._disk = driver, exports, disk
-        self._for_sessions = retain_for_sessions_bytes_max
+        self, store: Store, bounds: RetentionBounds, clock: Clock, clock_monitor: ClockMonitor, writer: ReadPool,
+        events: EventSink, *, sessions_bytes_max: int, roll: Callable[[int], None],
+        before_removal: Callable[[int, int, Call], None], removed: Removed,
+    ) -> None:  # fmt: skip
+        """sessions_bytes_max: kept of each partition, beyond retention, for persistent sessions
+
+        roll: ends the active segment of a partition; removed: is told of (removal, records, bytes, why)
+        before_removal: counts what readers lose of a partition below an lsn, then calls back"""
+        self._store, self._bounds, self._clock, self._clock_monitor = store, bounds, clock, clock_monitor
+        self._writer, self._events = writer, events
+        self._sessions_bytes_max = sessions_bytes_max
+        self._end_segment, self._before_removal, self._removed = roll, before_removal, removed
         self._next_rolls: dict[int, float] = {}
 
     def look(self) -> None:
-        driver = self._driver
-        now_us = driver.retention_clock.look(driver.now_us, driver.monotonic)
-        if self._for_sessions and driver.peers.others:
-            driver.peers.tell_needs(driver.keeping.wanted_lsn)
-        for partition in driver.store.own:
-            if partition.wants_to_roll(driver.now_us):
+        now_us = self._clock_monitor.look(self._clock.now_us, self._clock.monotonic)
+        if self._sessions_bytes_max:
+            self._bounds.tell_needs()
+        for partition in self._store.own:
+            if partition.wants_to_roll(self._clock.now_us):
                 self._roll(partition)
             if partition.retention_due(now_us):
                 self._trim(partition, now_us)
-        internal = driver.store.internal
-        removal = driver.keeping.take_removal()
-        if removal is not None:
-            self._remove(internal, removal, "state")
+        removal = self._bounds.journal_removal()
+        if removal is not None and self._store.internal is not None:
+            self._remove(self._store.internal, removal, "state")
 
-    def carry_out(self, partition: Any, removal: Any, why: str) -> None:
-        """Remove segments, beside the loop, once what somebody loses by it is counted. why: as `log.trimmed` says."""
+    def carry_out(self, partition: Partition, removal: SegmentRemoval, why: str) -> None:
+        """Remove segments, beside the loop, once what somebody loses by it is counted. why: as `log.trimmed` says"""
         remove = partial(self._remove, partition, removal, why)
-        self._driver.removal_losses.before_removal(partition.index, removal.first_lsn, remove)
+        self._before_removal(partition.index, removal.first_lsn, remove)
 
-    def _remove(self, partition: Any, removal: Any, why: str) -> None:
+    def _remove(self, partition: Partition, removal: SegmentRemoval, why: str) -> None:
         records = removal.first_lsn - partition.first_lsn
         size = sum(segment.bytes for segment in partition.segments.files if segment.path in removal.paths)
-        self._driver.writer.submit(
-            removal.run, partial(self._trimmed, partition, removal, (records, size, why)), partition.index
-        )
 
-    def _roll(self, partition: Any) -> None:
-        driver = self._driver
-        if driver.monotonic >= self._next_rolls.get(partition.index, 0.0):
-            self._next_rolls[partition.index] = driver.monotonic + ROLL_SECONDS
-            driver.writing.roll(partition.index)
+        def done(_: None, fault: BaseException | None) -> None:
+            partition.removed(removal)
+            where = {"stream": partition.stream, "partition": partition.number}
+            if fault is not None:
+                self._events.tell("log.failed", **where, why=f"segments could not be removed: {fault}")
+            elif removal.done:
+                self._removed(removal, records, size, why)
+                self._events.tell(
+                    "log.trimmed",
+                    **where,
+                    first_lsn=partition.first_lsn,
+                    segments=len(removal.paths),
+                    why=why,
+                )
 
-    def _trim(self, partition: Any, now_us: int | None) -> None:
-        driver, exports = self._driver, self._exports
-        wanted = None
-        if self._for_sessions:
-            wanted = driver.peers.wanted_lsn(partition.index, driver.keeping.wanted_lsn(partition.index))
+        self._writer.submit(removal.run, done, partition.index)
+
+    def _roll(self, partition: Partition) -> None:
+        if self._clock.monotonic >= self._next_rolls.get(partition.index, 0.0):
+            self._next_rolls[partition.index] = self._clock.monotonic + ROLL_SECONDS
+            self._end_segment(partition.index)
+
+    def _trim(self, partition: Partition, now_us: int | None) -> None:
+        bounds = self._bounds
         removal = partition.take_retention(
-            now_us, driver.keeping.keep_lsn(partition.index), wanted, self._for_sessions,
-            exports.wanted_lsn(partition, driver.reader) if exports is not None else None,
-            exports.bytes_max if exports is not None else 0,
+            now_us, bounds.retained(partition.index),
+            bounds.sessions(partition.index) if self._sessions_bytes_max else None, self._sessions_bytes_max,
+            *bounds.exporter_within(partition),
         )  # fmt: skip
         if removal is not None:
             self.carry_out(partition, removal, "retention")
-
-    def _trimmed(
-        self, partition: Any, removal: Any, gone: tuple[int, int, str], _: Any, fault: BaseException | None
-    ) -> None:
-        partition.removed(removal)
-        where = {"stream": partition.stream, "partition": partition.number}
-        if fault is not None:
-            self._driver.tell("log.failed", **where, why=f"segments could not be removed: {fault}")
-            return
-        if not removal.done:
-            return
-        records, size, why = gone
-        self._disk.went(removal, records, size, why)
-        self._driver.tell(
-            "log.trimmed", **where, first_lsn=partition.first_lsn, segments=len(removal.paths), why=why
-        )

@@ -1,6 +1,6 @@
-"""Long answers to who asks a broker: its clients and topics, sorted, filtered and bounded, made some at a time.
+"""Long answers for the operator: clients and topics, sorted, filtered and bounded, made some at a time.
 
-A turn looks at so many and no more, however many there are. Reads the driver's state; changes nothing."""
+A turn goes through so many and no more, however many there are."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rumq.shards.stats.consumer_lag import counts_of, lag_of
-
-if TYPE_CHECKING:
-    from rumq.session.state.session import Session
-    from rumq.shards.turn.turn import Driver
+from commitlog import Store
+from rumq.mqtt.topics import matches
+from rumq.session.state.drop_counters import DropCounters
+from rumq.session.state.registry import Registry
+from rumq.session.state.session import Session
+from rumq.shards.stats.consumer_lag import ConsumerLag, counts_of
+from rumq.shards.turn.ports import Clock, Timers
 
 Answer = dict[str, Any]
 Done = Callable[[Answer], None]
@@ -31,14 +33,14 @@ PROTOCOLS = {3: "3.1", 4: "3.1.1", 5: "5"}
 
 
 class Listing:
-    """Goes through rows, keeps the first of them in an order, and calls back."""
+    """Goes through rows, keeps the first of them in an order, and calls back. raises: ValueError for another order"""
 
     def __init__(
-        self, driver: Driver, rows: Iterator[Answer | None], question: Answer, sorts: dict[str, str], name: str,
+        self, timers: Timers, rows: Iterator[Answer | None], question: Answer, sorts: dict[str, str], name: str,
         a_turn: int, done: Done,
     ) -> None:  # fmt: skip
         """rows: None stands for one that is not wanted"""
-        self._driver, self._rows, self._name, self._a_turn, self._done = driver, rows, name, a_turn, done
+        self._timers, self._rows, self._name, self._a_turn, self._done = timers, rows, name, a_turn, done
         self._sort = question.get("sort") or next(iter(sorts))
         if self._sort not in sorts:
             raise ValueError(f"cannot sort by {self._sort!r}; one of {', '.join(sorts)}")
@@ -54,7 +56,7 @@ class Listing:
         self._seen += len(wanted)
         self._kept = first_rows([*self._kept, *wanted], self._key, self._limit)
         if len(some) == self._a_turn:
-            self._driver.next_turn(self.go_on)
+            self._timers.next_turn(self.go_on)
         else:
             self._done({self._name: self._kept, "left_out": self._seen - len(self._kept)})
 
@@ -66,93 +68,102 @@ def first_rows(rows: Iterable[Answer], key: str, limit: int) -> list[Answer]:
     return heapq.nlargest(limit, rows, key=lambda row: row[key] or 0)
 
 
-def clients(driver: Driver, question: Answer, done: Done) -> None:
-    """question: "client" (a pattern with * and ?), "user", "sort" and "limit", each may be absent"""
-    pattern, user = question.get("client"), question.get("user")
+class ClientListing:
+    def __init__(
+        self, registry: Registry, lag: ConsumerLag, drop_counters: DropCounters, clock: Clock, timers: Timers
+    ) -> None:
+        self._registry, self._lag, self._drop_counters = registry, lag, drop_counters
+        self._clock, self._timers = clock, timers
 
-    def rows() -> Iterator[Answer | None]:
-        for session in list(driver.registry.sessions.values()):
-            named = pattern is None or fnmatchcase(session.client_id, pattern)
-            owned = user is None or (session.owner is not None and session.owner.user == user)
-            yield of_client(driver, session) if named and owned and not session.ended else None
+    def list(self, question: Answer, done: Done) -> None:
+        """question: "client" (a pattern with * and ?), "user", "sort" and "limit", each may be absent"""
+        pattern, user = question.get("client"), question.get("user")
 
-    Listing(driver, rows(), question, CLIENT_SORTS, "clients", CLIENTS_A_TURN, done).go_on()
+        def rows() -> Iterator[Answer | None]:
+            for session in [*self._registry.sessions.values()]:
+                named = pattern is None or fnmatchcase(session.client_id, pattern)
+                owned = user is None or (session.owner is not None and session.owner.user == user)
+                yield self._row(session) if named and owned and not session.ended else None
 
+        Listing(self._timers, rows(), question, CLIENT_SORTS, "clients", CLIENTS_A_TURN, done).go_on()
 
-def of_client(driver: Driver, session: Session) -> Answer:
-    """One session. behind_records, behind_seconds: of the log, that its readers have not looked at yet; in_flight: sent
-    at QoS 1 or 2 and not yet acknowledged; rates: of the last look, every 10 s, in messages a second."""
-    link = session.link
-    published, delivered = counts_of(session)
-    records, seconds = lag_of(driver, session)
-    rates = driver.consumers.rates(session)
-    transport: Any = link.transport if link is not None else None
-    return {
-        "client_id": session.client_id,
-        "user": session.owner.user if session.owner is not None else None,
-        "mount_point": session.owner.mount if session.owner is not None else None,
-        "connected": link is not None,
-        "address": transport.peer if transport is not None else None,
-        "protocol": PROTOCOLS.get(session.version, str(session.version)),
-        "keep_alive_seconds": round(link.client.keep_alive) if link is not None else None,
-        "since_seconds": round(driver.monotonic - link.client.connected_at, 1) if link is not None else None,
-        "published": published,
-        "delivered": delivered,
-        "published_per_second": round(rates.published_rate, 1) if rates is not None else 0.0,
-        "delivered_per_second": round(rates.delivered_rate, 1) if rates is not None else 0.0,
-        "rate": round(rates.published_rate + rates.delivered_rate, 1) if rates is not None else 0.0,
-        "in_flight": session.window.in_flight if session.window is not None else 0,
-        "behind_records": records,
-        "behind_seconds": None if seconds is None else round(seconds, 1),
-        "undelivered": driver.drop_counters.of_client(session.key),
-        "subscriptions": sorted(session.asked),
-    }
+    def _row(self, session: Session) -> Answer:
+        """behind_records, behind_seconds: of the log, that its readers have not read yet; in_flight: sent at QoS 1 or 2
+        and not acknowledged; rates: as of the last check, every 10 s, in messages a second"""
+        link = session.link
+        published, delivered = counts_of(session)
+        records, seconds = self._lag.lag(session)
+        rates = self._lag.rates(session)
+        return {
+            "client_id": session.client_id,
+            "user": session.owner.user if session.owner is not None else None,
+            "mount_point": session.owner.mount if session.owner is not None else None,
+            "connected": link is not None,
+            "address": link.transport.peer if link is not None else None,
+            "protocol": PROTOCOLS.get(session.version, str(session.version)),
+            "keep_alive_seconds": round(link.client.keep_alive) if link is not None else None,
+            "since_seconds": round(self._clock.monotonic - link.client.connected_at, 1)
+            if link is not None
+            else None,
+            "published": published,
+            "delivered": delivered,
+            "published_per_second": round(rates.published_rate, 1) if rates is not None else 0.0,
+            "delivered_per_second": round(rates.delivered_rate, 1) if rates is not None else 0.0,
+            "rate": round(rates.published_rate + rates.delivered_rate, 1) if rates is not None else 0.0,
+            "in_flight": session.window.in_flight if session.window is not None else 0,
+            "behind_records": records,
+            "behind_seconds": None if seconds is None else round(seconds, 1),
+            "undelivered": self._drop_counters.of_client(session.key),
+            "subscriptions": sorted(session.asked),
+        }
 
 
 class TopicRates:
-    """Counts of records of each topic as they stood, to tell how fast they grow. Cost: 8 bytes a topic."""
+    """How fast the records of each topic grow, by counts that are remembered each minute. Cost: 8 bytes a topic."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._at = driver.monotonic
-        self._before: list[array[int]] = [array("Q") for _ in driver.store.own]
+    def __init__(self, store: Store, clock: Clock, timers: Timers) -> None:
+        self._partitions, self._clock, self._timers = store.own, clock, timers
+        self._at = clock.monotonic
+        self._before: list[array[int]] = [array("Q") for _ in store.own]
         self._now: tuple[float, list[array[int]]] = (self._at, self._before)
 
     def begin(self) -> None:
-        """Note how they stand, now and each minute."""
-        self._driver.later(60.0, self.begin)
+        """Remember the counts, now and each minute."""
+        self._timers.later(60.0, self.begin)
         self._at, self._before = self._now
-        self._now = (self._driver.monotonic, [array("Q", p.next_offsets) for p in self._driver.store.own])
+        self._now = (self._clock.monotonic, [array("Q", p.next_offsets) for p in self._partitions])
 
     def of(self, number: int, topic_id: int, records: int) -> float:
         """Records a second in the last one to two minutes."""
         before = self._before[number]
-        seconds = self._driver.monotonic - self._at
+        seconds = self._clock.monotonic - self._at
         return (
             (records - (before[topic_id] if topic_id < len(before) else 0)) / seconds if seconds > 0 else 0.0
         )
 
 
-def topics(driver: Driver, question: Answer, done: Done) -> None:
-    """question: "topic" (a filter), "sort" and "limit", each may be absent"""
-    from rumq.mqtt.topics import matches
+class TopicListing:
+    def __init__(self, store: Store, rates: TopicRates, timers: Timers) -> None:
+        self._partitions, self._rates, self._timers = store.own, rates, timers
 
-    wanted = question.get("topic")
+    def list(self, question: Answer, done: Done) -> None:
+        """question: "topic" (a filter), "sort" and "limit", each may be absent"""
+        wanted = question.get("topic")
 
-    def rows() -> Iterator[Answer | None]:
-        for number, partition in enumerate(driver.store.own):
-            for topic_id in range(len(partition.topic_names)):
-                name = partition.topic_names[topic_id].decode(errors="replace")
-                if not name or (wanted is not None and not matches(wanted, name)):
-                    yield None
-                    continue
-                records = partition.next_offsets[topic_id]
-                yield {
-                    "topic": name,
-                    "stream": partition.stream,
-                    "partition": partition.number,
-                    "records": records,
-                    "records_per_second": round(driver.topic_rates.of(number, topic_id, records), 2),
-                }
+        def rows() -> Iterator[Answer | None]:
+            for number, partition in enumerate(self._partitions):
+                for topic_id in range(len(partition.topic_names)):
+                    name = partition.topic_names[topic_id].decode(errors="replace")
+                    if not name or (wanted is not None and not matches(wanted, name)):
+                        yield None
+                        continue
+                    records = partition.next_offsets[topic_id]
+                    yield {
+                        "topic": name,
+                        "stream": partition.stream,
+                        "partition": partition.number,
+                        "records": records,
+                        "records_per_second": round(self._rates.of(number, topic_id, records), 2),
+                    }
 
-    Listing(driver, rows(), question, TOPIC_SORTS, "topics", TOPICS_A_TURN, done).go_on()
+        Listing(self._timers, rows(), question, TOPIC_SORTS, "topics", TOPICS_A_TURN, done).go_on()

@@ -1,6 +1,6 @@
-"""What the shards have counted, as topics and their texts: mosquitto(8), "Broker Status", and our own. docs/sys.md.
+"""The statistics of all shards as topics and their texts: mosquitto(8), "Broker Status", and our own. docs/sys.md.
 
-Knows no shard, no clock and no partition; tallies and times are passed in."""
+Tallies and times are passed in."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class BrokerStats:
         self._last: float | None = None
         self._connected_max = 0
 
-    def take(self, tally: m.Tally) -> None:
-        """The shard's numbers are these now."""
+    def update(self, tally: m.Tally) -> None:
+        """The newest numbers of a shard."""
         known = self._tallies.get(tally.shard)
         if known is not None and known.incarnation != tally.incarnation:
             self._before = added(self._before, known.counts)
         self._tallies[tally.shard] = tally
 
-    def gone(self, shard: int) -> None:
-        """The shard does not run: what it counted still counts, nobody is connected to it."""
+    def lost(self, shard: int) -> None:
+        """The shard does not run: its counters stay, nobody is connected to it."""
         known = self._tallies.get(shard)
         if known is not None:
             self._tallies[shard] = m.Tally(shard, known.incarnation, known.counts, m.Standing())
@@ -96,7 +96,7 @@ class BrokerStats:
     def _loads(self, counts: m.Counts, uptime_seconds: float) -> dict[str, str]:
         if self._last is not None:
             rates = {topic: getattr(counts, name) for topic, name in LOADS.items()}
-            self._averages.take(rates, uptime_seconds - self._last)
+            self._averages.update(rates, uptime_seconds - self._last)
         self._last = uptime_seconds
         return {
             f"load/{topic}/{window}": f"{average:.2f}"

@@ -1,14 +1,16 @@
-"""How far each session is behind and how fast it goes, looked at every few seconds; told when it falls far behind.
+"""Consumer lag: how far each session is behind and how fast it goes, checked every few seconds and reported when far.
 
-Counts are taken from where they stand anyway, some sessions a turn: no message costs anything. Knows no packet."""
+Counts are read where they are kept anyway, some sessions a turn: no message costs anything."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from rumq.session.state.session import Session
-    from rumq.shards.turn.turn import Driver
+from commitlog import Partition
+from router.feed import Feed
+from rumq.session.state.registry import Registry
+from rumq.session.state.session import Session
+from rumq.shards.turn.ports import Clock, EventSink, Timers
 
 INTERVAL_SECONDS = 10.0
 SESSIONS_A_TURN = 128
@@ -26,28 +28,32 @@ class Counted(NamedTuple):
 
 
 class ConsumerLag:
-    def __init__(self, driver: Driver, lag_records_max: int = 0, lag_seconds_max: int = 0) -> None:
-        """Of either, 0: nothing is told of it."""
-        self._driver = driver
-        self.lag_records_max, self.lag_seconds_max = lag_records_max, lag_seconds_max
+    """lag_records_max, lag_seconds_max: more is reported; 0: any lag is fine"""
+
+    def __init__(
+        self, registry: Registry, feeds: list[Feed], clock: Clock, timers: Timers, events: EventSink
+    ) -> None:
+        self._registry, self._feeds = registry, feeds
+        self._clock, self._timers, self._events = clock, timers, events
+        self.lag_records_max = self.lag_seconds_max = 0
         self._counted: dict[str, Counted] = {}
         self._lagging: set[str] = set()
         self._left: list[Session] = []
 
     def begin(self) -> None:
-        """Look at all sessions now, and then again and again."""
-        self._driver.later(INTERVAL_SECONDS, self.begin)
+        """Check all sessions now, and every interval."""
+        self._timers.later(INTERVAL_SECONDS, self.begin)
         if self._left:
             return
-        sessions = self._driver.registry.sessions
+        sessions = self._registry.sessions
         self._left = list(sessions.values())
         for known in (key for key in list(self._counted) if key not in sessions):
             del self._counted[known]
         self._lagging.intersection_update(sessions)
-        self._driver.next_turn(self._go_on)
+        self._timers.next_turn(self._go_on)
 
     def rates(self, session: Session) -> Counted | None:
-        """As of the last look; None for a session that came since."""
+        """As of the last check; None for a session that came since."""
         return self._counted.get(session.key)
 
     def _go_on(self) -> None:
@@ -55,12 +61,12 @@ class ConsumerLag:
         del self._left[-SESSIONS_A_TURN:]
         for session in some:
             if not session.ended:
-                self._look(session)
+                self._check(session)
         if self._left:
-            self._driver.next_turn(self._go_on)
+            self._timers.next_turn(self._go_on)
 
-    def _look(self, session: Session) -> None:
-        now = self._driver.monotonic
+    def _check(self, session: Session) -> None:
+        now = self._clock.monotonic
         published, delivered = counts_of(session)
         before = self._counted.get(session.key)
         if before is not None and now > before.at:
@@ -72,20 +78,44 @@ class ConsumerLag:
         else:
             self._counted[session.key] = Counted(now, published, delivered)
         if self.lag_records_max or self.lag_seconds_max:
-            self._tell(session, *lag_of(self._driver, session))
+            self._report(session, *self.lag(session))
 
-    def _tell(self, session: Session, records: int, seconds: float | None) -> None:
-        is_told = session.key in self._lagging
-        part = BACK_PART if is_told else 1
+    def _report(self, session: Session, records: int, seconds: float | None) -> None:
+        is_reported = session.key in self._lagging
+        part = BACK_PART if is_reported else 1
         far = bool(self.lag_records_max) and records > self.lag_records_max / part
         far |= bool(self.lag_seconds_max) and (seconds or 0.0) > self.lag_seconds_max / part
-        if far == is_told:
+        if far == is_reported:
             return
         (self._lagging.add if far else self._lagging.discard)(session.key)
-        self._driver.tell(
+        self._events.tell(
             "consumer.lagging" if far else "consumer.caught_up", client_id=session.client_id, records=records,
             seconds=None if seconds is None else round(seconds, 1), connected=session.link is not None,
         )  # fmt: skip
+
+    def lag(self, session: Session) -> tuple[int, float | None]:
+        """(records that its readers have not read yet, age of the oldest of them in seconds).
+
+        None: not known, for it is in another shard. Cost: a look at each reader and partition"""
+        records, oldest_us = 0, 0
+        is_known = True
+        for reader in session.subscriber.readers():
+            for feed in self._feeds:
+                if reader.is_live(feed.index):
+                    continue
+                behind = feed.mark(reader.group.wants.committed_only) - reader.cursors[feed.index]
+                if behind <= 0:
+                    continue
+                records += behind
+                partition = feed.partition
+                at = (
+                    partition.time_near(reader.cursors[feed.index]) if isinstance(partition, Partition) else 0
+                )
+                is_known = is_known and at > 0
+                oldest_us = min(oldest_us or at, at)
+        if not records:
+            return 0, 0.0
+        return records, max(0.0, (self._clock.now_us - oldest_us) / 1e6) if is_known else None
 
 
 def counts_of(session: Session) -> tuple[int, int]:
@@ -96,30 +126,3 @@ def counts_of(session: Session) -> tuple[int, int]:
         published += link.wire.published
         delivered += link.flow.delivered
     return published, delivered
-
-
-def lag_of(driver: Driver, session: Session) -> tuple[int, float | None]:
-    """(records that its readers have not looked at yet, how old the oldest of them is in seconds).
-
-    None: that is not known, for it is in another shard. Cost: a look at each reader and partition"""
-    records, oldest_us = 0, 0
-    is_known = True
-    for reader in session.subscriber.readers():
-        for feed in driver.shard.feeds:
-            if reader.is_live(feed.index):
-                continue
-            behind = feed.mark(reader.group.wants.committed_only) - reader.cursors[feed.index]
-            if behind <= 0:
-                continue
-            records += behind
-            partition = driver.store.partitions[feed.index]
-            at = (
-                0
-                if partition.is_mirrored or partition.is_volatile
-                else partition.time_near(reader.cursors[feed.index])
-            )
-            is_known = is_known and at > 0
-            oldest_us = min(oldest_us or at, at)
-    if not records:
-        return 0, 0.0
-    return records, max(0.0, (driver.now_us - oldest_us) / 1e6) if is_known else None

@@ -1,95 +1,111 @@
-"""What one shard counts, added up: some sessions in each turn, so that a million of them hold nobody up.
+"""The statistics of one shard, added up: some sessions in each turn, so that a million of them delay nobody.
 
-Packets are counted where they are cut and bytes where they are read, for each connection, whether or not anybody asks;
-here they are taken from there. Knows no topic."""
+Packets are counted where they are parsed and bytes where they are read, on each connection; here they are added."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
+from commitlog import Store
+from router.shard import Shard
+from rumq.session.state.drop_counters import DropCounters
+from rumq.session.state.registry import Registry
+from rumq.session.state.session import Session
+from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus import messages as m
-
-if TYPE_CHECKING:
-    from rumq.session.state.session import Session
-    from rumq.shards.turn.turn import Driver
+from rumq.shards.turn.ports import Timers
 
 SESSIONS_A_TURN = 128
+
+
+class SocketBytes(Protocol):
+    """Of connections that are closed: `rumq.net.pump`."""
+
+    bytes_in: int
+    bytes_out: int
 
 
 class Counters:
     """Goes through a shard's sessions once, then calls back with its tally."""
 
-    def __init__(self, driver: Driver, done: Callable[[m.Tally], None]) -> None:
-        self._driver, self._done = driver, done
+    def __init__(
+        self, store: Store, router: Shard, registry: Registry, totals: ShardTotals, drop_counters: DropCounters,
+        timers: Timers, *, sockets: Callable[[], SocketBytes], refused: Callable[[], int], index: int, incarnation: int,
+    ) -> None:  # fmt: skip
+        """refused: PUBLISH packets that were refused, so far; incarnation: of this run of the shard"""
+        self._store, self._router, self._registry = store, router, registry
+        self._totals, self._drop_counters, self._timers = totals, drop_counters, timers
+        self._sockets, self._refused = sockets, refused
+        self._index, self._incarnation = index, incarnation
+        self._done: Callable[[m.Tally], None] | None = None
         self._left: list[Session] = []
         self._connected = self._subscriptions = 0
-        self._is_under_way = False
 
-    def begin(self) -> None:
-        """Count in the turns that follow, unless that goes on already."""
-        if self._is_under_way:
+    def count(self, done: Callable[[m.Tally], None]) -> None:
+        """Count in the turns that follow, unless that is under way."""
+        if self._done is not None:
             return
-        self._is_under_way = True
-        self._left = list(self._driver.registry.sessions.values())
+        self._done = done
+        self._left = list(self._registry.sessions.values())
         self._connected = self._subscriptions = 0
-        self._driver.next_turn(self._go_on)
+        self._timers.next_turn(self._go_on)
 
     def _go_on(self) -> None:
         some = self._left[-SESSIONS_A_TURN:]
         del self._left[-SESSIONS_A_TURN:]
-        totals = self._driver.shard_totals
         for session in some:
-            self._subscriptions += len(session.asked)
-            link = session.link
-            if link is None:
-                continue
-            self._connected += 1
-            transport: Any = link.transport
-            if (
-                transport.bytes_in or transport.bytes_out
-            ):  # most clients have said nothing since the last time
-                link.count()
-                totals.bytes_in += transport.bytes_in
-                totals.bytes_out += transport.bytes_out
-                transport.bytes_in = transport.bytes_out = 0
+            self._count(session)
         if self._left:
-            self._driver.next_turn(self._go_on)
-        else:
-            self._is_under_way = False
-            self._done(self._tally())
+            self._timers.next_turn(self._go_on)
+            return
+        done, self._done = self._done, None
+        assert done is not None
+        done(self._tally())
+
+    def _count(self, session: Session) -> None:
+        self._subscriptions += len(session.asked)
+        link = session.link
+        if link is None:
+            return
+        self._connected += 1
+        transport = link.transport
+        if transport.bytes_in or transport.bytes_out:  # most clients have sent nothing since the last time
+            link.count()
+            self._totals.bytes_in += transport.bytes_in
+            self._totals.bytes_out += transport.bytes_out
+            transport.bytes_in = transport.bytes_out = 0
 
     def _tally(self) -> m.Tally:
-        driver = self._driver
-        totals, pump = driver.shard_totals, driver.pump
+        totals, sockets = self._totals, self._sockets()
         counts = m.Counts(
             packets_in=totals.packets_in,
             packets_out=totals.packets_out,
             published=totals.published,
             delivered=totals.delivered,
-            dropped=driver.drop_counters.records,
-            refused=driver.refusing.refused + sum(driver.numbering.refused.values()),
+            dropped=self._drop_counters.records,
+            refused=self._refused(),
             published_bytes=totals.published_bytes,
-            bytes_in=totals.bytes_in + pump.bytes_in,
-            bytes_out=totals.bytes_out + pump.bytes_out,
+            bytes_in=totals.bytes_in + sockets.bytes_in,
+            bytes_out=totals.bytes_out + sockets.bytes_out,
             connections=totals.connections,
             sockets=totals.sockets,
-            expired=driver.registry.expired,
+            expired=self._registry.expired,
             handed_over=totals.handed_over,
             taken_over=totals.taken_over,
         )
-        own = driver.store.own
-        members = [s for share in driver.shard.sharing.shares.values() for s in share.members]
+        own = self._store.own
+        members = [s for share in self._router.sharing.shares.values() for s in share.members]
         standing = m.Standing(
             connected=self._connected,
-            sessions=len(driver.registry.sessions),
+            sessions=len(self._registry.sessions),
             subscriptions=self._subscriptions,
             shared=sum(not subscriber.is_shard for subscriber in members),
-            retained=len(driver.shard.retained),
+            retained=len(self._router.retained),
             topics=sum(len(p.topic_names) for p in own),
             log_bytes=sum(segment.bytes for p in own for segment in p.segments.files),
             partitions=[
                 m.PartitionTally(p.stream, p.number, p.first_lsn, p.next_lsn, p.committed_lsn) for p in own
             ],
         )
-        return m.Tally(driver.index, driver.incarnation, counts, standing)
+        return m.Tally(self._index, self._incarnation, counts, standing)

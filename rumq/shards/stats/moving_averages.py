@@ -1,8 +1,7 @@
-"""How much a minute, on average of the last 1, 5 and 15 minutes: as a machine's load, and as mosquitto reckons it.
+"""Moving averages of rates a minute, over 1, 5 and 15 minutes: like a machine's load, and as mosquitto computes them.
 
-    average <- rate + (average - rate) * exp(-elapsed / window)
-
-Knows no clock: how much time went by is an argument."""
+average <- rate + (average - rate) * exp(-elapsed / window)
+"""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ class MovingAverages:
         self._last: dict[str, int] = {}
         self._averages: dict[tuple[str, str], float] = {}
 
-    def take(self, counts: Mapping[str, int], elapsed_seconds: float) -> None:
-        """Take in the counts as they are now, so long after the last time; a count begins at 0, as its averages do."""
+    def update(self, counts: Mapping[str, int], elapsed_seconds: float) -> None:
+        """counts: as they are now; elapsed_seconds: since the last update. A count begins at 0, as its averages do."""
         if elapsed_seconds <= 0:
             return
         for name, count in counts.items():

@@ -1,71 +1,83 @@
-"""What the broker tells of itself under $SYS, published every few seconds by shard 0. docs/sys.md says what.
+"""The $SYS topics, published every few seconds by shard 0; the other shards send it their numbers. docs/sys.md.
 
-It stands in a partition of its own that is in no file (docs/decisions/0011-status-is-not-logged.md); whoever subscribes
-reads it as any other. The other shards send their numbers. Knows no client."""
+They are in a partition without files (docs/decisions/0011-status-is-not-logged.md), which is read like any other."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from commitlog.chunk import FLAG_RETAIN
+from commitlog.partition_types import PartitionReader
 from commitlog.row_layout import ROW, ROW_RETAIN
 from router import commands as c
 from rumq.shards.bus import messages as m
+from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.stats.broker_stats import OWN, BrokerStats
 from rumq.shards.stats.counters import Counters
+from rumq.shards.turn.ports import Clock, CommandQueue, Timers
 
-if TYPE_CHECKING:
-    from rumq.shards.turn.turn import Driver
+
+class OtherShard(Protocol):
+    def say(self, message: m.AnyMessage) -> bool:
+        """False while it is away."""
+
+
+class OtherShards(Protocol):
+    """`rumq.shards.bus.peers`"""
+
+    @property
+    def others(self) -> Mapping[int, OtherShard]: ...
+    def is_linked(self, shard: int) -> bool: ...
 
 
 class SysPublisher:
     def __init__(
-        self, driver: Driver, partition: Any, *, interval_seconds: float, version: str, started: float
-    ) -> None:
-        """partition: the one that is in no file, shard 0's; started: when the broker was, by the driver's clock"""
-        self._driver, self._partition = driver, partition
+        self, counters: Counters, partition: PartitionReader, peers: OtherShards, commands: CommandQueue,
+        timers: Timers, clock: Clock, *, disk: Callable[[], DiskStatistics], index: int, interval_seconds: float,
+        version: str, started: float,
+    ) -> None:  # fmt: skip
+        """partition: without files, shard 0's; index: of this shard; started: when the broker was, by the clock"""
+        self._counters, self._partition, self._peers = counters, partition, peers
+        self._commands, self._timers, self._clock = commands, timers, clock
+        self._disk, self._index = disk, index
         self._interval_seconds, self._started = interval_seconds, started
-        self._counting = Counters(driver, self._counted)
-        self._census = BrokerStats(version)
-        self._told: dict[str, str] = {}
+        self._stats = BrokerStats(version)
+        self._published: dict[str, str] = {}
 
     def begin(self) -> None:
-        """Tell now, and then again and again."""
-        self._driver.later(self._interval_seconds, self.begin)
-        self._counting.begin()
+        """Publish now, and every interval."""
+        self._timers.later(self._interval_seconds, self.begin)
+        self._counters.count(self._counted)
 
-    def heard(self, tally: m.Tally) -> None:
+    def received(self, tally: m.Tally) -> None:
         """Another shard has sent its numbers."""
-        self._census.take(tally)
+        self._stats.update(tally)
 
     def _counted(self, tally: m.Tally) -> None:
-        driver = self._driver
-        if driver.index:
-            first = driver.peers.others[0].link
-            if first is not None:
-                first.say(tally)
+        if self._index:
+            self._peers.others[0].say(tally)
             return
-        self._census.take(tally)
-        for index, peer in driver.peers.others.items():
-            if peer.link is None:
-                self._census.gone(index)
-        topics = self._census.topics(driver.monotonic - self._started)
-        topics |= {f"{OWN}/disk/{name}": str(number) for name, number in self._of_disk().items()}
-        changed = {name: text for name, text in topics.items() if self._told.get(name) != text}
-        self._told = topics
+        self._stats.update(tally)
+        for index in self._peers.others:
+            if not self._peers.is_linked(index):
+                self._stats.lost(index)
+        topics = self._stats.topics(self._clock.monotonic - self._started)
+        topics |= {f"{OWN}/disk/{name}": str(number) for name, number in self._disk_topics().items()}
+        changed = {name: text for name, text in topics.items() if self._published.get(name) != text}
+        self._published = topics
         if changed:
             self._publish(changed)
 
-    def _of_disk(self) -> dict[str, int]:
+    def _disk_topics(self) -> dict[str, int]:
         """seconds_to_full: -1 when nothing fills it."""
-        disk = self._driver.disk
-        if disk.space is None:
+        disk = self._disk()
+        if disk.free_bytes is None or disk.total_bytes is None:
             return {}
-        seconds = disk.seconds_to_full()
         return {
-            "free_bytes": disk.space.free_bytes,
-            "total_bytes": disk.space.total_bytes,
-            "seconds_to_full": -1 if seconds is None else round(seconds),
+            "free_bytes": disk.free_bytes,
+            "total_bytes": disk.total_bytes,
+            "seconds_to_full": -1 if disk.seconds_to_full is None else round(disk.seconds_to_full),
         }
 
     def _publish(self, texts: dict[str, str]) -> None:
@@ -80,9 +92,8 @@ class SysPublisher:
             rows += ROW.pack(topic_id, len(frames), 0, 0, len(head), 0, ROW_RETAIN, 0)
             frames += head + payload
         index, count = partition.index, len(texts)
-        driver = self._driver
-        driver.commands.put(c.Append(index, rows, bytes(frames), count, FLAG_RETAIN, b""))
-        driver.commands.put(c.Committed(index, partition.next_lsn + count))
+        self._commands.put(c.Append(index, rows, bytes(frames), count, FLAG_RETAIN, b""))
+        self._commands.put(c.Committed(index, partition.next_lsn + count))
 
 
 def head_of(topic: bytes, payload_len: int) -> bytes:

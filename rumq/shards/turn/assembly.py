@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 from commitlog.store import Store
@@ -38,12 +37,15 @@ from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
+from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.clock_monitor import ClockMonitor
 from rumq.shards.retention.disk_space import DiskSpace
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.segment_removal import SegmentRemover
-from rumq.shards.stats.admin_listings import TopicRates
+from rumq.shards.stats.admin_listings import ClientListing, TopicListing, TopicRates
+from rumq.shards.stats.admin_queries import AdminQueries, StatusQuery
 from rumq.shards.stats.consumer_lag import ConsumerLag
+from rumq.shards.stats.counters import Counters
 from rumq.shards.stats.refusal_summary import RefusalSummary
 from rumq.shards.stats.sys_publisher import SysPublisher
 from rumq.shards.turn.auth_pool import AuthPool
@@ -147,8 +149,7 @@ class Shard:
     consumers: ConsumerLag
     topic_rates: TopicRates
     status: SysPublisher | None
-    about: dict[str, Any]  # version and listeners, for the admin socket
-    parts: Any  # for those that do not take ports yet
+    admin: AdminQueries
 
     def stop(self) -> None:
         """End the threads."""
@@ -157,79 +158,53 @@ class Shard:
         self.auth_pool.stop()
 
 
-class Parts(SimpleNamespace):
-    """Everything, for the parts that do not take ports yet."""
-
-    @property
-    def now_us(self) -> int:
-        return int(self.clock.now_us)
-
-    @property
-    def monotonic(self) -> float:
-        return float(self.clock.monotonic)
-
-    @property
-    def drain(self) -> bool:
-        return bool(self.lifecycle.is_draining)
-
-    @property
-    def is_restored(self) -> bool:
-        return bool(self.lifecycle.is_restored)
-
-
 def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shard:
     """A shard over an open store; what an earlier run left is restored by its owner."""
     assert store.internal is not None
-    parts: Any = Parts(store=store, index=context.index, limits=context.limits)
-    parts.incarnation = incarnation = int.from_bytes(platform.random(7), "little") | 1
+    incarnation = int.from_bytes(platform.random(7), "little") | 1
 
     # Ports
-    parts.clock = clock = ShardClock(platform.clock)
-    parts.timers = timers = TimerQueue(clock)
-    parts.later, parts.next_turn, parts.after_step = timers.later, timers.next_turn, timers.after_step
-    parts.events = events = ShardEvents(RefusalSummary(platform.tell, timers.later).tell)
-    parts.tell, parts.given_up = events.tell, events.given_up
-    parts.lifecycle = lifecycle = Lifecycle()
-    parts.started = clock.monotonic
+    clock = ShardClock(platform.clock)
+    timers = TimerQueue(clock)
+    events = ShardEvents(RefusalSummary(platform.tell, timers.later).tell)
+    lifecycle = Lifecycle()
     fd_passing = platform.fd_passing(timers.later, events.failed) if platform.fd_passing is not None else None
     placement = ClientPlacement(fd_passing, context.index, context.count)
-    parts.home = placement.home
     workers = DiskWorkers(
         platform.worker("rumq-write", events.failed), platform.worker("rumq-read", events.failed)
     )
-    parts.writer, parts.reader = workers
 
     # The router and its turn
-    parts.shard = router = Router(store.partitions, context.backlog_records_max, placement.is_here)
-    parts.shard_totals = totals = ShardTotals()
-    parts.drop_counters = drop_counters = DropCounters()
+    router = Router(store.partitions, context.backlog_records_max, placement.is_here)
+    totals = ShardTotals()
+    drop_counters = DropCounters()
     turn = Turn(clock, timers, events, store, router, totals)
-    parts.commands = commands = turn.commands
-    parts.pump = pump = platform.pump(turn)
+    commands = turn.commands
+    pump = platform.pump(turn)
     for worker in workers:
         pump.watch(worker.fd, worker.finish)
 
     # Sessions and their journal
-    parts.numbering = topics = TopicRegistry(store, events)
+    topics = TopicRegistry(store, events)
     wills = WillPublisher(events, context.policies, store, turn.batches, topics)
-    parts.journal = recorder = JournalRecorder()
-    parts.registry = registry = Registry(
+    recorder = JournalRecorder()
+    registry = Registry(
         commands, lambda *will: events.alone("will", lambda: wills.publish_will(*will)), recorder
     )
     sessions = registry.sessions
-    parts.keeping = journal = JournalWriter(store.internal, store.partitions, recorder, router, sessions.get)
+    journal = JournalWriter(store.internal, store.partitions, recorder, router, sessions.get)
 
     # Writing
-    parts.refusing = admission = WriteAdmission(
+    admission = WriteAdmission(
         store, turn.batches, events, free_bytes_min=context.free_bytes_min,
         say=lambda *state: peers.say_all(Refusing(*state)),
     )  # fmt: skip
-    parts.retaining = retained_quota = RetainedQuota(
+    retained_quota = RetainedQuota(
         store, router.retained, turn.batches, events, lambda *state: peers.say_all(RetainedFull(*state))
     )
     sources = [partition.ack_source for partition in [*store.partitions, store.internal]]
     acks = AckTracker(sources, journal.flush, clock)
-    parts.writing = commit = GroupCommit(
+    commit = GroupCommit(
         store, workers, acks, admission, commands, clock, events, linger_seconds=context.linger_seconds
     )
     backpressure = Backpressure(
@@ -245,20 +220,16 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         topics=topics, admission=admission, quota=retained_quota, urgent=commit.urgent, acknowledged=acks.release,
         leave_behind=lambda *removed: removal_losses.leave_behind(*removed), doors=fd_passing, pump=lambda: pump,
         is_draining=lambda: lifecycle.is_draining,
-        tally=lambda tally: status.heard(tally) if status is not None else None, count=context.count,
+        tally=lambda tally: status.received(tally) if status is not None else None, count=context.count,
         incarnation=incarnation,
     )  # fmt: skip
-    parts.peers = peers
 
     # Delivery
-    parts.carrying = turn.effects
     cold_reads = ColdReads(store, workers.reader, commands, events, queries)
     retained = RetainedDelivery(router.retained, drop_counters, store.partitions)
     fan_out = FanOut(clock, commands, turn.ready, events, router.feeds, sessions, drop_counters, retained)
-    parts.losses = losses = LostRanges(timers, events, router.feeds, cold_reads, sessions, drop_counters)
-    parts.removal_losses = removal_losses = RemovalLosses(
-        timers, router, sessions, recorder, turn.effects, losses, queries
-    )
+    losses = LostRanges(timers, events, router.feeds, cold_reads, sessions, drop_counters)
+    removal_losses = RemovalLosses(timers, router, sessions, recorder, turn.effects, losses, queries)
     replay_start = ReplayStart(
         store, router.retained, workers.reader, commands, events, queries if has_peers else None
     )
@@ -287,26 +258,40 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     startup = Startup(store, peers, interest, queries, restorer, turn.effects.carry_out)
 
     # Retention
-    parts.retention_clock = ClockMonitor(store, workers.writer, events.tell, clock.now_us, clock.monotonic)
-    parts.disk = disk = DiskSpace(
-        parts, context.exports, probe, percent=context.free_percent_min,
-        wanted_percent=context.wanted_free_percent_min,
-        take=lambda partition, segments, why: removal.carry_out(partition, segments, why),
+    bounds = RetentionBounds(journal, peers, context.exports, workers.reader)
+    disk = DiskSpace(
+        store, bounds, peers, admission, probe, clock, events, percent=context.free_percent_min,
+        wanted_percent=context.wanted_free_percent_min, is_first=context.index == 0, roll=commit.roll,
+        remove=lambda *removed: removal.carry_out(*removed),
     )  # fmt: skip
-    removal = SegmentRemover(parts, context.retain_for_sessions_bytes_max, context.exports, disk)
+    removal = SegmentRemover(
+        store, bounds, clock, ClockMonitor(store, workers.writer, events, clock), workers.writer, events,
+        sessions_bytes_max=context.retain_for_sessions_bytes_max, roll=commit.roll,
+        before_removal=removal_losses.before_removal, removed=disk.removed,
+    )  # fmt: skip
 
     # Statistics
-    about: dict[str, Any] = {}
-    parts.about = about
-    parts.consumers = consumers = ConsumerLag(parts)
-    parts.topic_rates = topic_rates = TopicRates(parts)
+    consumers = ConsumerLag(registry, router.feeds, clock, timers, events)
+    topic_rates = TopicRates(store, clock, timers)
     status = None
     if context.status is not None:
-        status = SysPublisher(
-            parts, store.partitions[-1], interval_seconds=context.status.interval_seconds,
-            version=context.status.version, started=context.status.started,
+        counters = Counters(
+            store, router, registry, totals, drop_counters, timers, sockets=lambda: pump, index=context.index,
+            incarnation=incarnation, refused=lambda: admission.refused + sum(topics.refused.values()),
         )  # fmt: skip
-    parts.announcing = status
+        status = SysPublisher(
+            counters, store.partitions[-1], peers, commands, timers, clock, disk=disk.statistics, index=context.index,
+            interval_seconds=context.status.interval_seconds, version=context.status.version,
+            started=context.status.started,
+        )  # fmt: skip
+    admin = AdminQueries(
+        StatusQuery(
+            store, router, registry, totals, drop_counters, clock, disk=disk.statistics,
+            is_full=lambda: admission.is_full, is_first=context.index == 0,
+        ),
+        ClientListing(registry, consumers, drop_counters, clock, timers), TopicListing(store, topic_rates, timers),
+        registry, drop_counters, losses.pending, events,
+    )  # fmt: skip
 
     # Clients
     auth_pool = AuthPool(pump.watch, timers.later, lambda: clock.monotonic)
@@ -335,6 +320,6 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         workers=workers, journal=journal, commit=commit, backpressure=backpressure, admission=admission,
         retained_quota=retained_quota, losses=losses, topics=topics, replay_start=replay_start, disk=disk,
         removal=removal, peers=peers, fd_passing=fd_passing,
-        restorer=restorer, startup=startup, consumers=consumers, topic_rates=topic_rates, status=status, about=about,
-        parts=parts,
+        restorer=restorer, startup=startup, consumers=consumers, topic_rates=topic_rates, status=status,
+        admin=admin,
     )  # fmt: skip

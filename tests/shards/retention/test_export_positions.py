@@ -16,7 +16,7 @@ class Reader:
     def __init__(self) -> None:
         self.jobs: list[tuple[Callable[[], Any], Callable[..., None]]] = []
 
-    def submit(self, job: Callable[[], Any], done: Callable[..., None]) -> None:
+    def submit(self, job: Callable[[], Any], done: Callable[..., None], lane: int = 0) -> None:
         self.jobs.append((job, done))
 
     def run(self) -> None:

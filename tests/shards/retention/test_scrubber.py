@@ -16,7 +16,9 @@ class Now:
         self.waiting: list[tuple[float, Callable[[], None]]] = []
         self.events: list[tuple[str, dict[str, Any]]] = []
 
-    def submit(self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> None:
+    def submit(
+        self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0
+    ) -> None:
         try:
             result = job()
         except Exception as fault:
@@ -27,7 +29,10 @@ class Now:
     def later(self, seconds: float, call: Callable[[], None]) -> None:
         self.waiting.append((seconds, call))
 
-    def event(self, name: str, **fields: Any) -> None:
+    def next_turn(self, call: Callable[[], None]) -> None: ...
+    def after_step(self, call: Callable[[], None]) -> None: ...
+
+    def tell(self, name: str, /, **fields: Any) -> None:
         self.events.append((name, fields))
 
     def turn(self) -> float:
@@ -48,7 +53,7 @@ def filled(files: SimulatedFiles) -> Store:
 
 def scrubbed(store: Store, files: SimulatedFiles, rate: int = 1000) -> tuple[Scrubber, Now]:
     now = Now()
-    scrubbing = Scrubber(files, store.partitions, now, rate, event=now.event, later=now.later)  # type: ignore[arg-type]
+    scrubbing = Scrubber(files, store.own, now, now, now, bytes_per_second=rate)
     scrubbing.begin()
     return scrubbing, now
 

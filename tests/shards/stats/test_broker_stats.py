@@ -19,8 +19,8 @@ def below(census: BrokerStats, uptime_seconds: float = 1.0) -> dict[str, str]:
 
 def test_shards_are_added_up() -> None:
     census = BrokerStats("rumq version 1")
-    census.take(tally(0))
-    census.take(tally(1))
+    census.update(tally(0))
+    census.update(tally(1))
     told = below(census, 61.9)
     assert told["broker/version"] == "rumq version 1"
     assert told["broker/uptime"] == "61 seconds"
@@ -35,37 +35,37 @@ def test_shards_are_added_up() -> None:
 
 def test_the_newest_tally_of_a_shard_counts_alone() -> None:
     census = BrokerStats("")
-    census.take(tally(0))
-    census.take(tally(0, counts=m.Counts(published=5)))
+    census.update(tally(0))
+    census.update(tally(0, counts=m.Counts(published=5)))
     assert below(census)["broker/publish/messages/received"] == "5"
 
 
 def test_what_a_shard_counted_before_it_died_still_counts() -> None:
     census = BrokerStats("")
-    census.take(tally(0))
-    census.take(tally(1))
-    census.gone(1)
+    census.update(tally(0))
+    census.update(tally(1))
+    census.lost(1)
     told = below(census)
     assert (told["broker/publish/messages/received"], told["broker/clients/connected"]) == ("6", "2")
-    census.take(tally(1, incarnation=2, counts=m.Counts(published=1)))
+    census.update(tally(1, incarnation=2, counts=m.Counts(published=1)))
     told = below(census)
     assert (told["broker/publish/messages/received"], told["broker/clients/connected"]) == ("7", "4")
 
 
 def test_the_most_clients_at_once_are_remembered() -> None:
     census = BrokerStats("")
-    census.take(tally(0))
+    census.update(tally(0))
     below(census)
-    census.take(m.Tally(0, 1, COUNTED, m.Standing(connected=1, sessions=1)))
+    census.update(m.Tally(0, 1, COUNTED, m.Standing(connected=1, sessions=1)))
     told = below(census)
     assert (told["broker/clients/connected"], told["broker/clients/maximum"]) == ("1", "2")
 
 
 def test_loads_are_there_once_time_has_passed() -> None:
     census = BrokerStats("")
-    census.take(tally(0, counts=m.Counts()))
+    census.update(tally(0, counts=m.Counts()))
     assert not [name for name in below(census, 1.0) if "load" in name]
-    census.take(tally(0, counts=m.Counts(published=600)))
+    census.update(tally(0, counts=m.Counts(published=600)))
     told = below(census, 61.0)
     assert told["broker/load/publish/received/1min"] == "379.27"  # 600 (1 - 1/e)
     assert told["broker/load/bytes/sent/15min"] == "0.00"

@@ -12,7 +12,7 @@ from rumq.shards.stats.moving_averages import WINDOWS, MovingAverages
 def run(averages: MovingAverages, counts: list[int], step_seconds: float) -> dict[str, float]:
     """What the averages are after a count stood so, once each step."""
     for count in counts:
-        averages.take({"n": count}, step_seconds)
+        averages.update({"n": count}, step_seconds)
     return {window: value for (_, window), value in averages.items().items()}
 
 
@@ -43,11 +43,11 @@ def test_when_nothing_more_comes_they_fall_the_shortest_first() -> None:
 def test_how_often_one_looks_at_a_steady_rate_makes_no_difference(steps: list[int]) -> None:
     often, seldom = MovingAverages(), MovingAverages()
     for now in range(1, sum(steps) + 1):
-        often.take({"n": now}, 1.0)
+        often.update({"n": now}, 1.0)
     at = 0
     for step in steps:
         at += step
-        seldom.take({"n": at}, float(step))
+        seldom.update({"n": at}, float(step))
     for key, value in seldom.items().items():
         assert often.items()[key] == pytest.approx(value)
 
@@ -61,5 +61,5 @@ def test_no_time_no_change() -> None:
     averages = MovingAverages()
     run(averages, [100], 10.0)
     before = averages.items()
-    averages.take({"n": 200}, 0.0)
+    averages.update({"n": 200}, 0.0)
     assert averages.items() == before

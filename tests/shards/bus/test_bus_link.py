@@ -1,0 +1,57 @@
+"""Messages on a link: whole ones are handled however the bytes arrive, and none after its end."""
+
+from typing import Any
+
+import pytest
+
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import MESSAGE_BYTES_MAX, BusLink, decode, encode
+from tests.shards.bus.world import Transport
+
+
+def linked() -> tuple[BusLink, Transport, list[tuple[Any, bytes]], list[str]]:
+    transport, received, lost = Transport(), list[tuple[Any, bytes]](), list[str]()
+    link = BusLink(
+        transport, lambda message, raw: received.append((message, bytes(raw))), lost.append, lambda: None
+    )
+    return link, transport, received, lost
+
+
+MESSAGES: list[tuple[m.AnyMessage, bytes]] = [
+    (m.Mark(0, 1, 2, 3, 4), b""),
+    (m.Published(1, 9, 1, 0, [(0, b"t")], [], 3, 4), b"rowframe"),
+    (m.Drained(), b""),
+]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_messages_are_handled_once_whole_however_their_bytes_arrive(piece: int) -> None:
+    link, _, received, _ = linked()
+    wire = b"".join(bytes(part) for message, raw in MESSAGES for part in encode(message, raw))
+    pending = b""
+    for at in range(0, len(wire), piece):
+        pending += wire[at : at + piece]
+        pending = pending[link.receive(pending, 0, len(pending)) :]
+    assert received == MESSAGES and not pending
+
+
+def test_raw_bytes_travel_behind_the_head_uncopied() -> None:
+    raw = bytearray(b"frames")
+    parts = encode(m.Drained(), raw, b"")
+    assert parts[1] is raw and len(parts) == 2
+    message, rest = decode(memoryview(b"".join(parts))[4:])
+    assert message == m.Drained() and bytes(rest) == b"frames"
+
+
+def test_a_length_that_nobody_sends_ends_the_connection() -> None:
+    link, *_ = linked()
+    with pytest.raises(ValueError, match="bytes on the bus"):
+        link.receive((MESSAGE_BYTES_MAX + 1).to_bytes(4, "little") + bytes(4), 0, 8)
+
+
+def test_its_end_is_reported_once_and_nothing_is_sent_after_it() -> None:
+    link, transport, _, lost = linked()
+    link.end()
+    link.lost("reset")
+    link.say(m.Drained())
+    assert lost == ["given up"] and transport.is_closed and not transport.written

@@ -1,0 +1,69 @@
+"""Interest: a subscription is confirmed once every other shard forwards what its filter matches."""
+
+from typing import Any
+
+import pytest
+
+from router.shard import Shard
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.interest import Interest
+from rumq.shards.bus.shared_groups import JournalBarrier, SharedGroups
+from tests.shards.bus.world import Hand, Other
+
+
+class World:
+    def __init__(self, others: int = 2) -> None:
+        self.hand, self.router = Hand(), Shard([])
+        self.others = {index: Other(index) for index in range(1, others + 1)}
+        barrier = JournalBarrier(None, self.hand, lambda index: None)  # type: ignore[arg-type]
+        groups = SharedGroups(self.hand, self.hand, barrier, self.router, self.hand, {})
+        self.interest = Interest(self.others, self.router, self.hand, self.hand, groups)
+        self.calls: list[str] = []
+
+    def then(self) -> None:
+        self.calls.append("then")
+
+    def answer_all(self) -> list[Any]:
+        return [other.answer(m.Wanted(1)) for other in self.others.values()]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_filter_is_confirmed_once_every_shard_has_answered(world: World) -> None:
+    assert not world.interest.confirm(["a/#"], world.then)
+    world.others[1].answer(m.Wanted(1))
+    assert not world.calls and "a/#" not in world.interest.confirmed
+    world.others[2].answer(m.Wanted(1))
+    assert world.calls == ["then"]
+    assert world.interest.confirm(["a/#"], world.then), "nobody is asked again"
+
+
+def test_alone_a_shard_asks_nobody() -> None:
+    alone = World(others=0)
+    assert alone.interest.confirm_subscriptions([("a", "a")], alone.then, publishers=True)
+
+
+def test_a_shard_that_joins_meanwhile_is_told_of_filters_that_are_being_asked_for(world: World) -> None:
+    world.interest.begin(wants_publishers=False)
+    assert all(other.has_begun for other in world.others.values())
+    world.interest.confirm(["b"], world.then)
+    assert world.interest.filters() == ["b"]
+
+
+def test_a_group_of_another_home_is_joined_there_first(world: World) -> None:
+    assert not world.interest.confirm_subscriptions([("$share/g/t1", "t1")], world.then)
+    ((question, _),) = world.others[1].asked
+    assert question == m.ShareJoin(1, "$share/g/t1", "t1") and not world.others[2].asked
+    world.others[1].answer(m.Wanted(1))
+    assert world.calls == ["then"]
+
+
+def test_publishers_are_asked_for_once_and_before_the_filters(world: World) -> None:
+    assert not world.interest.confirm_subscriptions([("a", "a")], world.then, publishers=True)
+    assert world.answer_all() == [m.WantPublishers(1), m.WantPublishers(1)]
+    assert [type(question) for question in world.answer_all()] == [m.Want, m.Want]
+    assert world.calls == ["then"] and world.interest.wants_publishers
+    assert world.interest.confirm_subscriptions([("a", "a")], world.then, publishers=True)

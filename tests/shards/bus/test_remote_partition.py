@@ -1,0 +1,90 @@
+"""A partition of another shard: names, watermarks, and what its owner's start means here."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from commitlog import NotInMemory, StreamSpec
+from router import commands as c
+from router.shard import Shard
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.remote_partition import Owner, RemoteFeeds, RemotePartition
+from tests.shards.bus.world import Hand
+
+SPEC = StreamSpec("main", ("#",))
+
+
+class World:
+    def __init__(self) -> None:
+        self.hand = Hand()
+        self.partition = RemotePartition(SPEC, 0, 0, 1, owner=1)
+        self.router = Shard([self.partition])
+        self.acknowledged: list[int] = []
+        self.limits: list[Any] = []
+        limits: Any = SimpleNamespace(
+            elsewhere=lambda *state: self.limits.append(state), is_offline_elsewhere=lambda index: False
+        )
+        self.owner = Owner(
+            [self.partition],
+            RemoteFeeds(self.router, {}),
+            self.hand,
+            limits,
+            limits,
+            self.acknowledged.append,
+        )
+        self.said: list[Any] = []
+        self.link: Any = SimpleNamespace(say=lambda message, *raw: self.said.append(message))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_it_is_read_by_way_of_its_owner(world: World) -> None:
+    with pytest.raises(NotInMemory):
+        world.partition.read(0)
+
+
+def test_a_topic_id_that_its_owner_gives_out_anew_has_the_new_name(world: World) -> None:
+    world.partition.name_topics([(0, b"a"), (2, b"c")])
+    world.partition.name_topics([(2, b"d")])
+    assert world.partition.topic_names == [b"a", b"", b"d"]
+    assert world.partition.topic_ids == {b"a": 0, b"d": 2}
+
+
+def test_readers_begin_where_the_owner_stands_when_it_joins_first(world: World) -> None:
+    world.owner.joined(world.link, {0: (3, 40)})
+    assert (world.partition.first_lsn, world.partition.next_lsn) == (3, 40)
+    assert world.router.feeds[0].visible_lsn == 40
+
+
+def test_records_that_an_owner_did_not_live_to_write_are_forgotten_here(world: World) -> None:
+    world.owner.joined(world.link, {0: (0, 40)})
+    world.owner.joined(world.link, {0: (0, 30)})
+    assert world.router.feeds[0].visible_lsn == 30 and world.partition.next_lsn == 30
+
+
+def test_what_was_published_and_not_acknowledged_is_asked_for_first(world: World) -> None:
+    world.partition.outgoing.append(bytearray(32), b"f", 1, 0, b"")
+    world.owner.joined(world.link, {0: (0, 0)})
+    assert world.said == [m.Resume(0, 0)] and world.owner.unacknowledged_bytes
+    world.owner.resumed(world.link, m.Resumed(0, 2))
+    assert not world.owner.unacknowledged_bytes and world.acknowledged == [0]
+
+
+def test_watermarks_and_records_become_commands(world: World) -> None:
+    world.owner.joined(world.link, {0: (0, 10)})
+    world.owner.rows(m.Rows(0, 10, 1, 5, 0, [(0, b"a")], 4), memoryview(b"rowsframes"))
+    world.owner.mark(m.Mark(0, 0, 11, 11, 2), memoryview(b""))
+    rows, mark = world.hand.items
+    assert isinstance(rows, c.RemoteChunk) and (rows.chunk.base_lsn, rows.chunk.frames) == (10, b"frames")
+    assert isinstance(mark, c.RemoteWatermark) and (mark.live_lsn, mark.committed_lsn) == (11, 11)
+    assert world.partition.first_lsn == 2 and world.partition.topic_names == [b"a"]
+
+
+def test_refusals_of_an_owner_end_with_its_link(world: World) -> None:
+    world.owner.retained_full(m.RetainedFull(0, True), memoryview(b""))
+    world.owner.lost()
+    assert world.limits == [(0, True), (0, False)]

@@ -1,0 +1,62 @@
+"""A snapshot of the journal is written in parts; once it is committed, what is older may go."""
+
+from commitlog.testing.simulated_files import SimulatedFiles
+from rumq.session.journal import entries as e
+from rumq.shards.recovery import journal_snapshot
+from rumq.shards.recovery.checkpoint import CheckpointBuilder
+from rumq.shards.recovery.journal_snapshot import SnapshotWriter
+from tests.commitlog.records import NOW
+from tests.shards.recovery.world import Run
+
+
+class World:
+    def __init__(self) -> None:
+        self.run = Run(SimulatedFiles())
+        self.records: list[list[e.JournalEntry]] = []
+        run = self.run
+        assert run.store.internal is not None
+        self.checkpoints = CheckpointBuilder(
+            run.store.partitions, run.recorder, run.router, run.registry.sessions.get
+        )
+        self.snapshots = SnapshotWriter(
+            run.store.internal, run.store.partitions, run.recorder, run.router, self.checkpoints,
+            lambda entries, now_us: self.records.append(entries),
+        )  # fmt: skip
+
+    def kinds(self) -> list[list[type]]:
+        return [[type(entry) for entry in record] for record in self.records]
+
+
+def test_it_begins_with_the_layout_and_ends_with_what_it_covers() -> None:
+    world = World()
+    world.run.session("pump")
+    world.snapshots.begin(("main/g1/p0",), NOW)
+    while world.snapshots.is_under_way:
+        world.snapshots.write_part(NOW)
+    first, *parts, last = world.kinds()
+    assert first == [e.Layout, e.SnapshotBegun] and last == [e.SnapshotEnded]
+    (sessions,) = [part for part in parts if e.Checkpoint in part]
+    assert sessions.index(e.Checkpoint) < sessions.index(e.Opened), (
+        "cursors refer to the checkpoint before them"
+    )
+
+
+def test_many_sessions_are_written_over_many_turns() -> None:
+    world = World()
+    for number in range(journal_snapshot.PART_SESSIONS + 1):
+        world.run.session(f"c{number}")
+    world.snapshots.begin(("main/g1/p0",), NOW)
+    world.snapshots.write_part(NOW)
+    assert world.snapshots.is_under_way
+    world.snapshots.write_part(NOW)
+    opened = [
+        entry for record in world.records for entry in record if isinstance(entry, e.Opened) and entry.fresh
+    ]
+    assert len(opened) == journal_snapshot.PART_SESSIONS + 1
+
+
+def test_nothing_goes_before_the_snapshot_is_committed() -> None:
+    run = Run(SimulatedFiles())
+    run.session("pump")
+    run.journal.write_snapshot(NOW)
+    assert run.journal.take_removal() is None

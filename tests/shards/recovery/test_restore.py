@@ -1,0 +1,77 @@
+"""A restart: sessions, subscriptions and retained messages are those of the journal and of the log behind it."""
+
+import pytest
+
+from commitlog.testing.simulated_files import SimulatedFiles
+from router import commands as c
+from router.subscription import Subscription
+from tests.commitlog.records import NOW
+from tests.shards.recovery.world import Run
+
+
+@pytest.fixture
+def files() -> SimulatedFiles:
+    return SimulatedFiles()
+
+
+def subscribe(run: Run, client_id: str, topic_filter: str) -> None:
+    session = run.session(client_id)
+    session.asked.add(topic_filter, is_replay=False)
+    run.router.step([c.Subscribe(session.subscriber, Subscription(topic_filter), False)], NOW)
+    run.recorder.subscribed(session, topic_filter)
+
+
+def retain(run: Run, topic: bytes, payload: bytes) -> None:
+    from tests.commitlog.records import frame
+
+    partition = run.store.own[0]
+    number = partition.topic_ids.get(topic)
+    number = partition.add_topic(topic) if number is None else number
+    packet = frame(topic, payload)
+    row = bytearray(32)
+    row[0:4] = number.to_bytes(4, "little")
+    row[20:24] = (len(packet) - len(payload)).to_bytes(4, "little")
+    row[28] = 4 if payload else 4 | 64
+    run.router.step([c.Append(0, row, packet, 1, 8, b"")], NOW)
+    run.router.step([c.Committed(0, partition.next_lsn)], NOW)
+
+
+def test_a_session_and_its_subscriptions_are_there_again(files: SimulatedFiles) -> None:
+    first = Run(files)
+    subscribe(first, "pump", "plant/#")
+    first.flush()
+    again = Run(files.after_kill(), seed=1)
+    session = again.find("pump")
+    assert session is not None and session.durable and session.link is None
+    assert session.subscriber.filters() == ["plant/#"] and "plant/#" in session.asked
+    assert not again.wants_publishers
+
+
+def test_a_session_that_ends_with_its_connection_is_not_there(files: SimulatedFiles) -> None:
+    first = Run(files)
+    first.session("short", expiry_seconds=0)
+    first.session("pump")
+    first.flush()
+    again = Run(files.after_kill(), seed=1)
+    assert again.find("short") is None and again.find("pump") is not None
+
+
+def test_retained_messages_are_found_in_the_log_and_so_is_their_end(files: SimulatedFiles) -> None:
+    first = Run(files)
+    for topic, payload in ((b"a", b"1"), (b"b", b"2"), (b"b", b"")):
+        retain(first, topic, payload)
+    first.flush()
+    again = Run(files.after_kill(), seed=1)
+    assert again.router.retained.get("a") is not None and again.router.retained.get("b") is None
+
+
+def test_a_snapshot_alone_is_enough(files: SimulatedFiles) -> None:
+    first = Run(files)
+    subscribe(first, "pump", "plant/#")
+    retain(first, b"a", b"1")
+    first.flush()
+    first.journal.write_snapshot(NOW)
+    first.write()
+    again = Run(files.after_kill(), seed=1)
+    assert again.find("pump") is not None and again.router.retained.get("a") is not None
+    assert again.journal.keep_lsn(0) == 1, "the log below is not needed for retained messages"
