@@ -12,7 +12,8 @@ class World:
     def __init__(self) -> None:
         self.sockets = make_shard_sockets(2)
         self.retries = 0
-        self.shards = [FdPassing(self.sockets, index, self._later) for index in range(2)]
+        self.failed: list[str] = []
+        self.shards = [FdPassing(self.sockets, index, self._later, self.failed.append) for index in range(2)]
         self.taken: list[tuple[socket.socket, str, bytes, int]] = []
         self.shards[1].takers["client"] = lambda *what: self.taken.append(what)
 
@@ -60,13 +61,11 @@ def test_many_connections_go_in_order(world: World) -> None:
 
 
 def test_a_fault_with_one_connection_is_reported_and_the_others_are_taken(world: World) -> None:
-    failed: list[str] = []
-    world.shards[1].failed = failed.append
     ours, theirs = socket.socketpair()
     world.shards[0].give(1, "nobody takes these", os.dup(ours.fileno()))
     world.shards[0].give(1, "client", theirs.detach())
     world.shards[0].flush()
     world.shards[1].hear()
-    assert len(failed) == 1 and len(world.taken) == 1
+    assert len(world.failed) == 1 and len(world.taken) == 1
     ours.close()
     world.close()
