@@ -9,7 +9,9 @@ from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.interest import Interest
 from rumq.shards.bus.peer import Peer
+from rumq.shards.bus.shared_groups import SharedGroups
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.turn.ports import EventSink
 
@@ -121,3 +123,16 @@ class Peers:
         for peer in self.others.values():
             if peer.link is not None:
                 peer.link.closed = True
+
+
+class PeerStage:
+    """The other shards' part of a turn: what they wait for is sent at its end."""
+
+    def __init__(self, peers: Peers, interest: Interest, groups: SharedGroups, fd_passing: FdPassing) -> None:
+        self._peers, self._groups, self._fd_passing = peers, groups, fd_passing
+        self.changes = interest.changes
+
+    def end_turn(self) -> None:
+        self._groups.end_turn()
+        self._peers.end_turn()
+        self._fd_passing.flush()

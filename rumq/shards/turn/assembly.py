@@ -22,8 +22,7 @@ from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.messages import Refusing, RetainedFull
-from rumq.shards.bus.peer_stage import PeerStage
-from rumq.shards.bus.peers import Peers
+from rumq.shards.bus.peers import Peers, PeerStage
 from rumq.shards.delivery.cold_reads import ColdReads
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.delivery.lost_ranges import LostRanges
