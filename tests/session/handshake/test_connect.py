@@ -1,0 +1,58 @@
+"""Under which conditions a client comes in, and what CONNACK says. MQTT 5.0, 3.1 and 3.2."""
+
+from typing import Any
+
+import pytest
+
+from rumq.mqtt import packets as p
+from rumq.mqtt.reasons import Reason
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.limits import Limits
+from tests.conformance.wire import Kind, Prop
+from tests.session.broker import Broker, Wire, connect, connected
+
+LASTING: Any = {"session_expiry_interval": 3600}
+
+
+def answer(broker: Broker, packet: p.Connect, policy: ListenerPolicy | None = None) -> Any:
+    wire = Wire(broker, policy, packet.version)
+    wire.say(packet)
+    [connack] = wire.hears()
+    return connack
+
+
+@pytest.mark.parametrize(
+    ("packet", "code"),
+    [
+        (connect("c" * 2000), Reason.CLIENT_IDENTIFIER_NOT_VALID),
+        (connect(will=p.Will("w", b"", 2, False)), Reason.QOS_NOT_SUPPORTED),
+    ],
+)
+def test_what_cannot_be_served_is_refused(packet: p.Connect, code: int) -> None:
+    assert answer(Broker(Limits(maximum_qos=1)), packet).code == code
+
+
+def test_a_full_listener_refuses_those_who_are_not_connected_yet() -> None:
+    broker = Broker()
+    connected(broker)
+    broker.is_full = True
+    assert answer(broker, connect("other")).code == Reason.QUOTA_EXCEEDED
+    assert answer(broker, connect("c")).code == Reason.SUCCESS
+
+
+def test_a_session_is_taken_over_by_the_next_connection() -> None:
+    """MQTT-3.1.4-3."""
+    broker = Broker()
+    first = connected(broker, properties=LASTING)
+    connack = answer(broker, connect(clean_start=False, properties=LASTING))
+    assert connack.session_present
+    assert first.closed and [(each.kind, each.code) for each in first.hears()] == [
+        (Kind.DISCONNECT, Reason.SESSION_TAKEN_OVER)
+    ]
+
+
+def test_connack_says_what_differs_from_the_standard() -> None:
+    broker = Broker(Limits(maximum_qos=1, keep_alive_seconds_max=30, session_expiry_seconds_max=60))
+    told = dict(answer(broker, connect("", properties=LASTING)).properties)
+    assert told[Prop.MAXIMUM_QOS] == 1 and told[Prop.SERVER_KEEP_ALIVE] == 30
+    assert told[Prop.SESSION_EXPIRY] == 60 and told[Prop.ASSIGNED_CLIENT_ID] == "rumq-1"
