@@ -158,6 +158,3 @@ class Turn:
                 link.drained()
             except Exception:
                 self.events.crashed(link.transport)
-
-
-Driver = Any  # the parts of a shard, for those that do not take ports yet

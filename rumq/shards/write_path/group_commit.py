@@ -52,10 +52,6 @@ class GroupCommit:
         """Somebody waits for what was appended to a partition."""
         self._acks.urgent[index] = True
 
-    def released(self, index: int) -> None:
-        """Another shard has committed what was handed to it."""
-        self._acks.release(index)
-
     def start(self, now_us: int, monotonic: float, drain: bool) -> None:
         """Hand to the writer what is due. drain: everything is."""
         self._drain = drain
