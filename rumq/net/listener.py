@@ -10,11 +10,7 @@ import socket
 import struct
 from collections.abc import Callable
 
-from rumq.net.connection import Connection
-from rumq.net.pump import Pump
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import PLAIN, ConnectionSetup, Transports
-from rumq.session.connection.transport import ConnectionHandler
+from rumq.net.transports import ConnectionSetup
 
 ACCEPTS_A_TURN = 64
 SPARE = 16  # connections beyond the limit, before their login: each is refused with a reason, or makes room
@@ -66,34 +62,23 @@ class Listener:
 
     def __init__(
         self,
-        pump: Pump,
         sock: socket.socket,
+        setup: ConnectionSetup,
         *,
         connections_max: int,
-        outbox_bytes_max: int,
-        welcome: Callable[[Connection], ConnectionHandler],
         event: Callable[..., None],
         later: Callable[[float, Callable[[], None]], None],
-        transports: Transports = PLAIN,
-        handshakes: TransportHandshakes | None = None,
     ) -> None:
-        """welcome: makes the handler of a new connection; later: calls back after so many seconds
-
-        transports: the layers between the socket and MQTT; handshakes: the pump's, needed with any layer"""
-        assert handshakes is not None or transports == PLAIN
+        """setup: makes the connections, with the layers between the socket and MQTT; later: calls back after seconds"""
         self.sock = sock
         self.accepted = 0
         self.turned_away = 0
-        self._pump = pump
+        self._pump = pump = setup.pump
         self._connections_max = connections_max
         self._limit_reached = f"there are {connections_max} connections"
-        self._outbox_bytes_max = outbox_bytes_max
-        self._welcome = welcome
         self._event = event
         self._later = later
-        self._setup: ConnectionSetup | None = None
-        if transports != PLAIN and handshakes is not None:
-            self._setup = ConnectionSetup(transports, handshakes, pump, outbox_bytes_max, welcome)
+        self._setup = setup
         self._is_tcp = sock.family != socket.AF_UNIX
         pump.watch(sock.fileno(), self.accept)
 
@@ -151,12 +136,7 @@ class Listener:
         if self._is_tcp:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         peer = f"{address[0]}:{address[1]}" if self._is_tcp else name_of_peer(sock)
-        if self._setup is not None:
-            self._setup.accept(sock, peer, address[0] if self._is_tcp else None)
-            return
-        connection = Connection(self._pump, sock, peer, self._outbox_bytes_max)
-        connection.link = self._welcome(connection)
-        self._pump.add(connection)
+        self._setup.accept(sock, peer, address[0] if self._is_tcp else None)
 
     def _resume(self) -> None:
         if self.sock.fileno() >= 0:

@@ -9,7 +9,7 @@ from rumq.mqtt.topics import matches
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import Transports
+from rumq.net.transports import ConnectionSetup, Transports
 from rumq.shards.turn.assembly import Platform, ShardContext, build_shard
 from tests.commitlog.records import DEAD, NOW, numbers
 
@@ -34,9 +34,9 @@ class Served:
         handshakes = TransportHandshakes(self._pump, later=later, event=self.event)
         self._listeners = {
             name: Listener(
-                self._pump, open_sockets("127.0.0.1", 0, 100)[0], connections_max=1000, outbox_bytes_max=1 << 20,
-                welcome=shard.broker.welcome, event=self.event, later=later, transports=transports,
-                handshakes=handshakes,
+                open_sockets("127.0.0.1", 0, 100)[0],
+                ConnectionSetup(transports, handshakes, self._pump, 1 << 20, shard.broker.welcome),
+                connections_max=1000, event=self.event, later=later,
             )
             for name, transports in listeners.items()
         }  # fmt: skip

@@ -10,7 +10,7 @@ from rumq.net.connection import Connection
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import Transports
+from rumq.net.transports import ConnectionSetup, Transports
 
 TURNS_MAX = 2000
 SECONDS_MAX = 0.02  # of a turn in which nothing happens
@@ -93,8 +93,9 @@ class Site:
     def listen(self, transports: Transports, sock: socket.socket | None = None) -> Any:
         """Returns the address."""
         listener = Listener(
-            self.pump, sock or open_sockets("127.0.0.1", 0, 100)[0], connections_max=1000, outbox_bytes_max=1 << 20,
-            welcome=self.welcome, event=self.event, later=self.later, transports=transports, handshakes=self.handshakes,
+            sock or open_sockets("127.0.0.1", 0, 100)[0],
+            ConnectionSetup(transports, self.handshakes, self.pump, 1 << 20, self.welcome),
+            connections_max=1000, event=self.event, later=self.later,
         )  # fmt: skip
         self.listeners.append(listener)
         return listener.sock.getsockname()

@@ -14,7 +14,7 @@ from rumq.net.connection_handover import CLIENT, KNOWN
 from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.net.listener import SPARE, Listener
 from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import Transports, continue_handed_over
+from rumq.net.transports import ConnectionSetup, Transports, continue_handed_over
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.handshake.handshake import Handshake
 from rumq.shards.stats.event_log import tell
@@ -38,11 +38,11 @@ def open_listeners(
     )
 
     def listener(number: int, sock: socket.socket) -> Listener:
-        return Listener(
-            pump, sock, connections_max=connections[number], outbox_bytes_max=settings.mqtt.outbox_bytes_max,
-            welcome=lambda connection: welcome(shard, connection, policies[number]), event=event, later=later,
-            transports=transports[number], handshakes=handshakes,
+        setup = ConnectionSetup(
+            transports[number], handshakes, pump, settings.mqtt.outbox_bytes_max,
+            welcome=lambda connection: welcome(shard, connection, policies[number]),
         )  # fmt: skip
+        return Listener(sock, setup, connections_max=connections[number], event=event, later=later)
 
     return [listener(*each) for each in sockets]
 
