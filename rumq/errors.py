@@ -8,7 +8,7 @@
         └── ConnectionLost     the network, or the broker, went away
 
 The log's errors are `commitlog.LogError`, the router's `router.RouterError`. Anything else is a bug of ours.
-Knows no floor: these are sentences, nobody's rules. All are rebuilt from plain arguments by pickle.
+Errors are sentences for users. Pickle rebuilds all of them from plain arguments.
 """
 
 from typing import NamedTuple

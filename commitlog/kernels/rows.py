@@ -1,6 +1,6 @@
 """Kernel: number, join and search the rows of chunks. docs/log-format.md, "Row".
 
-Takes rows as bytes, gives rows and numbers. Knows no file and no topic's name."""
+Rows are bytes in and out; topics are numbers. Knows no file."""
 
 import cython
 

@@ -1,6 +1,6 @@
 """Kernel: which of many topic names one filter matches. MQTT 5.0, 4.7.
 
-Takes names in the order of their bytes, gives their places. Knows no subscriber, no message.
+Names come sorted by their bytes; the result is their indexes. Knows no subscriber.
 """
 
 import cython

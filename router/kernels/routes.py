@@ -1,6 +1,6 @@
 """Kernel: look at the topics of a chunk's rows all at once. docs/log-format.md, "Row".
 
-Takes rows and number tables, gives numbers. Knows no topic's name, no subscriber, no frame.
+Rows and number tables in, numbers out. Knows no subscriber.
 """
 
 import cython

@@ -1,4 +1,4 @@
-"""Read mosquitto.conf(5) into what it says: global options, listeners, bridges. Knows no setting of rumq's."""
+"""Parse mosquitto.conf(5): global options, listeners, bridges. `convert` makes settings of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Options of mosquitto.conf(5) that keep more out, or more in, than rumq can: their listener is not opened.
-
-Knows no setting of rumq's."""
+"""Options of mosquitto.conf(5) without which a listener would be less secure: rumq does not open such a listener."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""SIGHUP: read the settings again, let what can change take effect, and say what needs a restart.
+"""SIGHUP: read the settings again, apply what can change at run time, and report what needs a restart.
 
-Faulty settings change nothing. Knows no signal and no client."""
+Invalid settings change nothing. Knows no signal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`rumqd run`: hold the data directory, bind the addresses, and run one shard here or several under a supervisor.
 
-Knows no rule of its own: what a setting means is the part's that takes it."""
+Each setting is interpreted by the part that it configures."""
 
 from __future__ import annotations
 

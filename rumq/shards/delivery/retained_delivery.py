@@ -1,7 +1,7 @@
 """Retained messages on their way to clients: found and built in pieces, a bounded amount of it in each turn.
 
-A filter may match a million of them. Whoever asked gets them as its socket and its window take them, everybody else is
-served in between. Knows no socket and no session."""
+A filter may match a million of them: a subscriber gets them as fast as its socket and its delivery window allow, a
+bounded number per turn for all. Knows no socket."""
 
 from __future__ import annotations
 

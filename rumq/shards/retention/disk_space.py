@@ -1,7 +1,7 @@
 """Disk space of the log: how full the disk is, when it will be full, and which segments go so that it never is.
 
 Which segments go, and how much is kept free, are rules of `commitlog.space`; here they meet what sessions, exports and
-other shards need. docs/operating.md, "How much disk"."""
+other shards need. docs/operating.md, "Disk usage"."""
 
 from __future__ import annotations
 

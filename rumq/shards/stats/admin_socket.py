@@ -1,6 +1,6 @@
-"""The counter where a broker is asked: a Unix socket in its data directory, a JSON line in, a JSON line out.
+"""The socket that `rumqd ask` uses: a Unix socket in the data directory, a JSON line in, a JSON line out.
 
-Only who may enter the data directory can ask. Ordinary trio code beside the pump; knows no question itself."""
+The permissions of the data directory decide who may ask. `admin_queries` answers."""
 
 from __future__ import annotations
 

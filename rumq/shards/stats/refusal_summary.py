@@ -1,5 +1,5 @@
 """Refusals from one address, told one by one at first and then summed: who is refused a thousand times a second must
-not fill the operator's disk, nor hide what else is told. Knows no client; the time is its driver's."""
+not fill the operator's disk, nor hide what else is told. The time is an argument."""
 
 from __future__ import annotations
 
