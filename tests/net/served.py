@@ -10,7 +10,7 @@ from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import ConnectionSetup, Transports
-from rumq.shards.turn.assembly import Platform, ShardContext, build_shard
+from rumq.shards.assembly import Platform, ShardContext, build_shard
 from tests.commitlog.records import DEAD, NOW, numbers
 
 SECONDS_MAX = 20.0

@@ -12,8 +12,8 @@ from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.connection.listener_policy import OPEN
+from rumq.shards.assembly import Platform, ShardContext, build_shard
 from rumq.shards.bus.remote_partition import RemotePartition
-from rumq.shards.turn.assembly import Platform, ShardContext, build_shard
 from rumq.shards.turn.turn import Turn
 from tests.commitlog.records import numbers
 from tests.simulation.network import Door, Doors, Network, Poller, Stream

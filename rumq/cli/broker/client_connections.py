@@ -17,8 +17,8 @@ from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import ConnectionSetup, Transports, continue_handed_over
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.handshake.handshake import Handshake
+from rumq.shards.assembly import Shard
 from rumq.shards.stats.event_log import tell
-from rumq.shards.turn.assembly import Shard
 
 EARLY_SECONDS = 0.005
 

@@ -18,8 +18,8 @@ from rumq.errors import RumqError
 from rumq.events import setup_events
 from rumq.net.transports import Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.shards.assembly import Shard
 from rumq.shards.stats.event_log import tell
-from rumq.shards.turn.assembly import Shard
 
 
 class Reload:

@@ -16,12 +16,12 @@ from commitlog.shard_count import ShardCount, read_shard_count, write_shard_coun
 from commitlog.store import open_partition
 from rumq.mqtt.topics import matches
 from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.assembly import Platform, ShardContext, build_shard
 from rumq.shards.bus.query_server import log_tags
 from rumq.shards.processes.client_placement import home_of
 from rumq.shards.recovery.fit_to_log import fit_to_log
 from rumq.shards.recovery.journal_reader import add_tags, replay
 from rumq.shards.stats.event_log import tell
-from rumq.shards.turn.assembly import Platform, ShardContext, build_shard
 
 
 def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:

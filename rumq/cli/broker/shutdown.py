@@ -9,8 +9,8 @@ import trio
 from rumq.mqtt.reasons import Reason
 from rumq.net.listener import Listener
 from rumq.net.pump import Pump
+from rumq.shards.assembly import Shard
 from rumq.shards.stats.event_log import tell
-from rumq.shards.turn.assembly import Shard
 
 STOP_SECONDS_MAX = 30.0
 LINGER_SECONDS_MAX = 0.25  # for clients that do not close their side

@@ -9,7 +9,7 @@ How a part takes them: its constructor names each port that it uses, and nothing
 At most six ports and other parts a constructor; settings follow as keywords. A part that needs one call of another part
 takes a `Callable`. A port is kept as the object, never its value: `self._clock.monotonic` is the time of this turn. All
 ports exist before the first part is made, so parts may be made in any order their own references allow; only
-`rumq.shards.turn.assembly` knows all of them. A test passes a plain object with the members below."""
+`rumq.shards.assembly` knows all of them. A test passes a plain object with the members below."""
 
 from __future__ import annotations
 

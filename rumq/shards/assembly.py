@@ -23,6 +23,7 @@ from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.messages import Refusing, RetainedFull
 from rumq.shards.bus.peers import Peers, PeerStage
+from rumq.shards.bus_assembly import build_bus
 from rumq.shards.delivery.cold_reads import ColdReads
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.delivery.lost_ranges import LostRanges
@@ -49,7 +50,6 @@ from rumq.shards.stats.refusal_summary import RefusalSummary
 from rumq.shards.stats.sys_publisher import SysPublisher
 from rumq.shards.turn.auth_pool import AuthPool
 from rumq.shards.turn.broker import Broker, ClientRecords
-from rumq.shards.turn.bus_assembly import build_bus
 from rumq.shards.turn.effect_dispatch import JournalEffects
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.housekeeping import Housekeeping
