@@ -97,10 +97,14 @@ running: set[subprocess.Popen[str]] = set()
 def run(group: Group) -> Result:
     start, output, status = time.monotonic(), "", 0
     for command in group.commands:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | (group.environment or {}), text=True, errors="replace",
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        try:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=os.environ | (group.environment or {}), text=True, errors="replace",
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        except OSError as fault:
+            output, status = f"{output}{fault}\n", 127
+            break
         running.add(process)
         output += process.communicate()[0]
         running.discard(process)

@@ -38,16 +38,15 @@ from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
 from rumq.shards.retention.bounds import RetentionBounds
-from rumq.shards.retention.clock_monitor import ClockMonitor
-from rumq.shards.retention.disk_space import DiskSpace
+from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.segment_removal import SegmentRemover
 from rumq.shards.stats.admin_listings import ClientListing, TopicListing, TopicRates
 from rumq.shards.stats.admin_queries import AdminQueries, StatusQuery
 from rumq.shards.stats.consumer_lag import ConsumerLag
-from rumq.shards.stats.counters import Counters
+from rumq.shards.stats.counters import CountedShard, Counters
 from rumq.shards.stats.refusal_summary import RefusalSummary
-from rumq.shards.stats.sys_publisher import SysPublisher
+from rumq.shards.stats.sys_publisher import Status, SysPublisher
 from rumq.shards.turn.auth_pool import AuthPool
 from rumq.shards.turn.broker import Broker, ClientRecords
 from rumq.shards.turn.effect_dispatch import JournalEffects
@@ -68,15 +67,6 @@ from rumq.shards.write_path.write_admission import WriteAdmission
 from rumq.shards.write_path.write_stage import WriteStage
 
 Failed = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What shard 0 publishes under $SYS, and how often. started: when the broker was, monotonic seconds"""
-
-    interval_seconds: float
-    version: str
-    started: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,36 +248,29 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
 
     # Retention
     bounds = RetentionBounds(journal, peers, context.exports, workers.reader)
-    disk = DiskSpace(
-        store, bounds, peers, admission, probe, clock, events, percent=context.free_percent_min,
-        wanted_percent=context.wanted_free_percent_min, is_first=context.index == 0, roll=commit.roll,
-        remove=lambda *removed: removal.carry_out(*removed),
-    )  # fmt: skip
     removal = SegmentRemover(
-        store, bounds, clock, ClockMonitor(store, workers.writer, events, clock), workers.writer, events,
-        sessions_bytes_max=context.retain_for_sessions_bytes_max, roll=commit.roll,
-        before_removal=removal_losses.before_removal, removed=disk.removed,
+        store, bounds, clock, workers.writer, events, sessions_bytes_max=context.retain_for_sessions_bytes_max,
+        roll=commit.roll, before_removal=removal_losses.before_removal,
     )  # fmt: skip
+    space_settings = SpaceSettings(
+        context.free_percent_min, context.wanted_free_percent_min, is_first=context.index == 0
+    )
+    disk = DiskSpace(store, bounds, peers, probe, removal, clock, events, space_settings)
 
     # Statistics
     consumers = ConsumerLag(registry, router.feeds, clock, timers, events)
     topic_rates = TopicRates(store, clock, timers)
+    counted = CountedShard(context.index, incarnation, store, router, registry, totals, drop_counters)
     status = None
     if context.status is not None:
         counters = Counters(
-            store, router, registry, totals, drop_counters, timers, sockets=lambda: pump, index=context.index,
-            incarnation=incarnation, refused=lambda: admission.refused + sum(topics.refused.values()),
-        )  # fmt: skip
+            counted, timers, lambda: pump, lambda: admission.refused + sum(topics.refused.values())
+        )
         status = SysPublisher(
-            counters, store.partitions[-1], peers, commands, timers, clock, disk=disk.statistics, index=context.index,
-            interval_seconds=context.status.interval_seconds, version=context.status.version,
-            started=context.status.started,
-        )  # fmt: skip
+            counters, store.partitions[-1], peers, commands, timers, clock, disk.statistics, context.status
+        )
     admin = AdminQueries(
-        StatusQuery(
-            store, router, registry, totals, drop_counters, clock, disk=disk.statistics,
-            is_full=lambda: admission.is_full, is_first=context.index == 0,
-        ),
+        StatusQuery(counted, clock, disk.statistics, lambda: admission.is_full),
         ClientListing(registry, consumers, drop_counters, clock, timers), TopicListing(store, topic_rates, timers),
         registry, drop_counters, losses.pending, events,
     )  # fmt: skip

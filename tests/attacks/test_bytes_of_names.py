@@ -70,9 +70,9 @@ def test_by_default_a_topic_has_4_kib_and_a_client_id_1_kib(shard: Turned) -> No
     assert codes(client) == [0, 0]
     client.say(wire.publish("t".ljust(4097, "x"), b"", 1, 3))
     assert client.closed or codes(client) == [0x90]
-    other = shard.parts.broker.welcome(Connection(shard, "x"))
+    other = Connection(shard, "x")
     packet = wire.connect("c" * 1025)
-    other.receive(packet, 0, len(packet))
+    shard.parts.broker.welcome(other).receive(packet, 0, len(packet))
     assert other.closed
 
 

@@ -53,7 +53,7 @@ def test_sessions_that_were_removed_are_missed_once(tmp_path: Path, knows: bool)
     if not knows:
         os.unlink(new / "PARTITIONS")  # a directory of before
     said = rumqd("doctor", "--data", str(new), "--quick")
-    assert said.status == 1 and "_state/g1/p0 is missing: it held lasting sessions" in said.out
+    assert said.status == 1 and "_state/g1/p0 is missing: it contained persistent sessions" in said.out
     (missed,) = started(new, "log.missing")
     assert (
         missed["level"] == "error" and missed["path"] == f"{new}/_state/g1/p0" and "sessions" in missed["why"]

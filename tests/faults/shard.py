@@ -12,8 +12,9 @@ from rumq.mqtt.topics import matches
 from rumq.net.pending_logins import PendingLogins
 from rumq.session.flow_control.limits import Limits
 from rumq.session.state.shard_totals import ShardTotals
-from rumq.shards.assembly import Platform, ShardContext, Status, build_shard
+from rumq.shards.assembly import Platform, ShardContext, build_shard
 from rumq.shards.retention.export_positions import ExportPositions
+from rumq.shards.stats.sys_publisher import Status
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Worker
 from tests.commitlog.records import DEAD, NOW, numbers

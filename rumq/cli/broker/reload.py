@@ -82,5 +82,8 @@ class Reload:
 def set_disk(shard: Shard, settings: Settings) -> None:
     """How much of the disk stays free, and for what."""
     shard.admission.free_bytes_min = reserve(settings, shard.store.root)
-    shard.disk.percent = settings.log.free_percent_min
-    shard.disk.wanted_percent = settings.log.wanted_free_percent_min
+    shard.disk.settings = dataclasses.replace(
+        shard.disk.settings,
+        percent=settings.log.free_percent_min,
+        wanted_percent=settings.log.wanted_free_percent_min,
+    )

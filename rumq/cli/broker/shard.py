@@ -29,7 +29,7 @@ from rumq.net.listener import Listener
 from rumq.net.pump import Pump
 from rumq.net.transports import Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
-from rumq.shards.assembly import Platform, Shard, ShardContext, Status, build_shard
+from rumq.shards.assembly import Platform, Shard, ShardContext, build_shard
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
 from rumq.shards.processes.sidecars import Sidecars
@@ -38,6 +38,7 @@ from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.scrubber import Scrubber
 from rumq.shards.stats.admin_socket import serve
 from rumq.shards.stats.event_log import tell
+from rumq.shards.stats.sys_publisher import Status
 from rumq.shards.turn.loop import Loop
 from rumq.shards.write_path.worker_threads import Worker
 from rumq.version import VERSION

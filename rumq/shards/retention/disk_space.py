@@ -50,33 +50,48 @@ class SpacePeers(Protocol):
     def say_all(self, message: m.AnyMessage) -> None: ...
 
 
-class Reserve(Protocol):
-    """free_bytes_min: less free space refuses publishers: `rumq.shards.write_path.write_admission`."""
-
-    free_bytes_min: int
-
-
 class Probe(Protocol):
-    """latest: a new measurement, reset here: `rumq.shards.write_path.free_space`"""
+    """latest: a new measurement, reset here; free_bytes_min: with less free space publishers are refused
+
+    `rumq.shards.write_path.free_space`"""
 
     latest: Space | None
+
+    @property
+    def free_bytes_min(self) -> int: ...
+
+
+class Remover(Protocol):
+    """`rumq.shards.retention.segment_removal`. roll: ends a partition's active segment"""
+
+    roll: Callable[[int], None]
+    on_removed: list[Callable[[SegmentRemoval, int, int, str], None]]
+
+    def carry_out(self, partition: Partition, removal: SegmentRemoval, why: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceSettings:
+    """percent: of the log's room is kept free; wanted_percent: below it, what sessions and exports need goes too
+
+    is_first: this shard reports for all"""
+
+    percent: float
+    wanted_percent: float
+    is_first: bool
 
 
 class DiskSpace:
     """Of one shard. look: in a turn"""
 
     def __init__(
-        self, store: Store, bounds: RetentionBounds, peers: SpacePeers, admission: Reserve, probe: Probe,
-        clock: Clock, events: EventSink, *, percent: float, wanted_percent: float, is_first: bool,
-        remove: Callable[[Partition, SegmentRemoval, str], None], roll: Callable[[int], None],
+        self, store: Store, bounds: RetentionBounds, peers: SpacePeers, probe: Probe, remover: Remover,
+        clock: Clock, events: EventSink, settings: SpaceSettings,
     ) -> None:  # fmt: skip
-        """percent: of the log's room is kept free; wanted_percent: below it, what sessions and exports need goes too
-
-        is_first: this shard reports for all; remove: carries a removal out; roll: ends a partition's active segment"""
         self._store, self._bounds, self._peers = store, bounds, peers
-        self._admission, self._probe, self._clock, self._events = admission, probe, clock, events
-        self._is_first, self._remove, self._roll = is_first, remove, roll
-        self.percent, self.wanted_percent = percent, wanted_percent
+        self._probe, self._remover, self._clock, self._events = probe, remover, clock, events
+        self.settings = settings
+        remover.on_removed.append(self.removed)
         self.space: Space | None = None  # of the last look
         self.log_bytes = 0  # of all shards
         self.segments = self.records = self.bytes = 0  # that went for room, here, since the start
@@ -92,7 +107,7 @@ class DiskSpace:
 
     @property
     def reserve(self) -> int:
-        return self._admission.free_bytes_min
+        return self._probe.free_bytes_min
 
     @property
     def yields(self) -> bool:
@@ -103,7 +118,7 @@ class DiskSpace:
     def wanted(self) -> int:
         """So much is to be free."""
         assert self.space is not None
-        return free_wanted(self.space, self.log_bytes, self.percent, self.reserve)
+        return free_wanted(self.space, self.log_bytes, self.settings.percent, self.reserve)
 
     def look(self) -> None:
         """After a measurement: tell, and let go of what must go."""
@@ -196,7 +211,7 @@ class DiskSpace:
         space = self.space
         assert space is not None
         others = self._peers.trimmable()
-        least = free_wanted(space, self.log_bytes, self.wanted_percent, self.reserve)
+        least = free_wanted(space, self.log_bytes, self.settings.wanted_percent, self.reserve)
         is_new = self._clock.monotonic - (self._near_since or self._clock.monotonic) < HEARD_SECONDS
         if others and is_new and space.free_bytes >= least:
             return
@@ -215,7 +230,7 @@ class DiskSpace:
             removal = partition.take_oldest(count)
             if removal is not None:
                 self._tell_low(takes_wanted)
-                self._remove(partition, removal, "space")
+                self._remover.carry_out(partition, removal, "space")
         if needed > there_is:
             self._roll_one(partitions, takes_wanted)
 
@@ -232,7 +247,7 @@ class DiskSpace:
             if takes_wanted or wanted is None or wanted > active.base_lsn:
                 rolls.append((active.first_ts, partition.index))
         if rolls:
-            self._roll(min(rolls)[1])
+            self._remover.roll(min(rolls)[1])
 
     # Telling
 
@@ -254,7 +269,7 @@ class DiskSpace:
 
     def _look_ahead(self) -> None:
         """Tell a day and an hour before, once each, until it looks better again."""
-        if not self._is_first or self._episode is not None:
+        if not self.settings.is_first or self._episode is not None:
             return
         seconds = self.seconds_to_full()
         for number, ahead in enumerate(TELL_AHEAD_SECONDS):

@@ -20,18 +20,24 @@ Removed = Callable[[SegmentRemoval, int, int, str], None]
 
 class SegmentRemover:
     def __init__(
-        self, store: Store, bounds: RetentionBounds, clock: Clock, clock_monitor: ClockMonitor, writer: ReadPool,
-        events: EventSink, *, sessions_bytes_max: int, roll: Callable[[int], None],
-        before_removal: Callable[[int, int, Call], None], removed: Removed,
+        self, store: Store, bounds: RetentionBounds, clock: Clock, writer: ReadPool, events: EventSink,
+        *, sessions_bytes_max: int, roll: Callable[[int], None], before_removal: Callable[[int, int, Call], None],
     ) -> None:  # fmt: skip
         """sessions_bytes_max: kept of each partition, beyond retention, for persistent sessions
 
-        roll: ends the active segment of a partition; removed: is told of (removal, records, bytes, why)
-        before_removal: counts what readers lose of a partition below an lsn, then calls back"""
-        self._store, self._bounds, self._clock, self._clock_monitor = store, bounds, clock, clock_monitor
-        self._writer, self._events = writer, events
+        roll: ends the active segment of a partition; before_removal: counts what readers lose of a partition below an
+        lsn, then calls back"""
+        self._store, self._bounds, self._clock, self._writer, self._events = (
+            store,
+            bounds,
+            clock,
+            writer,
+            events,
+        )
+        self._clock_monitor = ClockMonitor(store, writer, events, clock)
         self._sessions_bytes_max = sessions_bytes_max
-        self._end_segment, self._before_removal, self._removed = roll, before_removal, removed
+        self.roll, self._before_removal = roll, before_removal
+        self.on_removed: list[Removed] = []  # are told of (removal, records, bytes, why)
         self._next_rolls: dict[int, float] = {}
 
     def look(self) -> None:
@@ -40,7 +46,7 @@ class SegmentRemover:
             self._bounds.tell_needs()
         for partition in self._store.own:
             if partition.wants_to_roll(self._clock.now_us):
-                self._roll(partition)
+                self._roll_old(partition)
             if partition.retention_due(now_us):
                 self._trim(partition, now_us)
         removal = self._bounds.journal_removal()
@@ -62,7 +68,8 @@ class SegmentRemover:
             if fault is not None:
                 self._events.tell("log.failed", **where, why=f"segments could not be removed: {fault}")
             elif removal.done:
-                self._removed(removal, records, size, why)
+                for removed in self.on_removed:
+                    removed(removal, records, size, why)
                 self._events.tell(
                     "log.trimmed",
                     **where,
@@ -73,10 +80,10 @@ class SegmentRemover:
 
         self._writer.submit(removal.run, done, partition.index)
 
-    def _roll(self, partition: Partition) -> None:
+    def _roll_old(self, partition: Partition) -> None:
         if self._clock.monotonic >= self._next_rolls.get(partition.index, 0.0):
             self._next_rolls[partition.index] = self._clock.monotonic + ROLL_SECONDS
-            self._end_segment(partition.index)
+            self.roll(partition.index)
 
     def _trim(self, partition: Partition, now_us: int | None) -> None:
         bounds = self._bounds

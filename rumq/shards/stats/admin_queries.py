@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from commitlog import Store
 from router.reader import Reader
-from router.shard import Shard
 from rumq.mqtt.reasons import Reason
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
 from rumq.session.state.session_owner import client_id_of
-from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.stats.admin_listings import Answer, ClientListing, Done, TopicListing
+from rumq.shards.stats.counters import CountedShard
 from rumq.shards.turn.ports import Clock, EventSink
 
 QUESTIONS = ("status", "clients", "topics", "ledger", "disconnect", "drop")
@@ -38,31 +36,32 @@ class StatusQuery:
     """The whole broker in a few numbers. about: version, shards and listeners, which shard 0 says for all"""
 
     def __init__(
-        self, store: Store, router: Shard, registry: Registry, totals: ShardTotals, drop_counters: DropCounters,
-        clock: Clock, *, disk: Callable[[], DiskStatistics], is_full: Callable[[], bool], is_first: bool,
-    ) -> None:  # fmt: skip
-        """disk, is_full: the disk's state, and whether publishers are refused for want of space; is_first: shard 0"""
-        self._store, self._router, self._registry = store, router, registry
-        self._totals, self._drop_counters, self._clock = totals, drop_counters, clock
-        self._disk, self._is_full, self._is_first = disk, is_full, is_first
+        self,
+        shard: CountedShard,
+        clock: Clock,
+        disk: Callable[[], DiskStatistics],
+        is_full: Callable[[], bool],
+    ) -> None:
+        """is_full: whether publishers are refused for want of space"""
+        self._shard, self._clock, self._disk, self._is_full = shard, clock, disk, is_full
         self._started = clock.monotonic
         self.about: dict[str, Any] = {}
 
     def answer(self) -> Answer:
-        sessions = self._registry.sessions.values()
-        own = self._store.own
+        sessions = self._shard.registry.sessions.values()
+        own = self._shard.store.own
         return {
-            **(self._of_the_broker() if self._is_first else {}),
+            **(self._of_the_broker() if self._shard.index == 0 else {}),
             "memory_bytes": memory_bytes(),
             "log_bytes": sum(p.segments.bytes for p in own),
             "trimmed_for_space_records": self._disk().removed_records,
             "disk_is_full": int(self._is_full()),
             "connected": sum(s.link is not None for s in sessions),
             "sessions": len(sessions),
-            "retained": len(self._router.retained),
-            "undelivered": self._drop_counters.total(),
-            "handed_over": self._totals.handed_over,
-            "taken_over": self._totals.taken_over,
+            "retained": len(self._shard.router.retained),
+            "undelivered": self._shard.drop_counters.total(),
+            "handed_over": self._shard.totals.handed_over,
+            "taken_over": self._shard.totals.taken_over,
             "partitions": [
                 {
                     "stream": p.stream,

@@ -5,6 +5,7 @@ Packets are counted where they are parsed and bytes where they are read, on each
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from commitlog import Store
@@ -26,18 +27,32 @@ class SocketBytes(Protocol):
     bytes_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class CountedShard:
+    """The parts of a shard that have numbers to tell. incarnation: of this run of the shard"""
+
+    index: int
+    incarnation: int
+    store: Store
+    router: Shard
+    registry: Registry
+    totals: ShardTotals
+    drop_counters: DropCounters
+
+
 class Counters:
     """Goes through a shard's sessions once, then calls back with its tally."""
 
     def __init__(
-        self, store: Store, router: Shard, registry: Registry, totals: ShardTotals, drop_counters: DropCounters,
-        timers: Timers, *, sockets: Callable[[], SocketBytes], refused: Callable[[], int], index: int, incarnation: int,
-    ) -> None:  # fmt: skip
-        """refused: PUBLISH packets that were refused, so far; incarnation: of this run of the shard"""
-        self._store, self._router, self._registry = store, router, registry
-        self._totals, self._drop_counters, self._timers = totals, drop_counters, timers
-        self._sockets, self._refused = sockets, refused
-        self._index, self._incarnation = index, incarnation
+        self,
+        shard: CountedShard,
+        timers: Timers,
+        sockets: Callable[[], SocketBytes],
+        refused: Callable[[], int],
+    ) -> None:
+        """refused: PUBLISH packets that were refused, so far"""
+        self.shard = shard
+        self._timers, self._sockets, self._refused = timers, sockets, refused
         self._done: Callable[[m.Tally], None] | None = None
         self._left: list[Session] = []
         self._connected = self._subscriptions = 0
@@ -47,7 +62,7 @@ class Counters:
         if self._done is not None:
             return
         self._done = done
-        self._left = list(self._registry.sessions.values())
+        self._left = list(self.shard.registry.sessions.values())
         self._connected = self._subscriptions = 0
         self._timers.next_turn(self._go_on)
 
@@ -72,40 +87,40 @@ class Counters:
         transport = link.transport
         if transport.bytes_in or transport.bytes_out:  # most clients have sent nothing since the last time
             link.count()
-            self._totals.bytes_in += transport.bytes_in
-            self._totals.bytes_out += transport.bytes_out
+            self.shard.totals.bytes_in += transport.bytes_in
+            self.shard.totals.bytes_out += transport.bytes_out
             transport.bytes_in = transport.bytes_out = 0
 
     def _tally(self) -> m.Tally:
-        totals, sockets = self._totals, self._sockets()
+        totals, sockets = self.shard.totals, self._sockets()
         counts = m.Counts(
             packets_in=totals.packets_in,
             packets_out=totals.packets_out,
             published=totals.published,
             delivered=totals.delivered,
-            dropped=self._drop_counters.records,
+            dropped=self.shard.drop_counters.records,
             refused=self._refused(),
             published_bytes=totals.published_bytes,
             bytes_in=totals.bytes_in + sockets.bytes_in,
             bytes_out=totals.bytes_out + sockets.bytes_out,
             connections=totals.connections,
             sockets=totals.sockets,
-            expired=self._registry.expired,
+            expired=self.shard.registry.expired,
             handed_over=totals.handed_over,
             taken_over=totals.taken_over,
         )
-        own = self._store.own
-        members = [s for share in self._router.sharing.shares.values() for s in share.members]
+        own = self.shard.store.own
+        members = [s for share in self.shard.router.sharing.shares.values() for s in share.members]
         standing = m.Standing(
             connected=self._connected,
-            sessions=len(self._registry.sessions),
+            sessions=len(self.shard.registry.sessions),
             subscriptions=self._subscriptions,
             shared=sum(not subscriber.is_shard for subscriber in members),
-            retained=len(self._router.retained),
+            retained=len(self.shard.router.retained),
             topics=sum(len(p.topic_names) for p in own),
             log_bytes=sum(segment.bytes for p in own for segment in p.segments.files),
             partitions=[
                 m.PartitionTally(p.stream, p.number, p.first_lsn, p.next_lsn, p.committed_lsn) for p in own
             ],
         )
-        return m.Tally(self._index, self._incarnation, counts, standing)
+        return m.Tally(self.shard.index, self.shard.incarnation, counts, standing)

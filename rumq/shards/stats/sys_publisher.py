@@ -5,6 +5,7 @@ They are in a partition without files (docs/decisions/0011-status-is-not-logged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from commitlog.chunk import FLAG_RETAIN
@@ -31,23 +32,30 @@ class OtherShards(Protocol):
     def is_linked(self, shard: int) -> bool: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What shard 0 publishes under $SYS, and how often. started: when the broker was, monotonic seconds"""
+
+    interval_seconds: float
+    version: str
+    started: float
+
+
 class SysPublisher:
     def __init__(
         self, counters: Counters, partition: PartitionReader, peers: OtherShards, commands: CommandQueue,
-        timers: Timers, clock: Clock, *, disk: Callable[[], DiskStatistics], index: int, interval_seconds: float,
-        version: str, started: float,
+        timers: Timers, clock: Clock, disk: Callable[[], DiskStatistics], status: Status,
     ) -> None:  # fmt: skip
-        """partition: without files, shard 0's; index: of this shard; started: when the broker was, by the clock"""
+        """partition: without files, shard 0's"""
         self._counters, self._partition, self._peers = counters, partition, peers
         self._commands, self._timers, self._clock = commands, timers, clock
-        self._disk, self._index = disk, index
-        self._interval_seconds, self._started = interval_seconds, started
-        self._stats = BrokerStats(version)
+        self._disk, self._status = disk, status
+        self._stats = BrokerStats(status.version)
         self._published: dict[str, str] = {}
 
     def begin(self) -> None:
         """Publish now, and every interval."""
-        self._timers.later(self._interval_seconds, self.begin)
+        self._timers.later(self._status.interval_seconds, self.begin)
         self._counters.count(self._counted)
 
     def received(self, tally: m.Tally) -> None:
@@ -55,14 +63,14 @@ class SysPublisher:
         self._stats.update(tally)
 
     def _counted(self, tally: m.Tally) -> None:
-        if self._index:
+        if self._counters.shard.index:
             self._peers.others[0].say(tally)
             return
         self._stats.update(tally)
         for index in self._peers.others:
             if not self._peers.is_linked(index):
                 self._stats.lost(index)
-        topics = self._stats.topics(self._clock.monotonic - self._started)
+        topics = self._stats.topics(self._clock.monotonic - self._status.started)
         topics |= {f"{OWN}/disk/{name}": str(number) for name, number in self._disk_topics().items()}
         changed = {name: text for name, text in topics.items() if self._published.get(name) != text}
         self._published = topics

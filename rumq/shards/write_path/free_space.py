@@ -21,6 +21,10 @@ class FreeSpaceProbe:
         self._is_measuring = False
         self.latest: Space | None = None
 
+    @property
+    def free_bytes_min(self) -> int:
+        return self._admission.free_bytes_min
+
     def look(self, written_bytes: int) -> None:
         """Measure if it is time. written_bytes: handed to the writer, so far"""
         if self._is_measuring:

@@ -5,7 +5,6 @@ from typing import Any
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.retention.bounds import RetentionBounds
-from rumq.shards.retention.clock_monitor import ClockMonitor
 from rumq.shards.retention.segment_removal import SegmentRemover
 from tests.commitlog.records import NOW, append, index, opened, some_records, write
 from tests.shards.bus.world import Hand
@@ -33,12 +32,13 @@ class World:
         self.counted: list[tuple[int, int]] = []
         self.removed: list[tuple[int, str]] = []
         bounds = RetentionBounds(self, self, None, Pool())
-        monitor = ClockMonitor(self.store, Pool(), self.hand, self.hand)
         self.remover = SegmentRemover(
-            self.store, bounds, self.hand, monitor, Pool(), self.hand, sessions_bytes_max=sessions_bytes_max,
+            self.store, bounds, self.hand, Pool(), self.hand, sessions_bytes_max=sessions_bytes_max,
             roll=lambda partition: None, before_removal=self._count,
-            removed=lambda removal, records, size, why: self.removed.append((records, why)),
         )  # fmt: skip
+        self.remover.on_removed.append(
+            lambda removal, records, size, why: self.removed.append((records, why))
+        )
 
     def _count(self, partition: int, lsn: int, then: Callable[[], None]) -> None:
         self.counted.append((partition, lsn))

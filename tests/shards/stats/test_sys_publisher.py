@@ -9,7 +9,7 @@ from commitlog.volatile import VolatilePartition
 from router import commands as c
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import DiskStatistics
-from rumq.shards.stats.sys_publisher import SysPublisher
+from rumq.shards.stats.sys_publisher import Status, SysPublisher
 from tests.shards.bus.world import Hand
 
 DISK = DiskStatistics(None, None, 0, 0.0, None, False, 0)
@@ -23,11 +23,11 @@ class World:
         self.is_linked = True
         other: Any = SimpleNamespace(say=lambda message: not self.sent.append(message))
         peers: Any = SimpleNamespace(others={1 - index: other}, is_linked=lambda shard: self.is_linked)
-        counters: Any = SimpleNamespace(count=self._count)
+        counters: Any = SimpleNamespace(count=self._count, shard=SimpleNamespace(index=index))
         partition = VolatilePartition(StreamSpec("_sys", (), 1, "memory"), 0, now_us=0)
         self.publisher = SysPublisher(
-            counters, partition, peers, self.hand, self.hand, self.hand, disk=lambda: DISK, index=index,
-            interval_seconds=10.0, version="rumq version 1", started=self.hand.monotonic,
+            counters, partition, peers, self.hand, self.hand, self.hand, lambda: DISK,
+            Status(10.0, "rumq version 1", self.hand.monotonic),
         )  # fmt: skip
 
     def _count(self, done: Callable[[m.Tally], None]) -> None:

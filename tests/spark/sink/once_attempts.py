@@ -39,11 +39,11 @@ class Attempts:
     """
 
     def __init__(
-        self, broker: ModelBroker, *, publisher: type[ExactlyOnce] = ExactlyOnce, lenient: bool = False,
+        self, broker: ModelBroker, *, publisher: type[ExactlyOnce] = ExactlyOnce, repeat_in_doubt: bool = False,
         a_batch: int = 16,
         packets: Callable[[int], int] = lambda most: most, comps: Callable[[int], int] = lambda most: most,
     ) -> None:  # fmt: skip
-        self.broker, self._publisher, self._lenient = broker, publisher, lenient
+        self.broker, self._publisher, self._repeat_in_doubt = broker, publisher, repeat_in_doubt
         self._packets, self._comps = packets, comps
         self._nonces, self._a_batch = count(), a_batch
         self.taken = 0
@@ -59,7 +59,7 @@ class Attempts:
             connection = Connection(self.broker, connect)
             self._count()
             once = self._publisher(
-                connection.connack, batch, STATE, f"probe-{next(self._nonces)}", repeat_in_doubt=self._lenient,
+                connection.connack, batch, STATE, f"probe-{next(self._nonces)}", repeat_in_doubt=self._repeat_in_doubt,
                 clean_session=anew,
                 found=found,
             )  # fmt: skip
