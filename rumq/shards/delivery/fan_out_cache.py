@@ -5,9 +5,8 @@ Knows no socket, no session; the time is an argument."""
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
-from commitlog.chunk import FLAG_UNIFORM, FLAG_V5
+from commitlog.chunk import FLAG_UNIFORM, FLAG_V5, Chunk
 from commitlog.row_layout import ROW_FLAGS_AT, ROW_QOS
 from router.effects import Deliver
 from router.feed import Feed
@@ -55,7 +54,7 @@ class FanOutCache:
             f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode()
             for feed in feeds
         ]
-        self._kept: deque[tuple[Any, Group, int]] = deque()
+        self._kept: deque[tuple[Chunk, Group, int]] = deque()
         self._kept_bytes = 0
 
     def forms(self, group: Group, partition: int, v5: bool) -> list[fanout.Form]:
@@ -104,7 +103,7 @@ class FanOutCache:
         return blob
 
     @staticmethod
-    def _maybe_as_stored(chunk: Any, form: fanout.Form, v5: bool) -> Blob | None:
+    def _maybe_as_stored(chunk: Chunk, form: fanout.Form, v5: bool) -> Blob | None:
         """The chunk's own frames, if they can go out as they are."""
         if not chunk.flags & FLAG_UNIFORM or bool(chunk.flags & FLAG_V5) is not v5 or not form.plain():
             return None
@@ -113,7 +112,7 @@ class FanOutCache:
             return None
         return fanout.whole(chunk.frames, chunk.rows, chunk.count, qos > 0, chunk.base_lsn)
 
-    def _keep(self, chunk: Any, group: Group, size: int) -> None:
+    def _keep(self, chunk: Chunk, group: Group, size: int) -> None:
         self._kept.append((chunk, group, size))
         self._kept_bytes += size + 256
         while self._kept_bytes > KEPT_BYTES_MAX or len(self._kept) > 4096:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable
-from typing import Any
 
-from commitlog import Chunk, NotInMemory, OffsetTrimmed
+from commitlog import NotInMemory, OffsetTrimmed
+from commitlog.chunk import Chunk, Gap
 from router.effects import RecordsLost
 from router.feed import Feed
 from router.kernels import routes as kernel
@@ -77,7 +77,7 @@ class Count:
         self.unknown = [0] * len(self.firsts)
         self.lsn = self.firsts[0] if self.firsts else self.stop
 
-    def take(self, chunk: Any) -> None:
+    def take(self, chunk: Chunk | Gap) -> None:
         """Count a chunk, or a gap, and go on behind it."""
         stop = min(chunk.next_lsn, self.stop)
         if chunk.base_lsn > self.lsn:
@@ -258,7 +258,7 @@ class LostRanges:
             return
         self._timers.next_turn(lambda: self._read(chunks, None))
 
-    def _read(self, chunks: list[Any] | None, _: BaseException | None) -> None:
+    def _read(self, chunks: list[Chunk | Gap] | None, _: BaseException | None) -> None:
         count = self._waiting[0]
         before = count.lsn
         for chunk in chunks or ():

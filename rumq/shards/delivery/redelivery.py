@@ -5,9 +5,8 @@ Knows no socket; what must come from disk is read by the worker, and the client'
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from commitlog import Chunk
+from commitlog.chunk import Chunk, Gap
 from commitlog.row_layout import ROW_WORDS
 from router.commands import Attach
 from router.feed import Feed
@@ -60,9 +59,9 @@ class Redelivery:
         if not unsent:
             self._commands.put(Attach(session.subscriber, flow))
 
-    def _is_routed(self, deliveries: Redelivering, code: int, chunk: Any, lsn: int) -> bool:
+    def _is_routed(self, deliveries: Redelivering, code: int, chunk: Chunk | Gap | None, lsn: int) -> bool:
         """Whether it is known who wants the message: that may take more than a turn to find out."""
-        if chunk is None or not isinstance(chunk, Chunk):
+        if not isinstance(chunk, Chunk):
             return True
         row = lsn - chunk.base_lsn
         reader = self._reader_of(deliveries, reader_of(code))
@@ -74,7 +73,7 @@ class Redelivery:
         feed = self._feeds[index]
         self._reading.add(deliveries)
 
-        def done(chunks: list[Any] | None, fault: BaseException | None) -> None:
+        def done(chunks: list[Chunk | Gap] | None, fault: BaseException | None) -> None:
             self._reading.discard(deliveries)
             feed.cache_cold(chunks or [])
             found = chunks is not None and bool(chunks) and chunks[0].base_lsn <= lsn < chunks[0].next_lsn
@@ -84,7 +83,7 @@ class Redelivery:
 
         self._reader.read(index, lsn, done)
 
-    def _send(self, deliveries: Redelivering, packet_id: int, code: int, chunk: Any, row: int) -> None:
+    def _send(self, deliveries: Redelivering, packet_id: int, code: int, chunk: Chunk, row: int) -> None:
         assert deliveries.flow.window is not None
         names = self._feeds[partition_of(code)].partition.topic_names
         topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * ROW_WORDS]].decode()
@@ -105,7 +104,7 @@ class Redelivery:
         else:
             deliveries.client.transport.write(fanout.again(blob, packet_id))
 
-    def _form(self, deliveries: Redelivering, code: int, chunk: Any, row: int, qos: int) -> DeliveryOptions:
+    def _form(self, deliveries: Redelivering, code: int, chunk: Chunk, row: int, qos: int) -> DeliveryOptions:
         """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
         feed = self._feeds[partition_of(code)]
         reader = self._reader_of(deliveries, reader_of(code))

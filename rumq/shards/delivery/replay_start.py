@@ -8,11 +8,13 @@ Knows no socket, no client."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from commitlog.chunk import FLAG_RETAIN
+from commitlog.cold_reads import FindOffset, FindTime
+from commitlog.partition import Partition
 from commitlog.store import Store
 from router.commands import StartFound
 from router.effects import FindStart
@@ -26,7 +28,7 @@ Found = tuple[dict[int, int], list[Retained]]
 
 
 def lookups_for(
-    store: Any, retained: RetainedView, ts_us: int | None, topic: bytes | None, offset: int | None, as_of: str | None
+    store: Store, retained: RetainedView, ts_us: int | None, topic: bytes | None, offset: int | None, as_of: str | None
 ) -> Callable[[], Found]:  # fmt: skip
     """A search of our own partitions, for another thread: (partition -> lsn, what a filter had retained there)."""
     filters = [as_of] if as_of is not None else []
@@ -40,13 +42,14 @@ def lookups_for(
 
 
 def searches_for(
-    store: Any, retained: RetainedView, ts_us: int | None, topic: bytes | None, offset: int | None, as_of: list[str],
+    store: Store, retained: RetainedView, ts_us: int | None, topic: bytes | None, offset: int | None, as_of: list[str],
     is_wanted: Callable[[], bool],
 ) -> Callable[[], tuple[dict[int, int], list[list[Retained]]]]:  # fmt: skip
     """As `lookups_for`, of several filters in one scan: what each of them had retained."""
-    if topic is not None:
-        where = store.partitions[store.place(topic.decode())]
-        lookups = {where.index: where.find_offset(topic, offset)} if not where.is_mirrored else {}
+    lookups: Mapping[int, FindOffset | FindTime]
+    if topic is not None and offset is not None:
+        where = store.partitions[store.place(topic.decode())].index
+        lookups = {p.index: p.find_offset(topic, offset) for p in store.own if p.index == where}
     elif ts_us is not None:
         lookups = {p.index: p.find_time(ts_us) for p in store.own}
     else:
@@ -156,7 +159,7 @@ class AsOf:
 
     def __init__(
         self,
-        partitions: list[Any],
+        partitions: Sequence[Partition],
         now: RetainedView,
         topic_filters: list[str],
         is_wanted: Callable[[], bool],

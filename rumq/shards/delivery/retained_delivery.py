@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from commitlog.partition_types import PartitionReader
 from commitlog.row_layout import ROW_EXPIRY, ROW_FLAGS_AT
 from router.effects import DeliverRetained
 from router.kernels import routes as kernel
@@ -32,7 +33,7 @@ class RetainedDelivery:
     """What all the searches of a shard may do in one turn."""
 
     def __init__(
-        self, view: RetainedView, drop_counters: DropCounters, partitions: Sequence[Any] = ()
+        self, view: RetainedView, drop_counters: DropCounters, partitions: Sequence[PartitionReader] = ()
     ) -> None:
         """partitions: by index, for the names of their publishers"""
         self._view, self._drop_counters, self._partitions = view, drop_counters, partitions

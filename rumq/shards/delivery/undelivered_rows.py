@@ -11,6 +11,7 @@ from router.effects import Deliver
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.reader import Reader
+from rumq.mqtt.kernels.fanout import Blob
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 
 NAMES_A_CHUNK = 256  # topics of denied records that are named, for all readers of a chunk together
@@ -20,7 +21,7 @@ class UndeliveredRows:
     def __init__(self, drop_counters: DropCounters, feeds: list[Feed]) -> None:
         self._drop_counters, self._feeds = drop_counters, feeds
 
-    def count(self, effect: Deliver, reader: Reader, blob: Any, first: int, stop: int) -> None:
+    def count(self, effect: Deliver, reader: Reader, blob: Blob, first: int, stop: int) -> None:
         """Count what the reader did not get of the rows first..stop, which do not come again."""
         index, base = effect.partition, effect.chunk.base_lsn
         reasons: tuple[tuple[Why, Any], ...] = (("expired", blob.expired), ("over_limit", blob.too_large))

@@ -149,7 +149,7 @@ class AuthPool:
         self._is_timed.discard(kind)
         self._next(kind)
 
-    def _done(self, kind: str, worker: Worker, job: Job, result: Any, fault: BaseException | None) -> None:
+    def _done(self, kind: str, worker: Worker, job: Job, result: object, fault: BaseException | None) -> None:
         self._idle[kind].append(worker)
         self._forget(job)
         self._queues[kind].finished()

@@ -22,7 +22,7 @@ class Loop:
     def __init__(self, pump: Pump, seconds_to_next_deadline: Callable[[], float]) -> None:
         self._pump = pump
         self._deadline = seconds_to_next_deadline
-        self._calls: deque[Callable[[], Any]] = deque()
+        self._calls: deque[Callable[[], object]] = deque()
         self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         pump.watch(self._fd, self._awake)
 
@@ -43,7 +43,7 @@ class Loop:
         os.close(self._fd)
         outcomes[0].unwrap()
 
-    def _soon(self, call: Callable[[], Any]) -> None:
+    def _soon(self, call: Callable[[], object]) -> None:
         self._calls.append(call)
         os.eventfd_write(self._fd, 1)
 

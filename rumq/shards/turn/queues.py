@@ -34,7 +34,7 @@ class ReadyLinks:
         self.now: dict[Any, None] = {}  # links; in order, each once
         self.next_turn: list[Any] = []  # connections: each may have another link, or none, by then
 
-    def add(self, link: Any) -> None:
+    def add(self, link: object) -> None:
         self.now[link] = None
 
     def add_next_turn(self, connection: Any) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from commitlog.partition_types import AckSource
+from rumq.session.connection.pending_acks import PendingAcks
 from rumq.shards.turn.ports import Clock
 
 AWAITED_SECONDS = (
@@ -24,7 +24,7 @@ class PendingAck:
 
     __slots__ = ("acks", "barrier", "client", "parts", "pubacks")
 
-    def __init__(self, client: Any, acks: Any, pubacks: int, parts: int, barrier: bool) -> None:
+    def __init__(self, client: PendingAcks, acks: object, pubacks: int, parts: int, barrier: bool) -> None:
         self.client, self.acks, self.pubacks, self.parts, self.barrier = client, acks, pubacks, parts, barrier
         client.barriers += barrier
         if client.holds is None:
@@ -46,18 +46,18 @@ class AckTracker:
         self._journal_index = len(sources) - 1
         self._waiting: list[deque[tuple[int, PendingAck]]] = [deque() for _ in self._sources]
         self._awaited = [-AWAITED_SECONDS] * len(self._sources)  # when an acknowledgement last began to wait
-        self._promised: list[Any] = []
+        self._promised: list[PendingAcks] = []
         self._messages: list[PendingAck] = []
         self.urgent = [False] * len(self._sources)
 
-    def promise(self, client: Any, parts: int = 0) -> None:
+    def promise(self, client: PendingAcks, parts: int = 0) -> None:
         """Send the client's `wire.acks`, as they are when this step ends, once `parts` are committed up to there.
 
         parts: bits, in addition to those in `wire.ack_parts`"""
         client.wire.ack_parts |= parts
         self._promised.append(client)
 
-    def promise_messages(self, client: Any, data: object) -> None:
+    def promise_messages(self, client: PendingAcks, data: object) -> None:
         """Send messages once the journal has the entries about them; no later message may overtake them."""
         self._messages.append(PendingAck(client, data, 0, 1, True))
 
@@ -80,7 +80,7 @@ class AckTracker:
                 self._wait(client)
         return True
 
-    def _wait(self, client: Any) -> None:
+    def _wait(self, client: PendingAcks) -> None:
         wire = client.wire
         parts = wire.ack_parts
         pending = PendingAck(client, bytes(wire.acks), wire.pubacks, parts.bit_count(), client.raised)
@@ -112,7 +112,7 @@ class AckTracker:
                 send_ready(pending.client)
 
 
-def send_ready(client: Any) -> None:
+def send_ready(client: PendingAcks) -> None:
     """Send a client's acknowledgements up to the first one that still waits."""
     pending = client.holds
     while pending and not pending[0].parts:

@@ -5,9 +5,9 @@ linger to make larger groups."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from commitlog.partition import Partition
 from commitlog.store import Store
+from commitlog.write_group import WriteGroup
 from router.commands import CommandQueue, Committed
 from rumq.shards.turn.ports import Clock, EventSink
 from rumq.shards.write_path.ack_tracker import AckTracker
@@ -86,7 +86,7 @@ class GroupCommit:
                     urgent[index] = False
                     self._submit(index, partition, group)
 
-    def _submit(self, index: int, partition: Any, group: Any) -> None:
+    def _submit(self, index: int, partition: Partition, group: WriteGroup) -> None:
         self._due[index] = None
         self.submitted_bytes += group.bytes
         self._in_flight[index] = True
@@ -94,7 +94,9 @@ class GroupCommit:
             group.run, lambda _, fault: self._written(index, partition, group, fault), index
         )
 
-    def _written(self, index: int, partition: Any, group: Any, fault: BaseException | None) -> None:
+    def _written(
+        self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None
+    ) -> None:
         self._in_flight[index] = False
         if fault is not None:
             raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
@@ -119,7 +121,7 @@ class GroupCommit:
             self._commands.put(Committed(index, partition.committed_lsn))
         self._acks.release(index)
 
-    def _indexed(self, _: Any, fault: BaseException | None) -> None:
+    def _indexed(self, _: object, fault: BaseException | None) -> None:
         if fault is not None:  # the segment itself is whole: its index is made again when it is asked for
             self._events.tell("log.failed", why=f"a segment could not be indexed: {fault}")
 
@@ -154,6 +156,6 @@ class GroupCommit:
             for index, p in enumerate(self._partitions)
         )
 
-    def unwritten(self) -> list[tuple[Any, int]]:
+    def unwritten(self) -> list[tuple[Partition, int]]:
         """(partition, bytes) of what its disk would not take; nobody was promised it."""
         return [(p, p.pending_bytes) for _, p in self._own if p.pending_bytes]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Any
 
+from commitlog.partition_types import PartitionReader
 from commitlog.store import Store
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.shards.turn.ports import EventSink
@@ -39,7 +39,7 @@ class TopicRegistry:
         self.known[name] = partition.index << 32 | partition.add_topic(name)
         return True
 
-    def _is_full(self, partition: Any, name: bytes) -> str:
+    def _is_full(self, partition: PartitionReader, name: bytes) -> str:
         """Why a stream has no room for another topic; empty: it has."""
         stream, spec = partition.stream, partition.spec
         if spec.topics_max is not None and self._counts[stream] >= spec.topics_max:
@@ -49,7 +49,7 @@ class TopicRegistry:
             return f"the names of the topics of stream {stream} have {self._bytes[stream]} bytes, of at most {most}"
         return ""
 
-    def number(self, partition: Any, name: bytes) -> int:
+    def number(self, partition: PartitionReader, name: bytes) -> int:
         """The id of a topic of a partition of ours, which another shard publishes to: that one keeps to the limit."""
         topic_id = partition.topic_ids.get(name)
         if topic_id is None:

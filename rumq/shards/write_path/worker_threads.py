@@ -48,7 +48,7 @@ class Worker:
 
         one_lane: whatever lane is asked for, jobs run in the order in which they were submitted"""
         self._name, self._failed, self._one_lane = name, failed, one_lane
-        self._lanes: dict[int, SimpleQueue[tuple[Callable[[], Any], Done] | None]] = {}
+        self._lanes: dict[int, SimpleQueue[tuple[Callable[[], object], Done] | None]] = {}
         self._threads: list[threading.Thread] = []
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs whose end `finish` has not told yet
@@ -95,7 +95,7 @@ class Worker:
         self.finish()
         os.close(self.fd)
 
-    def _run(self, jobs: SimpleQueue[tuple[Callable[[], Any], Done] | None]) -> None:
+    def _run(self, jobs: SimpleQueue[tuple[Callable[[], object], Done] | None]) -> None:
         while (entry := jobs.get()) is not None:
             job, done = entry
             try:
