@@ -14,8 +14,9 @@ FILTERS_AT_ONCE = 64  # of a group that has ended: with more of them it is remov
 class Groups:
     """Every group, interned by its key or private, and filter -> groups."""
 
-    def __init__(self, partitions: int) -> None:
-        self._partitions = partitions
+    def __init__(self, partitions: int, *, records_changes: bool = True) -> None:
+        """records_changes: for `take_changes`, which somebody has to call then"""
+        self._partitions, self._records_changes = partitions, records_changes
         self._by_wants: dict[GroupKey, Group] = {}
         self._by_filter: dict[str, dict[Group, None]] = {}
         self._private = 0
@@ -107,7 +108,7 @@ class Groups:
             self.local_filters[topic_filter] = count
         else:
             del self.local_filters[topic_filter]
-        if count == (more == 1):
+        if self._records_changes and count == (more == 1):
             self.changed_filters[topic_filter] = None
 
     def take_changes(self) -> tuple[list[str], list[str]]:

@@ -30,9 +30,11 @@ class Shard:
         partitions: list[PartitionReader],
         backlog_records_max: int = 0,
         is_home: Callable[[str], bool] = lambda key: True,
+        *,
+        has_peers: bool = True,
     ) -> None:
-        """is_home: whether the home of a shared subscription, by its key, is this shard"""
-        self.groups = Groups(len(partitions))
+        """is_home: whether the home of a shared subscription, by its key, is this shard; has_peers: there are others"""
+        self.groups = Groups(len(partitions), records_changes=has_peers)
         self.feeds = [
             (RemoteFeed if partition.is_mirrored else Feed)(index, partition, self.groups)
             for index, partition in enumerate(partitions)

@@ -164,7 +164,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     )
 
     # The router and its turn
-    router = Router(store.partitions, context.backlog_records_max, placement.is_here)
+    has_peers = fd_passing is not None
+    router = Router(store.partitions, context.backlog_records_max, placement.is_here, has_peers=has_peers)
     totals = ShardTotals()
     drop_counters = DropCounters()
     turn = Turn(clock, timers, events, store, router, totals)
@@ -202,7 +203,6 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     probe = FreeSpaceProbe(store, workers.reader, admission, clock)
 
     # Other shards
-    has_peers = fd_passing is not None
     peers, interest, queries, shared_groups = build_bus(
         clock=clock, timers=timers, commands=commands, events=events, guard=events, placement=placement,
         reader=workers.reader, store=store, router=router, sessions=sessions, journal=journal, totals=totals,

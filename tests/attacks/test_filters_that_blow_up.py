@@ -233,3 +233,13 @@ def test_a_match_in_pieces_finds_what_one_at_once_does_whatever_changes_meanwhil
         assert {there.index(group) for group, _ in route} == wanted
         assert sorted(group.forms[form].qos for group, form in route) == sorted(wanted)
         assert dict(route) == dict(groups.match(topic))
+
+
+def test_filters_that_come_and_go_leave_nothing_behind(shard: Turned) -> None:
+    """The attack: a client subscribes to filter after filter and unsubscribes again, without end."""
+    client = Connection(shard, "restless")
+    for number in range(100):
+        client.say(wire.subscribe(1, [(f"{number}/+", 0)]), wire.unsubscribe(2, [f"{number}/+"]))
+        client.take()
+    groups = shard.parts.router.groups
+    assert not groups.local_filters and not groups.changed_filters and len(groups) == 0
