@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rumq.session.protocol.connected import MUCH_BYTES
+from rumq.session.protocol.connected import BULK_BYTES
 from rumq.shards.write_path.backpressure import CROWDED_BYTES
 from tests.conformance import wire
 from tests.conformance.wire import Kind
@@ -31,7 +31,7 @@ def crowd(shard: Turned, flooder: Connection) -> None:
         flooder.send(PIECE)
         shard.parts.turn.begin_turn()
         shard.parts.turn.end_turn()  # no thread's end is told: nothing is written yet, as far as the loop knows
-    assert len(PIECE) > MUCH_BYTES
+    assert len(PIECE) > BULK_BYTES
 
 
 def test_a_flooder_is_held_as_soon_as_its_partition_is_crowded(shard: Turned) -> None:

@@ -130,8 +130,8 @@ class Broker:
 
     def settle(self) -> None: ...
 
-    def slow(self, client: Any, much: bool) -> None:
-        self.slowed.append(much)
+    def slow(self, client: Any, bulk: bool) -> None:
+        self.slowed.append(bulk)
 
     def refresh(self, handler: ConnectionHandler) -> None:
         self.refreshed.append(handler)

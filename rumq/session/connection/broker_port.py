@@ -172,7 +172,7 @@ class BrokerPort(AckBroker, Protocol):
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
 
-    def slow(self, client: ClientInfo, much: bool) -> None:
+    def slow(self, client: ClientInfo, bulk: bool) -> None:
         """Read nothing from the client until the partitions it publishes to have caught up."""
 
     # Deliveries

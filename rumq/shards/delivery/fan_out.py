@@ -1,6 +1,6 @@
-"""From the router's effects to clients' outboxes: the bytes of a chunk for each reader, retained messages likewise.
+"""Carry out deliveries: encode a chunk once per group and hand its bytes to the delivery windows of the readers.
 
-Knows no file; what a reader could not take goes back to the router as a command."""
+Retained messages likewise. What a client cannot take returns to the router as a command. Knows no file."""
 
 from __future__ import annotations
 

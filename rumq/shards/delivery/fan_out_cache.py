@@ -1,4 +1,4 @@
-"""The bytes a group of readers gets of a chunk: built once, kept a moment for those who come a little later.
+"""The encoded bytes of a chunk for a group of readers: built once, kept briefly for readers slightly behind.
 
 Knows no socket, no session; the time is an argument."""
 

@@ -1,7 +1,7 @@
-"""Ranges of the log that readers lost, counted by topic: what of them each had asked for and might receive.
+"""Ranges of the log that readers lost, counted by topic: of each range the records that their filters match.
 
-The log itself is asked, a piece at a time beside everything else, one range after the other. What retention is about to
-take is counted before it goes. Knows no socket; the router says who lost what (`router.effects.Gone`)."""
+The ranges are read from the log in small pieces, one range at a time. Records that retention is about to remove are
+counted before the removal. Knows no socket; the router reports losses (`router.effects.RecordsLost`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Messages that were in flight when a client left, read from the log once more. MQTT 5.0, 4.4.
+"""Redelivery: messages in flight when a client disconnected are read from the log and sent again. MQTT 5.0, 4.4.
 
-Knows no socket; what must come from disk is read by the worker, and the client's readers wait for it."""
+The client's readers wait for reads from disk. Knows no socket."""
 
 from __future__ import annotations
 

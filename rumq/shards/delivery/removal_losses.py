@@ -1,4 +1,4 @@
-"""Before retention removes records: readers that have not had them go past them, and what they lose is counted."""
+"""Before retention removes records, readers that have not read them move past them, and their losses are counted."""
 
 from __future__ import annotations
 

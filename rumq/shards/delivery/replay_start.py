@@ -1,9 +1,7 @@
-"""Where a replay begins, and what was retained there: searches on a thread of their own, answers as commands.
+"""The start of a replay: its lsn in each partition, and the retained messages of that time.
 
-One search runs at a time, and each client in turn has one: who asks for many makes itself wait. What a client asks for
-of one time is one scan, whatever the filters; what it does not want any more is not looked for.
-
-Knows no socket, no client."""
+Searches run on a thread, one at a time, with clients in turn. A client's filters with equal times share a scan.
+A search that is no longer wanted is dropped. Knows no socket, no client."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What of a chunk a reader has come past and did not get, for the ledger: expired, too large, not for its eyes.
+"""Rows of a chunk that a reader passed without delivery: expired, too large, not permitted; for the drop counters.
 
-Records that a socket gives back come a second time; each is counted once. Knows no socket. Cost: nothing for a chunk
-of which nothing is left out, else by topics, not by messages."""
+Records that a socket returns come a second time and are counted once. Knows no socket. Cost: none for a chunk
+without such rows, else per topic, not per message."""
 
 from __future__ import annotations
 

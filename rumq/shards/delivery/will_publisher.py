@@ -1,6 +1,6 @@
 """Wills, published by the broker when they are due. MQTT 5.0, 3.1.2.5.
 
-A will takes the way of a client's own PUBLISH: through the kernel, into the batches of the turn."""
+A will takes the path of an ordinary PUBLISH: through the kernel into the batches of the turn."""
 
 from __future__ import annotations
 

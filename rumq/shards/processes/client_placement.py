@@ -1,6 +1,6 @@
-"""Which shard a client lives in: the one that its client id leads to, always.
+"""The home shard of a client, determined by its client id.
 
-A connection that comes in elsewhere is handed over, so that a client id has one session, in one place.
+A connection accepted elsewhere is handed over, so that a client id has one session, in one shard.
 docs/decisions/0008-clients-live-where-their-id-leads.md"""
 
 from __future__ import annotations

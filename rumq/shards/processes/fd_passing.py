@@ -1,7 +1,7 @@
-"""Descriptors from one shard to another: connections to the shard that their client lives in, and links of the bus.
+"""Descriptors passed between shards: connections to the home shard of their client, and links of the bus.
 
-Each shard has a door, a datagram socket that the supervisor holds open too: what was sent to a shard that has just died
-waits there for its successor. One datagram carries many connections. Knows no packet."""
+Each shard has a datagram socket that the supervisor holds open too: messages to a shard that has just died wait for its
+successor. One datagram carries many connections. Knows no packet."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a service manager is told of the broker's state, sd_notify(3): ready, reloading, stopping.
+"""State notifications to a service manager, sd_notify(3): ready, reloading, stopping.
 
-Without NOTIFY_SOCKET nobody asked, and nothing is sent. Knows no shard and no signal."""
+Without NOTIFY_SOCKET nothing is sent. Knows no shard and no signal."""
 
 from __future__ import annotations
 

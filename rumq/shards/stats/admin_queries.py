@@ -172,6 +172,7 @@ class AdminQueries:
             if drops:
                 self.registry.end(session)
         if found:
-            event = "session.dropped" if drops else "client.dismissed"
-            self.events.tell(event, client_id=client, sessions=len(found))
+            self.events.tell(
+                "session.dropped" if drops else "client.dismissed", client_id=client, sessions=len(found)
+            )
         return {"disconnected": disconnected, "dropped": len(found) if drops else 0}

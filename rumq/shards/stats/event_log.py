@@ -1,6 +1,6 @@
-"""Tell the operator: every event of the broker's own thread goes through here, with its level.
+"""Events for the operator: every event of the loop's thread is logged here, with its level.
 
-The list of events is docs/events.md. Knows no client, no log."""
+docs/events.md lists them. Knows no client, no log."""
 
 from __future__ import annotations
 

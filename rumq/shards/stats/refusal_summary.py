@@ -1,5 +1,5 @@
-"""Refusals from one address, told one by one at first and then summed: who is refused a thousand times a second must
-not fill the operator's disk, nor hide what else is told. The time is an argument."""
+"""Refusal events of one address: reported one by one at first, then summarized, so that a client that is refused a
+thousand times a second does not fill the operator's disk. The time is an argument."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Threads beside the loop that compute password hashes and wait for other servers, while clients wait for CONNACK.
+"""Threads that compute password hashes and ask authentication servers, while clients wait for CONNACK.
 
-Few, and of low priority, so that clients that are in already notice nothing; whose turn it is, is the floor's below.
-What several wait for at once is done once, and what nobody waits for any more not at all. Knows no password: a job is
-a call."""
+They are few and have low priority. `rumq.auth.fair_queue` schedules addresses fairly. Equal questions are asked once;
+a question that nobody waits for is dropped. Knows no password: a job is a call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Publishers wait when the partition they publish to is behind: their sockets are not read, and nobody else notices.
+"""Backpressure with two limits: bulk senders pause at 2 MiB unwritten if anyone awaits an acknowledgement from the
+partition; everyone pauses at `pending_bytes_max`.
 
-Where somebody waits for acknowledgements, who sends much at once waits soon, for what the others send is written behind
-it, and acknowledged and shown only then; everybody else waits when memory must be saved.
-Knows no socket: a link is told to pause, and to go on."""
+The records of others would be written, acknowledged and shown behind a bulk sender's. Knows no socket."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ CROWDED_BYTES = 2 << 20  # a few ms of a disk
 
 
 class Backpressure:
-    """Bit p says that partition p has more unwritten bytes than it may: `behind`, for anybody; `crowded`, for those
-    who send much at once."""
+    """Bit p of `behind`: partition p is over the limit for everyone; of `crowded`: over the limit for bulk senders."""
 
     def __init__(
         self, store: Store, feeds: list[Feed], commit: GroupCommit, acks: AckTracker, events: EventSink, *,
@@ -32,7 +30,7 @@ class Backpressure:
         self._slowed: list[tuple[Any, int, bool]] = []
 
     def look(self) -> None:
-        """At the end of a turn: which partitions are behind now; tell when that begins and ends."""
+        """At the end of a turn: which partitions are over their limits now; report when that begins and ends."""
         behind = crowded = 0
         for index, bit, source, feed in self._parts:
             pending = source.pending_bytes + feed.deferred_bytes
@@ -49,14 +47,14 @@ class Backpressure:
                 self._events.tell("publish.resumed", pending_bytes=self._commit.pending_bytes)
         if self._slowed:
             slowed, self._slowed = self._slowed, []
-            for link, parts, much in slowed:
-                if parts & (self.crowded if much else behind):
-                    self._slowed.append((link, parts, much))
+            for link, parts, bulk in slowed:
+                if parts & (self.crowded if bulk else behind):
+                    self._slowed.append((link, parts, bulk))
                 else:
                     link.transport.resume_reading()
 
-    def slow(self, link: Any, much: bool) -> None:
-        """The link has published to a partition that is behind. much: it has sent much at once"""
-        parts = (self.crowded if much else self.behind) & link.wire.touched
-        self._slowed.append((link, parts, much))
+    def slow(self, link: Any, bulk: bool) -> None:
+        """Pause a connection that has published to a partition over its limit. bulk: it is a bulk sender"""
+        parts = (self.crowded if bulk else self.behind) & link.wire.touched
+        self._slowed.append((link, parts, bulk))
         link.transport.pause_reading()

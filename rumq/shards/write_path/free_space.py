@@ -1,5 +1,5 @@
-"""How much of the disk is free: measured beside the loop once a second, and sooner when a quarter of the reserve may
-have been written since."""
+"""Free space of the disk: measured on a thread once a second, and earlier when a quarter of the reserve may have been
+written since."""
 
 from __future__ import annotations
 

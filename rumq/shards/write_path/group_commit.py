@@ -1,7 +1,7 @@
-"""Group commit: what was appended to a partition goes to its writer as one group, and is acknowledged once committed.
+"""Group commit: pending chunks of a partition go to its writer as one write group, and are acknowledged once committed.
 
-While a group is being written the next one gathers. One timer only: records of QoS 0, for which nobody waits, may
-linger to make larger groups."""
+While one group is written the next one gathers. The only timer: QoS 0 records, for which no client waits, may linger to
+form larger groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which PUBLISHes a shard takes, and how fast: topics, publisher numbers, refusals, pauses."""
+"""Admission of PUBLISH packets to a shard: topic and publisher numbers, refusals, pauses."""
 
 from __future__ import annotations
 

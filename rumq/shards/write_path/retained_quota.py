@@ -1,7 +1,7 @@
-"""How much may be retained: past `retained_bytes_max` of a partition a retained message is refused, all others go on.
+"""The limit on retained messages: beyond `retained_bytes_max` of a partition a retained message is refused.
 
-What is retained is held in memory, under names that anybody who may publish can make up. An empty retained message
-is always taken: it makes room. Knows no socket."""
+Retained messages are in memory, under names that any publisher can invent. An empty retained message is always
+accepted: it frees memory. Knows no socket."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The topics of a shard: numbered once, and no more of them than each stream may have.
+"""The topics of a shard: numbered once, and at most `topics_max` of each stream.
 
-A topic costs memory for as long as the log knows its name, and anybody who may publish can make one up: past
-`topics_max` a message for a topic that is not known is refused, those for known ones go on. Knows no socket."""
+A topic uses memory as long as the log knows its name, and any publisher can invent one: beyond the limit a message for
+an unknown topic is refused. Knows no socket."""
 
 from __future__ import annotations
 

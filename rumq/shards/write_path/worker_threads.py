@@ -1,6 +1,6 @@
-"""Worker threads for calls that may wait for a disk. The loop is woken by a descriptor when one has ended.
+"""Worker threads for calls that may wait for a disk. A descriptor wakes the loop when one has finished.
 
-Jobs of one lane run in order, lanes run beside each other: a slow disk must not slow the others."""
+Jobs of one lane run in order, lanes run in parallel: a slow disk must not delay the others."""
 
 from __future__ import annotations
 

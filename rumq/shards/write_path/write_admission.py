@@ -1,9 +1,9 @@
-"""What publishers are told while a partition cannot keep what they send. Why: docs/decisions/0007-a-full-disk.md.
+"""Write admission: answers to publishers while a partition cannot keep records. docs/decisions/0007-a-full-disk.md.
 
-A partition takes nothing while it is offline (its disk refused a group, and the new segment too), and all take nothing
-while less than `free_bytes_min` is free, so that what the broker writes for itself still has room. An MQTT 5 client is
-told with a reason code and goes on. An older one cannot be told: it gets no acknowledgement, and when the log takes
-records again its connection is closed, so that it connects anew and sends again what was not acknowledged, in order.
+A partition is offline after its disk has refused a group and the new segment too; all partitions refuse while less than
+`free_bytes_min` is free, so that the broker's own writes have room. An MQTT 5 client gets a reason code. An older one
+cannot be told: it gets no acknowledgement, and its connection is closed when the log accepts records again, so that it
+reconnects and sends the unacknowledged messages again, in order.
 
 Knows no file and no thread."""
 

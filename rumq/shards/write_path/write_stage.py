@@ -1,4 +1,4 @@
-"""The end of a turn's writing: journal entries, groups to the disk, publishers that must wait."""
+"""The last stage of a turn: journal entries, write groups to the disk, paused publishers."""
 
 from __future__ import annotations
 
