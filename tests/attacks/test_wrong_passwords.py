@@ -136,7 +136,7 @@ def test_a_wrong_answer_ends_the_precedence_and_right_ones_are_few_at_once(place
     place.ask("10.0.0.2", "anna")
     place.work(8)
     assert "anna" in place.ended
-    place.checking.hold_back("10.0.0.1", place.now, lambda: None, user="mallory")
+    place.checking.delay_refusal("10.0.0.1", place.now, lambda: None, user="mallory")
     place.ask("10.0.0.1", "mallory", "once more")
     place.ask("10.0.0.3", "ben")
     place.work(4)

@@ -69,7 +69,7 @@ class Broker:
         self.topics: Any = {}
         self.topics_max = 100
         self.keep_alive_monitor = KeepAliveMonitor()
-        self.slowing = self
+        self.backpressure = self
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.held: list[Any] = []
         self.holds = False  # whether acknowledgements wait for `commit`
@@ -84,10 +84,10 @@ class Broker:
         self.is_full = self.lives_elsewhere = False
         self.slowed: list[bool] = []
 
-    def keeps(self, client: Any, size: int) -> bool:
+    def may_buffer(self, client: Any, size: int) -> bool:
         return True
 
-    def owes(self, client: Any, is_owed: bool) -> None: ...
+    def set_waiting(self, client: Any, for_broker: bool) -> None: ...
 
     def hand_over(self, client: Any, client_id: str, data: bytes) -> bool:
         return self.lives_elsewhere
@@ -96,7 +96,7 @@ class Broker:
         self.checks.append(done)
         return True
 
-    def hold_back(self, client: Any, answer: Callable[[], None]) -> None:
+    def delay_refusal(self, client: Any, answer: Callable[[], None]) -> None:
         self.timers.append((1.0, answer))
 
     def has_room(self, client: Any) -> bool:
@@ -130,7 +130,7 @@ class Broker:
 
     def settle(self) -> None: ...
 
-    def slow(self, client: Any, bulk: bool) -> None:
+    def pause_publisher(self, client: Any, bulk: bool) -> None:
         self.slowed.append(bulk)
 
     def refresh(self, handler: ConnectionHandler) -> None:

@@ -81,7 +81,7 @@ class PublishRefusal(NamedTuple):
 
 
 class Backpressure(Protocol):
-    """behind, crowded: bits of the partitions whose publishers wait: all of them; those who send much at once"""
+    """Bits of partitions over a limit. behind: everyone pauses; crowded: bulk senders pause"""
 
     behind: int
     crowded: int
@@ -112,15 +112,15 @@ class BrokerPort(AckBroker, Protocol):
     def commands(self) -> CommandQueue: ...
 
     @property
-    def slowing(self) -> Backpressure: ...
+    def backpressure(self) -> Backpressure: ...
 
     # Before CONNACK
 
-    def keeps(self, client: ClientInfo, size: int) -> bool:
-        """So many bytes are buffered of a client that has not logged in. False: too much, it has to go."""
+    def may_buffer(self, client: ClientInfo, size: int) -> bool:
+        """Whether so many bytes of a client that has not logged in may be buffered; else its connection is closed."""
 
-    def owes(self, client: ClientInfo, is_owed: bool) -> None:
-        """Whether a client that has not logged in waits for the broker, or the broker for its client."""
+    def set_waiting(self, client: ClientInfo, for_broker: bool) -> None:
+        """Note who waits for whom before the login. for_broker: the client for the broker"""
 
     def hand_over(self, client: ClientInfo, client_id: str, data: bytes) -> bool:
         """Whether the client's session lives in another shard; then its connection is on its way there."""
@@ -130,11 +130,11 @@ class BrokerPort(AckBroker, Protocol):
     ) -> bool:
         """Run `work` on a thread, then `done(result, fault)` on the loop. False: too many clients wait."""
 
-    def hold_back(self, client: ClientInfo, answer: Callable[[], None]) -> None:
-        """Call `answer`, which refuses the client, the later the more often its address was refused."""
+    def delay_refusal(self, client: ClientInfo, answer: Callable[[], None]) -> None:
+        """Call `answer`, which refuses the client, after a delay that grows with the refusals of its address."""
 
     def has_room(self, client: ClientInfo) -> bool:
-        """Whether one more client may log in through this listener."""
+        """Whether this listener may have one more client."""
 
     def assigned_client_id(self, prefix: str) -> str:
         """A client id that nobody uses."""
@@ -172,7 +172,7 @@ class BrokerPort(AckBroker, Protocol):
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
 
-    def slow(self, client: ClientInfo, bulk: bool) -> None:
+    def pause_publisher(self, client: ClientInfo, bulk: bool) -> None:
         """Read nothing from the client until the partitions it publishes to have caught up."""
 
     # Deliveries

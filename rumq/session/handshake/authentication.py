@@ -65,7 +65,7 @@ class Authentication:
                 self._refuse(Denied(SERVER_BUSY, "too many clients wait to be checked"))
         elif isinstance(step, Challenge):
             self.state = State.CHALLENGED
-            client.broker.owes(client, False)
+            client.broker.set_waiting(client, False)
             self._responder.send(p.Auth(Reason.CONTINUE_AUTHENTICATION, self._properties(step.data)))
         else:
             assert isinstance(step, Identity)
@@ -116,7 +116,7 @@ class Authentication:
         """Read nothing: the client waits for the broker."""
         client = self._responder.client
         client.transport.pause_reading()
-        client.broker.owes(client, True)
+        client.broker.set_waiting(client, True)
 
     def _refuse(self, denied: Denied) -> None:
         client, reason = self._responder.client, Reason(denied.reason)
@@ -125,6 +125,6 @@ class Authentication:
         answer = partial(self._responder.refuse_privately, MqttFault(denied.why, reason))
         if denied.guess:
             self._wait()
-            client.broker.hold_back(client, partial(run_confined, self._responder, answer))
+            client.broker.delay_refusal(client, partial(run_confined, self._responder, answer))
         else:
             answer()

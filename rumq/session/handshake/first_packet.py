@@ -47,7 +47,7 @@ def read_body(client: Client, data: bytearray, pos: int, end: int, name: str) ->
         # It is told in the words of its version, which stands at the beginning.
         client.version = client.version or version_of(bytes(data[pos + head : pos + head + VERSION_BYTES]))
         raise MqttFault(f"a {name} of {head + size} bytes, the limit is {limit}", Reason.PACKET_TOO_LARGE)
-    if not client.broker.keeps(client, end - pos):
+    if not client.broker.may_buffer(client, end - pos):
         raise MqttFault("too much is kept of clients that have not logged in", Reason.SERVER_BUSY)
     return (bytes(data[pos + head : stop]), stop) if found is not None and stop <= end else (None, pos)
 

@@ -138,9 +138,9 @@ class Connected:
                 self.transport.write(bytes(wire.acks))
                 wire.acks.clear()
         if wire.touched:
-            slowing, bulk = broker.slowing, pos - began >= BULK_BYTES
-            if wire.touched & (slowing.crowded if bulk else slowing.behind):
-                broker.slow(client, bulk)
+            backpressure, bulk = broker.backpressure, pos - began >= BULK_BYTES
+            if wire.touched & (backpressure.crowded if bulk else backpressure.behind):
+                broker.pause_publisher(client, bulk)
             wire.touched = 0
         self.deliveries.acknowledged()
         return pos

@@ -100,7 +100,7 @@ class AuthPool:
         when = self._right.get((holder, user))
         return when is not None and self._monotonic() - when < RIGHT_SECONDS
 
-    def hold_back(self, address: str, now: float, tell: Callable[[], None], *, user: str = "") -> None:
+    def delay_refusal(self, address: str, now: float, tell: Callable[[], None], *, user: str = "") -> None:
         """Let a refusal go out as late as the address has earned."""
         holder = holder_of(address)
         self._right.pop((holder, user), None)

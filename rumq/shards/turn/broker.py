@@ -62,14 +62,18 @@ class Broker:
         self.in_next_turn = turn.ready.add_next_turn
         self.later, self.next_turn = turn.timers.later, turn.timers.next_turn
         self.event, self.crashed = turn.events.of_client, turn.events.crashed
-        self.topics, self.slowing, self.slow = gate.topics, gate.slowing, gate.slow
+        self.topics, self.backpressure, self.pause_publisher = (
+            gate.topics,
+            gate.backpressure,
+            gate.pause_publisher,
+        )
         self.add_topic, self.refuse_topic = gate.add_topic, gate.refuse_topic
         self.publisher_number, self.refuse_publish = gate.publisher_number, gate.refuse_publish
         self.promise, self.promise_messages = acks.promise, acks.promise_messages
         self.send_again = redelivery.go_on
-        self.check, self.hold_back = logins.check, logins.hold_back
+        self.check, self.delay_refusal = logins.check, logins.delay_refusal
         self.has_room, self.logged_in = logins.has_room, logins.logged_in
-        self.keeps, self.owes = logins.keeps, logins.owes
+        self.may_buffer, self.set_waiting = logins.may_buffer, logins.set_waiting
         self.assigned_client_id = logins.assigned_client_id
         self._hand_over, self._enter, self._interest = logins.hand_over, logins.enter, interest
 

@@ -45,8 +45,8 @@ class Logins:
             client.address, work, guarded, user=client.claimed_name, is_here=lambda: not client.closed
         )
 
-    def hold_back(self, client: ClientInfo, answer: Callable[[], None]) -> None:
-        self._pool.hold_back(client.address, self._clock.monotonic, answer, user=client.claimed_name)
+    def delay_refusal(self, client: ClientInfo, answer: Callable[[], None]) -> None:
+        self._pool.delay_refusal(client.address, self._clock.monotonic, answer, user=client.claimed_name)
 
     def has_room(self, client: ClientInfo) -> bool:
         limit = self.connections_max.get(client.policy.index)
@@ -62,12 +62,12 @@ class Logins:
             self._pool.was_right(client.address, client.claimed_name)
         self._pump.pending_logins.discard(client.transport)
 
-    def keeps(self, client: ClientInfo, size: int) -> bool:
+    def may_buffer(self, client: ClientInfo, size: int) -> bool:
         self._pump.pending_logins.set_state(client.transport, State.HEARD)
         return bool(self._pump.pending_logins.keep_bytes(client.transport, size))
 
-    def owes(self, client: ClientInfo, is_owed: bool) -> None:
-        self._pump.pending_logins.set_state(client.transport, State.OWED if is_owed else State.HEARD)
+    def set_waiting(self, client: ClientInfo, for_broker: bool) -> None:
+        self._pump.pending_logins.set_state(client.transport, State.OWED if for_broker else State.HEARD)
 
     def assigned_client_id(self, prefix: str) -> str:
         while not self._placement.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):

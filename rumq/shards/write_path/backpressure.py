@@ -53,7 +53,7 @@ class Backpressure:
                 else:
                     link.transport.resume_reading()
 
-    def slow(self, link: Any, bulk: bool) -> None:
+    def pause_publisher(self, link: Any, bulk: bool) -> None:
         """Pause a connection that has published to a partition over its limit. bulk: it is a bulk sender"""
         parts = (self.crowded if bulk else self.behind) & link.wire.touched
         self._slowed.append((link, parts, bulk))

@@ -23,7 +23,7 @@ class PublishGate:
         self._admission, self._retained_quota = admission, retained_quota
         self.topics = topics.known
         self.add_topic, self._refuse_topic = topics.add, topics.refuse
-        self.slowing, self.slow = backpressure, backpressure.slow
+        self.backpressure, self.pause_publisher = backpressure, backpressure.pause_publisher
 
     def publisher_number(self, partition: int, client_id: str) -> int:
         return int(self._partitions[partition].add_publisher(client_id))

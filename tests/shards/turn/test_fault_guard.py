@@ -142,7 +142,7 @@ def test_a_fault_in_serving_a_client_ends_that_client_alone(
 def test_a_fault_in_a_callback_of_a_client_ends_that_client_alone(house: House, witness: Client) -> None:
     for begin in (
         lambda link: link.next_turn(fails),
-        lambda link: link.broker.hold_back(link.client, partial(run_confined, link, fails)),
+        lambda link: link.broker.delay_refusal(link.client, partial(run_confined, link, fails)),
         lambda link: link.resume(fails),
     ):
         client = Client(house, "unlucky")
