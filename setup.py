@@ -72,6 +72,7 @@ HOT = [
     "rumq/session/protocol/deliveries.py",
     "rumq/session/flow_control/delivery_window.py",
     "rumq/shards/delivery/fan_out_cache.py",
+    "rumq/shards/recovery/journal_writer.py",
     "rumq/shards/turn/effect_dispatch.py",
     "rumq/shards/delivery/fan_out.py",
     "rumq/shards/turn/housekeeping.py",
@@ -79,7 +80,10 @@ HOT = [
     "rumq/shards/turn/scheduler.py",
     "rumq/shards/turn/turn.py",
     "rumq/shards/write_path/ack_tracker.py",
+    "rumq/shards/write_path/backpressure.py",
+    "rumq/shards/write_path/free_space.py",
     "rumq/shards/write_path/group_commit.py",
+    "rumq/shards/write_path/retained_quota.py",
     "rumq/shards/write_path/write_stage.py",
 ]
 
