@@ -112,7 +112,9 @@ class SharedGroups:
 
     def _done(self, effect: e.ShareDone) -> None:
         self._barrier.then(
-            partial(self._say, effect.key, m.ShareDone(effect.key, effect.ranges)), urgent=False
+            # At once: a session that ends meanwhile would have its deliveries assigned anew (MQTT-4.8.2-5).
+            partial(self._say, effect.key, m.ShareDone(effect.key, effect.ranges)),
+            urgent=True,
         )
 
     def _begun(self, effect: e.ShareBegun) -> None:

@@ -62,7 +62,7 @@ def world() -> World:
 def test_delivered_ranges_are_reported_once_the_journal_has_them(world: World) -> None:
     world.groups.carry_out(e.ShareDone(KEY, RANGES))
     world.groups.end_turn()
-    assert not world.said() and not world.urgent
+    assert not world.said() and world.urgent
     world.journal.commit()
     world.groups.end_turn()
     assert world.said() == [(1, m.ShareDone(KEY, RANGES))]
