@@ -66,6 +66,13 @@ class JournalBarrier:
             self._urgent(self.journal.partition.index)
         self._waiting.append((self.journal.partition.next_lsn, call))
 
+    def behind(self, call: Callable[[], object]) -> None:
+        """Call behind those that wait; at once if there are none."""
+        if self._waiting:
+            self._waiting.append((self._waiting[-1][0], call))
+        else:
+            call()
+
     def end_turn(self) -> None:
         committed = self.journal.partition.committed_lsn
         while self._waiting and self._waiting[0][0] <= committed:
@@ -112,18 +119,22 @@ class SharedGroups:
 
     def _done(self, effect: e.ShareDone) -> None:
         self._barrier.then(
-            # At once: a session that ends meanwhile would have its deliveries assigned anew (MQTT-4.8.2-5).
-            partial(self._say, effect.key, m.ShareDone(effect.key, effect.ranges)),
-            urgent=True,
+            partial(self._say, effect.key, m.ShareDone(effect.key, effect.ranges)), urgent=False
         )
 
     def _begun(self, effect: e.ShareBegun) -> None:
         self._barrier.journal.recorder.shared(effect.key, effect.cursors)
 
     def _weight(self, effect: e.ShareWeight) -> None:
-        said = self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
-        if said and not effect.weight:
+        if not effect.weight:
             self._leaving[effect.key] += 1
+        # Behind the ShareDone of deliveries: what a home still counts as outstanding at weight 0 it assigns anew.
+        self._barrier.behind(partial(self._say_weight, effect))
+
+    def _say_weight(self, effect: e.ShareWeight) -> None:
+        said = self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
+        if not said and not effect.weight and effect.key in self._leaving:
+            self._left(effect.key)
 
     def _revoked(self, effect: e.ShareLeft) -> None:
         if isinstance(effect.shard.sink, ShareSink):
@@ -146,9 +157,12 @@ class SharedGroups:
             self._commands.put(c.SharePart(message.key, message.ranges))
 
     def left(self, message: m.ShareLeft, _: memoryview) -> None:
-        self._leaving[message.key] -= 1
-        if self._leaving[message.key] <= 0:
-            del self._leaving[message.key]
+        self._left(message.key)
+
+    def _left(self, key: str) -> None:
+        self._leaving[key] -= 1
+        if self._leaving[key] <= 0:
+            del self._leaving[key]
 
     def leave(self, link: BusLink, key: str, topic_filter: str) -> None:
         """The client that was about to join is gone."""

@@ -62,10 +62,22 @@ def world() -> World:
 def test_delivered_ranges_are_reported_once_the_journal_has_them(world: World) -> None:
     world.groups.carry_out(e.ShareDone(KEY, RANGES))
     world.groups.end_turn()
-    assert not world.said() and world.urgent
+    assert not world.said() and not world.urgent
     world.journal.commit()
     world.groups.end_turn()
     assert world.said() == [(1, m.ShareDone(KEY, RANGES))]
+
+
+def test_the_last_member_leaves_behind_what_was_delivered_to_it(world: World) -> None:
+    """MQTT-4.8.2-5: a delivery that its home still counts as outstanding would go to another member."""
+    world.groups.carry_out(e.ShareDone(KEY, RANGES))
+    world.groups.carry_out(e.ShareWeight(KEY, "t1", 0))
+    world.groups.carry_out(e.ShareWeight(KEY, "t1", 1))
+    assert not world.said()
+    world.journal.commit()
+    world.groups.end_turn()
+    weights = [(1, m.ShareWeight(KEY, "t1", weight)) for weight in (0, 1)]
+    assert world.said() == [(1, m.ShareDone(KEY, RANGES)), *weights]
 
 
 def test_what_a_home_assigns_before_it_has_heard_that_the_last_member_left_is_ignored(world: World) -> None:
