@@ -1,0 +1,109 @@
+"""The test of a module is named after it: `rumq/session/state/wills.py`, `tests/session/state/test_wills.py`.
+
+A module without one does nothing: Protocols, plain records, constants. None of its functions has a body."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FLOORS = ("rumq/session", "rumq/shards")
+
+# Modules that have no test of their own yet. A module that gets one leaves this list.
+UNTESTED = {
+    "rumq/session/connection/client_state.py",
+    "rumq/session/connection/listener_policy.py",
+    "rumq/session/protocol/authorization.py",
+    "rumq/session/protocol/batched_subscribe.py",
+    "rumq/session/protocol/control_packets.py",
+    "rumq/session/protocol/deliveries.py",
+    "rumq/session/protocol/replay_syntax.py",
+    "rumq/session/protocol/subscribe.py",
+    "rumq/session/protocol/topic_refusals.py",
+    "rumq/session/state/session.py",
+    "rumq/session/state/shard_totals.py",
+    "rumq/shards/assembly.py",
+    "rumq/shards/bus/peers.py",
+    "rumq/shards/bus/query_server.py",
+    "rumq/shards/bus_assembly.py",
+    "rumq/shards/delivery/cold_reads.py",
+    "rumq/shards/delivery/fan_out.py",
+    "rumq/shards/delivery/fan_out_cache.py",
+    "rumq/shards/delivery/lost_ranges.py",
+    "rumq/shards/delivery/redelivery.py",
+    "rumq/shards/delivery/removal_losses.py",
+    "rumq/shards/delivery/replay_start.py",
+    "rumq/shards/delivery/undelivered_rows.py",
+    "rumq/shards/delivery/will_publisher.py",
+    "rumq/shards/processes/supervisor.py",
+    "rumq/shards/retention/bounds.py",
+    "rumq/shards/retention/disk_space.py",
+    "rumq/shards/stats/admin_queries.py",
+    "rumq/shards/stats/consumer_lag.py",
+    "rumq/shards/stats/counters.py",
+    "rumq/shards/stats/event_log.py",
+    "rumq/shards/turn/auth_pool.py",
+    "rumq/shards/turn/broker.py",
+    "rumq/shards/turn/housekeeping.py",
+    "rumq/shards/turn/logins.py",
+    "rumq/shards/turn/loop.py",
+    "rumq/shards/write_path/backpressure.py",
+    "rumq/shards/write_path/free_space.py",
+    "rumq/shards/write_path/publish_gate.py",
+    "rumq/shards/write_path/retained_quota.py",
+    "rumq/shards/write_path/worker_threads.py",
+    "rumq/shards/write_path/write_admission.py",
+    "rumq/shards/write_path/write_stage.py",
+}
+
+
+def behaves(text: str) -> bool:
+    """Whether a module has a function that does something. The functions of a Protocol are a docstring or `...`."""
+    functions = (
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return any(not is_empty(statement) for each in functions for statement in each.body)
+
+
+def is_empty(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def modules(floor: str) -> Iterator[str]:
+    """Those of a floor that do something, as paths from the root."""
+    for path in sorted((ROOT / floor).rglob("*.py")):
+        if behaves(path.read_text()):
+            yield path.relative_to(ROOT).as_posix()
+
+
+def mirror_of(module: str) -> Path:
+    path = Path(module)
+    return ROOT / "tests" / path.relative_to("rumq").with_name(f"test_{path.name}")
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_module_that_does_something_has_a_test_of_its_name(floor: str) -> None:
+    missing = [module for module in modules(floor) if not mirror_of(module).exists()]
+    listed = [module for module in sorted(UNTESTED) if module.startswith(f"{floor}/")]
+    assert missing == listed, "write the test, or take a module that has one off the list"
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("LIMIT = 4", False),
+        ("class Clock(Protocol):\n    def now(self) -> float:\n        '''Seconds.'''", False),
+        ("class Clock(Protocol):\n    async def wait(self) -> None: ...", False),
+        ("class Place(NamedTuple):\n    lsn: int = 0", False),
+        ("def nothing() -> None:\n    pass", False),
+        ("def f():\n    return 1", True),
+        ("class Log:\n    def size(self):\n        '''Bytes.'''\n        return 0", True),
+        ("async def f():\n    await g()", True),
+    ],
+)
+def test_protocols_records_and_constants_do_nothing(text: str, does: bool) -> None:
+    assert behaves(text) is does
