@@ -1,8 +1,6 @@
 """Group commit: acknowledgements leave when what they promise is committed. The writer is run by hand."""
 
 import errno
-from collections import deque
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,24 +15,9 @@ from rumq.shards.write_path.group_commit import GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
 from tests.commitlog.records import DEAD, NOW, append, numbers
+from tests.shards.world import ByHand
 
 STATE = StreamSpec("_state", (), 1, "process", 1 << 20, 86_400)
-
-
-class ByHand:
-    """A worker whose jobs run when the test says so."""
-
-    def __init__(self) -> None:
-        self.jobs: deque[tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]] = deque()
-
-    def submit(
-        self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0
-    ) -> None:
-        self.jobs.append((job, done))
-
-    def work(self) -> None:
-        job, done = self.jobs.popleft()
-        done(job(), None)
 
 
 class Link:

@@ -1,0 +1,32 @@
+"""A pool of threads for parts of a shard, without threads: its jobs run when the test says so."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+
+class ByHand:
+    """lanes: of the jobs that wait, in order"""
+
+    fd = -1
+
+    def __init__(self) -> None:
+        self.jobs: deque[tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]] = deque()
+        self.lanes: deque[int] = deque()
+
+    def submit(
+        self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0
+    ) -> None:
+        self.jobs.append((job, done))
+        self.lanes.append(lane)
+
+    def work(self) -> None:
+        """Run the oldest job, and report its end as the loop does."""
+        job, done = self.jobs.popleft()
+        self.lanes.popleft()
+        try:
+            result = job()
+        except OSError as fault:
+            done(None, fault)
+        else:
+            done(result, None)

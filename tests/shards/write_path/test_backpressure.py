@@ -1,0 +1,155 @@
+"""Backpressure: everyone pauses at `pending_bytes_max` unwritten, bulk senders earlier if somebody waits."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rumq.shards.write_path.backpressure import CROWDED_BYTES, Backpressure
+from tests.shards.bus.world import Hand
+
+MAX = 4 * CROWDED_BYTES
+
+
+class Publisher:
+    """A connection that has published to some partitions. is_paused: nothing is read from it"""
+
+    def __init__(self, *partitions: int) -> None:
+        self.wire = SimpleNamespace(touched=sum(1 << index for index in partitions))
+        self.transport = self
+        self.is_paused = False
+
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    def resume_reading(self) -> None:
+        self.is_paused = False
+
+
+class World:
+    """Two partitions. pending: unwritten bytes of each; deferred: bytes whose topics are still being matched"""
+
+    def __init__(self) -> None:
+        self.hand = Hand()
+        self.sources = [SimpleNamespace(pending_bytes=0) for _ in range(2)]
+        self.feeds = [SimpleNamespace(deferred_bytes=0) for _ in range(2)]
+        self.awaited: set[int] = set()
+        partitions = [SimpleNamespace(index=at, ack_source=source) for at, source in enumerate(self.sources)]
+        store: Any = SimpleNamespace(partitions=partitions)
+        commit: Any = SimpleNamespace(pending_bytes=17)
+        acks: Any = SimpleNamespace(is_awaited=lambda index: index in self.awaited)
+        feeds: Any = self.feeds
+        self.backpressure = Backpressure(store, feeds, commit, acks, self.hand, pending_bytes_max=MAX)
+
+    def pending(self, *sizes: int) -> None:
+        """The turn ends with so many bytes unwritten."""
+        for source, size in zip(self.sources, sizes, strict=True):
+            source.pending_bytes = size
+        self.backpressure.look()
+
+
+@pytest.mark.parametrize(
+    ("size", "is_awaited", "behind", "crowded"),
+    [
+        (CROWDED_BYTES, True, 0, 0),
+        (CROWDED_BYTES + 1, True, 0, 0b10),
+        (CROWDED_BYTES + 1, False, 0, 0),
+        (MAX, False, 0, 0),
+        (MAX + 1, False, 0b10, 0b10),
+        (MAX + 1, True, 0b10, 0b10),
+    ],
+)
+def test_a_partition_has_a_limit_for_bulk_senders_and_one_for_everyone(
+    size: int, is_awaited: bool, behind: int, crowded: int
+) -> None:
+    world = World()
+    world.awaited = {1} if is_awaited else {0}
+    world.pending(0, size)
+    assert (world.backpressure.behind, world.backpressure.crowded) == (behind, crowded)
+
+
+def test_records_whose_topics_are_still_being_matched_count_as_unwritten() -> None:
+    world = World()
+    world.feeds[0].deferred_bytes = MAX
+    world.pending(1, 0)
+    assert world.backpressure.behind == 0b01
+
+
+def test_the_operator_hears_once_that_publishers_are_slowed_and_once_that_they_go_on() -> None:
+    world = World()
+    world.pending(MAX + 1, 0)
+    world.pending(MAX + 2, MAX + 1)
+    world.pending(0, MAX + 1)
+    assert world.hand.events == [("publish.slowed", {"pending_bytes": 17})]
+    world.pending(0, MAX)
+    world.pending(0, 0)
+    assert [name for name, _ in world.hand.events] == ["publish.slowed", "publish.resumed"]
+
+
+def test_a_limit_for_bulk_senders_alone_is_no_event() -> None:
+    world = World()
+    world.awaited = {0}
+    world.pending(CROWDED_BYTES + 1, 0)
+    assert world.hand.events == []
+
+
+def test_a_publisher_goes_on_when_the_partitions_that_it_published_to_have_room_again() -> None:
+    world = World()
+    world.pending(MAX + 1, MAX + 1)
+    publisher = Publisher(0)
+    world.backpressure.pause_publisher(publisher, bulk=False)
+    assert publisher.is_paused
+    world.pending(MAX + 1, 0)
+    assert publisher.is_paused
+    world.pending(0, MAX + 1)
+    assert not publisher.is_paused, "the other partition is none of its business"
+
+
+def test_a_bulk_sender_waits_longer_than_the_others() -> None:
+    world = World()
+    world.awaited = {0}
+    world.pending(MAX + 1, 0)
+    bulk, other = Publisher(0), Publisher(0)
+    world.backpressure.pause_publisher(bulk, bulk=True)
+    world.backpressure.pause_publisher(other, bulk=False)
+    world.pending(CROWDED_BYTES + 1, 0)
+    assert (bulk.is_paused, other.is_paused) == (True, False)
+    world.awaited = set()
+    world.pending(CROWDED_BYTES + 1, 0)
+    assert not bulk.is_paused, "nobody waits behind it any more"
+
+
+def test_a_limit_that_changes_counts_from_the_next_turn() -> None:
+    world = World()
+    world.pending(MAX, 0)
+    world.backpressure.pending_bytes_max = MAX - 1
+    world.pending(MAX, 0)
+    assert world.backpressure.behind == 0b01
+
+
+SIZES = st.sampled_from([0, CROWDED_BYTES, CROWDED_BYTES + 1, MAX, MAX + 1])
+
+
+@given(
+    st.sets(st.integers(0, 1), min_size=1),
+    st.booleans(),
+    st.lists(st.tuples(SIZES, SIZES, st.sets(st.integers(0, 1)))),
+)
+def test_whatever_is_unwritten_a_publisher_is_paused_as_long_as_one_of_its_partitions_is_over_its_limit(
+    touched: set[int], bulk: bool, turns: list[tuple[int, int, set[int]]]
+) -> None:
+    world = World()
+    world.pending(MAX + 1, MAX + 1)
+    publisher = Publisher(*touched)
+    world.backpressure.pause_publisher(publisher, bulk)
+    is_over = True
+    for first, second, awaited in turns:
+        world.awaited = awaited
+        world.pending(first, second)
+        sizes = (first, second)
+        is_over &= any(
+            sizes[at] > MAX or (bulk and at in awaited and sizes[at] > CROWDED_BYTES) for at in touched
+        )
+        assert publisher.is_paused is is_over

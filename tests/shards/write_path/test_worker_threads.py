@@ -1,0 +1,135 @@
+"""Worker threads: jobs of a lane in order, lanes beside each other, every end told on the loop."""
+
+import select
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rumq.shards.write_path.worker_threads import Broken, Worker
+
+SECONDS_MAX = 30.0  # a job that waits longer for another one fails the test
+
+
+class World:
+    """ended: (result, fault) of each job, in the order in which the loop was told"""
+
+    def __init__(self, **options: Any) -> None:
+        self.failed: list[str] = []
+        self.worker = Worker("w", self.failed.append, **options)
+        self.ended: list[tuple[object, BaseException | None]] = []
+
+    def submit(self, job: Any, lane: int = 0) -> None:
+        self.worker.submit(job, lambda result, fault: self.ended.append((result, fault)), lane)
+
+    def finish(self, count: int) -> None:
+        """Until so many jobs have ended."""
+        while len(self.ended) < count:
+            assert select.select([self.worker.fd], [], [], SECONDS_MAX)[0]
+            self.worker.finish()
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World()
+    yield world
+    world.worker.stop()
+
+
+def test_a_job_runs_on_a_thread_and_its_end_is_told_on_the_loop(world: World) -> None:
+    told: list[threading.Thread] = []
+    world.worker.submit(threading.current_thread, lambda thread, fault: told.append(thread))
+    assert world.worker.pending == 1
+    select.select([world.worker.fd], [], [], SECONDS_MAX)
+    assert not told, "nothing is told before the loop asks"
+    world.worker.finish()
+    (thread,) = told
+    assert thread is not threading.current_thread() and thread.name == "w-0" and thread.daemon
+    assert world.worker.pending == 0
+
+
+def test_what_a_job_raises_is_its_result(world: World) -> None:
+    world.submit(lambda: 1 // 0)
+    world.submit(lambda: 7)
+    world.finish(2)
+    (result, fault), after = world.ended
+    assert result is None and isinstance(fault, ZeroDivisionError)
+    assert after == (7, None), "its thread goes on"
+
+
+def test_jobs_of_a_lane_run_in_order(world: World) -> None:
+    ran: list[int] = []
+    for number in range(100):
+        world.submit(lambda number=number: ran.append(number))
+    world.finish(100)
+    assert ran == list(range(100))
+
+
+def test_a_lane_that_waits_for_its_disk_does_not_delay_another(world: World) -> None:
+    is_over = threading.Event()
+    world.submit(lambda: is_over.wait(SECONDS_MAX), lane=0)
+    world.submit(is_over.set, lane=1)
+    world.finish(2)
+    assert world.ended == [(None, None), (True, None)]
+
+
+def test_one_lane_stands_for_all_where_their_order_is_to_be_the_same_each_time() -> None:
+    world = World(one_lane=True)
+    ran: list[str] = []
+    for lane in (3, 1, 2):
+        world.submit(lambda: ran.append(threading.current_thread().name), lane)
+    world.finish(3)
+    world.worker.stop()
+    assert ran == ["w-0"] * 3
+
+
+def test_the_descriptor_is_quiet_once_all_has_been_told(world: World) -> None:
+    world.submit(lambda: None)
+    world.finish(1)
+    assert select.select([world.worker.fd], [], [], 0.0)[0] == []
+    world.worker.finish()
+    assert len(world.ended) == 1
+
+
+def fails(result: object, fault: BaseException | None) -> None:
+    raise ValueError
+
+
+def test_a_call_back_that_raises_is_reported_and_the_next_one_is_made(world: World) -> None:
+    world.worker.submit(lambda: None, fails)
+    world.submit(lambda: 7)
+    world.finish(1)
+    assert world.failed == ["w"] and world.ended == [(7, None)] and world.worker.pending == 0
+
+
+def test_without_anybody_to_report_to_it_raises_out_of_finish() -> None:
+    worker = Worker("w")
+    worker.submit(lambda: None, fails)
+    select.select([worker.fd], [], [], SECONDS_MAX)
+    with pytest.raises(ValueError):
+        worker.finish()
+    worker.stop()
+
+
+def test_a_log_of_unknown_state_ends_the_shard_whoever_guards_the_call() -> None:
+    world = World()
+
+    def broken(result: object, fault: BaseException | None) -> None:
+        raise Broken
+
+    world.worker.submit(lambda: None, broken)
+    select.select([world.worker.fd], [], [], SECONDS_MAX)
+    with pytest.raises(Broken):
+        world.worker.finish()
+    assert world.failed == []
+    world.worker.stop()
+
+
+def test_a_stop_waits_for_what_was_submitted_and_tells_it() -> None:
+    world = World()
+    for number in range(10):
+        world.submit(lambda number=number: number, lane=number % 3)
+    world.worker.stop()
+    assert sorted(result for result, _ in world.ended) == list(range(10))  # type: ignore[type-var]
+    assert world.worker.pending == 0
