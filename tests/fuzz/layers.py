@@ -54,7 +54,7 @@ class Layers(Sessions):
         data = super()._input(random)
         return random.choice(too_long()) if random.randrange(8) == 0 else data
 
-    def _stranger(self, machine: Machine, data: bytes, entrance: ListenerPolicy, random: Random) -> Stranger:
+    def _stranger(self, machine: Machine, data: bytes, policy: ListenerPolicy, random: Random) -> Stranger:
         transports = Transports(
             self._tls if random.randrange(4) == 0 else None,
             WebSocketOptions(frame_bytes_max=PACKET_BYTES_MAX) if random.randrange(2) else None,
@@ -67,8 +67,8 @@ class Layers(Sessions):
         if transports.proxy is not None:
             before = self._mixed_up(random, self._headers, random.choice(HEADERS))
         if transports.tls is None:
-            return Covered(machine, before + data, entrance, self.counts, transports)
-        return Sealed(machine, before, data, entrance, self.counts, transports, self._context)
+            return Covered(machine, before + data, policy, self.counts, transports)
+        return Sealed(machine, before, data, policy, self.counts, transports, self._context)
 
     @staticmethod
     def _mixed_up(random: Random, mutator: Mutator, good: bytes) -> bytes:
@@ -111,13 +111,13 @@ class Covered(Stranger):
     """One whose bytes go through layers, all of them ready."""
 
     def __init__(
-        self, machine: Machine, data: bytes, entrance: ListenerPolicy, counts: Any, transports: Transports
+        self, machine: Machine, data: bytes, policy: ListenerPolicy, counts: Any, transports: Transports
     ) -> None:
         self._transports = transports
         self._blocked = 0
-        super().__init__(machine, data, entrance, counts)
+        super().__init__(machine, data, policy, counts)
 
-    def _accept(self, shard: Any, theirs: Stream, entrance: ListenerPolicy) -> None:
+    def _accept(self, shard: Any, theirs: Stream, policy: ListenerPolicy) -> None:
         machine, pump = self._machine, shard.pump
         if pump.lingering is None:
             pump.lingering = LingeringClose(
@@ -126,7 +126,7 @@ class Covered(Stranger):
             shard.handshakes = TransportHandshakes(
                 pump, later=shard.parts.timers.later, event=self._told, clock=lambda: machine.monotonic
             )
-        welcome = lambda connection: shard.parts.broker.welcome(connection, entrance)  # noqa: E731
+        welcome = lambda connection: shard.parts.broker.welcome(connection, policy)  # noqa: E731
         setup = ConnectionSetup(self._transports, shard.handshakes, pump, OUTBOX_BYTES, welcome)
         setup.accept(theirs, "192.0.2.1:7", None)  # type: ignore[arg-type]
 
@@ -160,14 +160,14 @@ class Sealed(Covered):
     """One that speaks TLS. Now and then a record of its is changed."""
 
     def __init__(
-        self, machine: Machine, before: bytes, data: bytes, entrance: ListenerPolicy, counts: Any,
+        self, machine: Machine, before: bytes, data: bytes, policy: ListenerPolicy, counts: Any,
         transports: Transports,
         context: ssl.SSLContext,
     ) -> None:  # fmt: skip
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
         self._is_open = False
-        super().__init__(machine, data, entrance, counts, transports)
+        super().__init__(machine, data, policy, counts, transports)
         self._send(before)
         self._hear(b"")
 

@@ -70,7 +70,7 @@ class Sessions(Target):
         self.counts: Counter[str] = Counter()
         machine = Machine(BUILD, random, None)
         machine.settle()
-        entrances = [
+        policies = [
             ListenerPolicy(),
             ListenerPolicy(
                 0, Authenticator(anonymous=True, enhanced=[Scram(KEYS, bytes(32), bytes)]), rules=Rules(RULES)
@@ -80,7 +80,7 @@ class Sessions(Target):
         made = [self._input(random) for _ in range(self.inputs)]
         strangers: list[Stranger] = []
         for data in self.each(made):
-            strangers.append(self._stranger(machine, data, random.choice(entrances), random))
+            strangers.append(self._stranger(machine, data, random.choice(policies), random))
             for _ in range(random.randrange(1, 5)):
                 random.choice(strangers).say(random)
                 machine.run(random.randrange(1, 40))
@@ -100,10 +100,8 @@ class Sessions(Target):
         gc.collect()
         return self.counts
 
-    def _stranger(
-        self, machine: Machine, data: bytes, entrance: ListenerPolicy, random: Random
-    ) -> "Stranger":
-        return Stranger(machine, data, entrance, self.counts)
+    def _stranger(self, machine: Machine, data: bytes, policy: ListenerPolicy, random: Random) -> "Stranger":
+        return Stranger(machine, data, policy, self.counts)
 
     def _input(self, random: Random) -> bytes:
         """What one client says, from its first byte to its last."""
@@ -127,7 +125,7 @@ def asking(maker: Maker) -> bytes:
 class Stranger:
     """One connection whose end here says what it was given to say, piece by piece, and reads all answers."""
 
-    def __init__(self, machine: Machine, data: bytes, entrance: ListenerPolicy, counts: Counter[str]) -> None:
+    def __init__(self, machine: Machine, data: bytes, policy: ListenerPolicy, counts: Counter[str]) -> None:
         self._machine, self._left, self._counts = machine, data, counts
         self._version, self._heard = version_of(data), 0
         self._frames = FrameReader(version=self._version)
@@ -135,11 +133,11 @@ class Stranger:
         self._ours.on_data = self._read
         shard = machine.shards[0]
         assert shard is not None
-        self._accept(shard, theirs, entrance)
+        self._accept(shard, theirs, policy)
 
-    def _accept(self, shard: Any, theirs: Stream, entrance: ListenerPolicy) -> None:
+    def _accept(self, shard: Any, theirs: Stream, policy: ListenerPolicy) -> None:
         connection = Connection(shard.pump, theirs, "192.0.2.1:7", OUTBOX_BYTES)  # type: ignore[arg-type]
-        connection.link = shard.parts.broker.welcome(connection, entrance)
+        connection.link = shard.parts.broker.welcome(connection, policy)
         shard.pump.add(connection)
 
     def say(self, random: Random) -> None:

@@ -29,12 +29,12 @@ class Reload:
         self,
         settings: Settings,
         read: Callable[[], Settings],
-        entrances: list[ListenerPolicy],
+        policies: list[ListenerPolicy],
         transports: list[Transports],
     ) -> None:
-        """entrances, transports: one for each listener, changed in place"""
+        """policies, transports: one for each listener, changed in place"""
         self._settings, self._read = settings, read
-        self._entrances, self._transports = entrances, transports
+        self._policies, self._transports = policies, transports
         self._files = file_digests(settings)
 
     def reload(self, shard: Shard) -> bool:
@@ -53,8 +53,8 @@ class Reload:
         setup_events(wanted.events.format, wanted.events.level)
         shard.broker.limits = limits(wanted)
         limit_pending_logins(wanted, shard.pump.pending_logins)
-        for entrance, new in zip(self._entrances, made, strict=False):
-            entrance.become(new)
+        for policy, new in zip(self._policies, made, strict=False):
+            policy.become(new)
         shard.broker.permit_again()
         shard.auth_pool.guesses.seconds_max = wanted.auth.guess_seconds_max
         shard.commit.linger = wanted.log.linger_ms / 1000

@@ -77,9 +77,9 @@ class Broker:
         self.assigned_client_id = logins.assigned_client_id
         self._hand_over, self._enter, self._interest = logins.hand_over, logins.enter, interest
 
-    def welcome(self, transport: Any, entrance: ListenerPolicy = OPEN) -> Handshake:
+    def welcome(self, transport: Any, policy: ListenerPolicy = OPEN) -> Handshake:
         """The protocol of a new connection."""
-        handshake = Handshake(self, transport, entrance)
+        handshake = Handshake(self, transport, policy)
         self.keep_alive_monitor.add(
             handshake, self.clock.monotonic + handshake.client.limits.connect_seconds_max
         )
