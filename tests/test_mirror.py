@@ -13,17 +13,11 @@ FLOORS = ("rumq/session", "rumq/shards")
 
 # Modules that have no test of their own yet. A module that gets one leaves this list.
 UNTESTED = {
-    "rumq/session/connection/client_state.py",
-    "rumq/session/connection/listener_policy.py",
     "rumq/session/protocol/authorization.py",
     "rumq/session/protocol/batched_subscribe.py",
     "rumq/session/protocol/control_packets.py",
     "rumq/session/protocol/deliveries.py",
-    "rumq/session/protocol/replay_syntax.py",
     "rumq/session/protocol/subscribe.py",
-    "rumq/session/protocol/topic_refusals.py",
-    "rumq/session/state/session.py",
-    "rumq/session/state/shard_totals.py",
     "rumq/shards/assembly.py",
     "rumq/shards/bus/peers.py",
     "rumq/shards/bus/query_server.py",
