@@ -13,11 +13,9 @@ FLOORS = ("rumq/session", "rumq/shards")
 
 # Modules that have no test of their own yet. A module that gets one leaves this list.
 UNTESTED = {
-    "rumq/session/protocol/authorization.py",
     "rumq/session/protocol/batched_subscribe.py",
     "rumq/session/protocol/control_packets.py",
     "rumq/session/protocol/deliveries.py",
-    "rumq/session/protocol/subscribe.py",
     "rumq/shards/assembly.py",
     "rumq/shards/bus/peers.py",
     "rumq/shards/bus/query_server.py",
