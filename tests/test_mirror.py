@@ -30,11 +30,6 @@ UNTESTED = {
     "rumq/shards/delivery/undelivered_rows.py",
     "rumq/shards/delivery/will_publisher.py",
     "rumq/shards/processes/supervisor.py",
-    "rumq/shards/turn/auth_pool.py",
-    "rumq/shards/turn/broker.py",
-    "rumq/shards/turn/housekeeping.py",
-    "rumq/shards/turn/logins.py",
-    "rumq/shards/turn/loop.py",
 }
 
 
