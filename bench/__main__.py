@@ -17,7 +17,8 @@ from bench.connections import Address, BenchFault, allow_files
 from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
-from bench.scenarios import SCENARIOS, Scenario
+from bench.scenario import Scenario
+from bench.scenarios import SCENARIOS
 from bench.secure import CAFILE
 from bench.series import Attached, run_series
 from rumq.version import COMPILED, kernels

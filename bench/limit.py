@@ -13,7 +13,8 @@ from bench.load import FILLER, PAYLOAD_BYTES, STAMP_BYTES, TOPIC_BYTES, Load, to
 from bench.measure import Figures, measure
 from bench.peers.peer import running
 from bench.peers.wire import Wire
-from bench.scenarios import SCENARIOS, Scenario
+from bench.scenario import Scenario
+from bench.scenarios import SCENARIOS
 
 BATCH_BYTES = 128 * 1024
 KERNEL_S = 0.5

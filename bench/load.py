@@ -23,6 +23,10 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     rate: messages a second of all publishers together; 0: as fast as the broker takes them
     lasting: subscribers' sessions outlive their connections
     lead: publishers wait while more than this many messages are sent beyond what the subscribers have got
+    phase: an open loop at `rate`: all publishers send at the beginning of each period ("burst"), or one after the
+    other, evenly spread over it ("even"). Each message carries the time it was due at. One topic each, QoS 0
+    alone: one publisher at QoS 1 sends the next message once the one before is acknowledged, and times that
+    durability: the broker's, where it has a choice; empty: "disk" above QoS 0
     """
 
     publishers: int
@@ -35,6 +39,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     latency: bool = False
     lasting: bool = False
     lead: int = 20_000
+    phase: Literal["", "burst", "even"] = ""
+    alone: bool = False
+    durability: Literal["", "disk", "process"] = ""
 
     @property
     def deliveries_per_message(self) -> int:
@@ -101,7 +108,10 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What a publishing worker did in a round. Times are CLOCK_MONOTONIC, in ns."""
+    """What a publishing worker did in a round. Times are CLOCK_MONOTONIC, in ns.
+
+    late_ns: by how much each message of an open loop was sent late, packed u64; acknowledged_ns: PUBLISH to PUBACK
+    """
 
     started_ns: int
     ended_ns: int
@@ -110,6 +120,8 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     disordered: int
     late_ns_max: int
     cpu_s: float
+    late_ns: bytes = b""
+    acknowledged_ns: bytes = b""
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -9,7 +9,7 @@ from bench.connections import BenchFault
 from bench.generator import Generator, idle_connections
 from bench.load import Heard, Load, Published
 from bench.peers.peer import Broker
-from bench.scenarios import Scenario
+from bench.scenario import Scenario
 
 Figures = dict[str, float]
 
@@ -103,17 +103,22 @@ def traffic(published: list[Published], heard: list[Heard]) -> Figures:
         "publishing_cores": sum(one.cpu_s for one in published) / elapsed_s,
         "subscribing_cores": sum(one.cpu_s for one in heard) / elapsed_s,
     }
-    return figures | latencies(one.latencies_ns for one in heard)
+    return (
+        figures
+        | percentiles("latency", (one.latencies_ns for one in heard))
+        | percentiles("generator_late", (one.late_ns for one in published))
+        | percentiles("acknowledged", (one.acknowledged_ns for one in published))
+    )
 
 
-def latencies(parts: Iterable[bytes]) -> Figures:
+def percentiles(of: str, parts: Iterable[bytes]) -> Figures:
     """Percentiles of the samples, exact, in µs; none where nothing was sampled."""
     samples = array("Q", b"".join(parts))
     if not samples:
         return {}
     ordered = sorted(samples)
     return {
-        f"latency_p{name}_us": ordered[min(len(ordered) - 1, int(len(ordered) * share))] / 1e3
+        f"{of}_p{name}_us": ordered[min(len(ordered) - 1, int(len(ordered) * share))] / 1e3
         for name, share in (("50", 0.5), ("99", 0.99), ("999", 0.999), ("100", 1.0))
     }
 

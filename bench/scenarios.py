@@ -1,28 +1,8 @@
 """The scenarios, as a table. `bench/README.md` says what each is for."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 from bench.load import Load
-
-TRAFFIC_FIGURES = ("delivered_per_s", "lost", "cpu_us_per_delivery", "rss_bytes")
-TOPICS_FIGURES = ("latency_p50_us", "latency_p99_us", "cpu_us_per_message", "lost", "rss_bytes")
-PACED_FIGURES = ("cpu_us_per_message", "lost", "rss_bytes")
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """kind: "traffic" sends `load`; "idle" only connects its publishers; "start" only starts the broker.
-
-    figures: what the table shows, the one that matters first; all figures are in the JSON.
-    """
-
-    key: str
-    title: str
-    load: Load
-    figures: tuple[str, ...] = TRAFFIC_FIGURES
-    kind: Literal["traffic", "idle", "start"] = "traffic"
-
+from bench.ordinary import ORDINARY
+from bench.scenario import PACED_FIGURES, TOPICS_FIGURES, Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.key: scenario
@@ -90,5 +70,6 @@ SCENARIOS: dict[str, Scenario] = {
             "start", "start to accepting",
             Load(publishers=0, subscribers=0), ("start_s", "rss_bytes"), "start",
         ),
+        *ORDINARY,
     )
 }  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bench.connections import Address, BenchFault
 from bench.measure import Figures, measure
 from bench.peers.peer import Broker, Peer, running
-from bench.scenarios import Scenario
+from bench.scenario import Scenario
 
 
 @dataclass(slots=True)

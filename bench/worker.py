@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import publish, subscribe
+from bench import alone, open_loop, publish, subscribe
 from bench.connections import BenchFault, allow_files, open_connections
 from bench.connections import subscribe as subscribe_to
 from bench.load import Failed, Heard, Published, Ready, Report, Round, Task
@@ -53,6 +53,17 @@ def run_task(task: Task) -> None:
 
 def publishing(task: Task, own: range, connections: list[socket.socket], epoll: select.epoll) -> None:
     load, progress = task.load, Progress(Path(task.progress), task.load.publishers, task.workers)
+    if load.phase or load.alone:
+        if load.phase:
+            watch(connections, epoll)
+        rounds = (
+            open_loop.OpenLoop(connections, load, own) if load.phase else alone.Alone(connections[0], load)
+        )
+        gc.disable()
+        say(Ready())
+        while (now := next_round()) is not None:
+            say(rounds.run_round(now, progress, task.slot))
+        return
     out_bytes = PACED_OUT_BYTES if load.rate else BATCH_BYTES
     publishers = [Publisher(*of, out_bytes) for of in zip(connections, [load] * len(own), own, strict=True)]
     watch(connections, epoll)

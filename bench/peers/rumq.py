@@ -1,4 +1,4 @@
-"""rumq itself, from this environment. Durability is `process` for QoS 0, `disk` for QoS 1 and 2."""
+"""rumq itself, from this environment. Durability is `process` for QoS 0, `disk` for QoS 1 and 2, or the load's own."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ class Rumq:
         return ""
 
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
-        durability = "disk" if load.qos else "process"
+        durability = load.durability or ("disk" if load.qos else "process")
         settings = ["--port", str(port), "--data", str(folder / "data")]
         more = ["--set", f"shards.count={self.shards}", "--set", f"log.durability={durability}"]
         return [*rumqd(), "run", *settings, *more]

@@ -68,5 +68,11 @@ def test_rumq_is_durable_in_the_process_for_qos0_and_on_disk_above(tmp_path: Pat
     settings = {
         scenario.load.qos: PEERS["rumq"].command(scenario.load, tmp_path, 1)[-1]
         for scenario in SCENARIOS.values()
+        if not scenario.load.durability
     }
     assert settings == {0: "log.durability=process", 1: "log.durability=disk", 2: "log.durability=disk"}
+
+
+def test_a_load_may_ask_for_another_durability(tmp_path: Path) -> None:
+    load = SCENARIOS["one-at-a-time-process"].load
+    assert PEERS["rumq"].command(load, tmp_path, 1)[-1] == "log.durability=process"
