@@ -14,9 +14,10 @@ from rumq.cli.broker.setting_changes import (
     changed_files,
     differences,
     file_digests,
+    in_force,
     need_restart,
 )
-from rumq.config import Settings
+from rumq.config import Log, Mqtt, Settings, Stream
 from rumq.config.access import Auth, Flight, Listener
 
 
@@ -54,6 +55,40 @@ def test_tls_that_is_switched_on_needs_a_restart() -> None:
     assert need_restart(old, new, list(differences(old, new))) == ["listener.tls_certificate"]
     newer = replace(new, listener=Listener(tls_certificate="b.pem"))
     assert need_restart(new, newer, list(differences(new, newer))) == []
+
+
+def test_in_force_is_what_is_new_without_what_needs_a_restart() -> None:
+    old = Settings(more_listeners=(Listener(port=1884), Listener(port=1885)))
+    new = Settings(
+        listener=Listener(backlog=5, anonymous="no"),
+        more_listeners=(Listener(port=1999, rules_file="rules.toml"),),
+        auth=Auth(anonymous="no"),
+        log=Log(linger_ms=9, hot_bytes_max=1 << 20),
+        mqtt=Mqtt(maximum_qos=1, outbox_bytes_max=8192),
+        stream=(Stream(topics_max=7, durability="process"),),
+    )
+    now = in_force(old, new)
+    assert now == Settings(
+        listener=Listener(anonymous="no"),
+        more_listeners=(Listener(port=1884, rules_file="rules.toml"), Listener(port=1885)),
+        auth=Auth(anonymous="no"),
+        log=Log(linger_ms=9),
+        mqtt=Mqtt(maximum_qos=1),
+        stream=(Stream(topics_max=7),),
+    )
+    left = list(differences(now, new))
+    assert left == need_restart(now, new, left)
+
+
+def test_a_listener_that_has_tls_in_one_of_the_two_keeps_all_its_tls_keys() -> None:
+    old = Settings(listener=Listener(tls_certificate="a.pem", tls_key="a.key", maximum_qos=2))
+    new = Settings(listener=Listener(maximum_qos=1))
+    assert in_force(old, new).listener == replace(old.listener, maximum_qos=1)
+
+
+def test_other_streams_need_a_restart() -> None:
+    old, new = Settings(), Settings(stream=(Stream(name="other", topics_max=7),))
+    assert in_force(old, new) == old
 
 
 @pytest.mark.parametrize("key", FILES)

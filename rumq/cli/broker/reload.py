@@ -12,6 +12,7 @@ from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.sidecars import check_sidecars
+from rumq.cli.wiring.streams import reloaded
 from rumq.cli.wiring.transports import reload
 from rumq.config import Settings
 from rumq.errors import RumqError
@@ -64,15 +65,7 @@ class Reload:
         for partition in shard.store.own:
             stream = by_name.get(partition.stream)
             if stream is not None:
-                partition.spec = dataclasses.replace(
-                    partition.spec,
-                    retention_bytes_max=stream.retention_bytes_max or None,
-                    retention_seconds_max=stream.retention_seconds_max or None,
-                    yields=stream.retention == "space",
-                    topics_max=stream.topics_max,
-                    topics_bytes_max=stream.topics_bytes_max,
-                    retained_bytes_max=stream.retained_bytes_max or None,
-                )
+                partition.spec = reloaded(partition.spec, stream)
         shard.retained_quota.look_again()
         self._settings, self._files = wanted, files
         tell("settings.reloaded", changed=[key for key in changed if key not in later], after_restart=later)

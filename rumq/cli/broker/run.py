@@ -16,6 +16,7 @@ from commitlog.backup import take_restored
 from commitlog.inventory import missing_partitions
 from commitlog.os_errors import at_start
 from commitlog.store import check_format, hold
+from rumq.cli.broker.latest_settings import LatestSettings, check_files
 from rumq.cli.broker.resharding import resharded
 from rumq.cli.broker.shard import serve_shard
 from rumq.cli.broker.shard_store import Place, internal_stream
@@ -23,11 +24,8 @@ from rumq.cli.data.exposure import exposed
 from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
 from rumq.cli.wiring.broker_secret import make_secret
 from rumq.cli.wiring.disk_bounds import bounds
-from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import open_listening_sockets
-from rumq.cli.wiring.sidecars import check_sidecars
-from rumq.cli.wiring.streams import streams
-from rumq.cli.wiring.transports import transports_of
+from rumq.cli.wiring.streams import reloaded, streams
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
@@ -52,7 +50,8 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     raises: DataDirectoryError when the data directory cannot be used, RumqError when no address can be bound
     """
     started = time.monotonic()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is somebody to read the settings again
+    # Until there is somebody to read the settings again: one that comes meanwhile is not lost.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     setup_events(settings.events.format, settings.events.level)
     data = os.path.abspath(settings.data.dir)
     count = settings.shards.count
@@ -74,10 +73,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         tell("log.missing", path=f"{data}/{name}", why=lost_content(name))
     specs = streams(settings, data)
     tell("disk.bounds", **bounds(settings, data))
-    # What is wrong with files of users, rules and certificates is said before anything is opened.
-    ListenerPolicies(settings, says_exposed=False)
-    transports_of(settings)
-    check_sidecars(settings)
+    check_files(settings)  # before anything is opened
     doorways = open_listening_sockets(settings)
     try:
         generation = resharded(data, lock, specs, internal_stream(settings), count)
@@ -90,20 +86,24 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
             read,
         )
     doors = make_shard_sockets(count)
+    latest = LatestSettings(settings, read)
 
     def shard(index: int, ready: int) -> int:
+        now = latest.settings
         place = Place(
-            data, lock, doorways, specs, generation, started, sources, index, count, doors, ready, restored
-        )
+            data, lock, doorways, list(map(reloaded, specs, now.stream)), generation, started, sources, index, count,
+            doors, ready, restored,
+        )  # fmt: skip
         try:
-            return serve_shard(settings, place, read)
+            return serve_shard(now, place, read)
         except RumqError as fault:
             return told(fault)
 
     host, port = doorways[0].address
     supervisor = Supervisor(
-        count, shard, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port)
-    )
+        count, shard, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),
+        reread=latest.reread,
+    )  # fmt: skip
     status = supervisor.run(started)
     tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=status)
     return status

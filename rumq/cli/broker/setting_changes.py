@@ -107,6 +107,34 @@ def need_restart(old: Settings, new: Settings, changed: list[str]) -> list[str]:
     return [key for key in changed if key in switched or not can_change(key)]
 
 
+def in_force(old: Settings, new: Settings) -> Settings:
+    """`old`, with the values of `new` for the keys that a reload puts into force. A listener that has TLS in only one
+    of the two keeps all its TLS keys: some of them alone would make no pair of certificate and key."""
+    kept = set(need_restart(old, new, list(differences(old, new))))
+    listeners = list(old.listeners)
+    for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False)):
+        own = {name for name in before.__struct_fields__ if f"{key_of(number)}.{name}" in kept}
+        if "tls_certificate" in own:
+            own |= {name for name in before.__struct_fields__ if name.startswith("tls_")}
+        listeners[number] = msgspec.structs.replace(after, **{name: getattr(before, name) for name in own})
+    sections: dict[str, Any] = {}
+    for name in old.__struct_fields__:
+        if name not in ("listener", "more_listeners", "stream"):
+            sections[name] = updated(getattr(old, name), getattr(new, name), name, kept)
+    if "stream" not in kept:
+        pairs = zip(old.stream, new.stream, strict=True)
+        sections["stream"] = tuple(updated(was, now, f"stream.{was.name}", kept) for was, now in pairs)
+    return msgspec.structs.replace(
+        old, listener=listeners[0], more_listeners=tuple(listeners[1:]), **sections
+    )
+
+
+def updated(old: msgspec.Struct, new: msgspec.Struct, key: str, kept: set[str]) -> msgspec.Struct:
+    """One section: `new`, with the values of `old` for the keys that are kept."""
+    own = {name: getattr(old, name) for name in old.__struct_fields__ if f"{key}.{name}" in kept}
+    return msgspec.structs.replace(new, **own)
+
+
 def file_digests(settings: Settings) -> dict[str, tuple[str, bytes]]:
     """Key -> (path, SHA-256 of what the file holds now), of each key that names one; UNREADABLE where that fails.
 

@@ -118,6 +118,9 @@ class ShardProcess:
         shard, index = self._shard, self._place.index
         async with trio.open_nursery() as services:
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+                if hung_up():
+                    settings_reload.reload(shard)  # before clients come
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
                 if shard.fd_passing is None:
                     self._begin()
                 else:
@@ -196,3 +199,11 @@ class ShardProcess:
         if place.count == 1:
             seconds = round(time.monotonic() - place.started, 3)
             tell("broker.stopped", seconds=seconds, exit_status=0)
+
+
+def hung_up() -> bool:
+    """Whether SIGHUP came while it was blocked; it is taken."""
+    if signal.SIGHUP not in signal.sigpending():
+        return False
+    signal.sigwait({signal.SIGHUP})
+    return True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
 from commitlog import StreamSpec
 from commitlog.space import segment_bytes
 from rumq.cli.wiring.disk_bounds import space_of
-from rumq.config import Settings
+from rumq.config import Settings, Stream
 from rumq.errors import DataDirectoryError, RumqError
 
 PARTITIONS_MAX = 56  # of all streams together: what slot codes and partition masks have room for
@@ -43,6 +44,19 @@ def streams(settings: Settings, data: str) -> list[StreamSpec]:
             f"all streams together have {total} partitions; at most {PARTITIONS_MAX} can be served"
         )
     return specs
+
+
+def reloaded(spec: StreamSpec, stream: Stream) -> StreamSpec:
+    """`spec`, with those settings of its stream that need no restart."""
+    return dataclasses.replace(
+        spec,
+        retention_bytes_max=stream.retention_bytes_max or None,
+        retention_seconds_max=stream.retention_seconds_max or None,
+        yields=stream.retention == "space",
+        topics_max=stream.topics_max,
+        topics_bytes_max=stream.topics_bytes_max,
+        retained_bytes_max=stream.retained_bytes_max or None,
+    )
 
 
 def partitions_there(data: str, name: str) -> int:

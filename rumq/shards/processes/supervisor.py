@@ -42,24 +42,28 @@ class Child:
 class Supervisor:
     def __init__(
         self, count: int, run_shard: Callable[[int, int], int], *, event: Callable[..., None],
-        all_ready: Callable[..., None],
+        all_ready: Callable[..., None], reread: Callable[[], None],
     ) -> None:  # fmt: skip
-        """run_shard: runs shard `index` in a process of its own, writes IS_READY to a descriptor once it is,
-        HAS_RELOADED after each SIGHUP, and returns its exit status; all_ready: reports that all are, with `seconds`"""
-        self._run_shard, self._event, self._all_ready = run_shard, event, all_ready
+        """run_shard: runs shard `index` in a process of its own, where SIGHUP is blocked until it can reload; writes
+        IS_READY to a descriptor once it is, HAS_RELOADED after each SIGHUP, and returns its exit status
+
+        all_ready: reports that all are, with `seconds`; reread: reads the settings for shards that start later"""
+        self._run_shard, self._event, self._all_ready, self._reread = run_shard, event, all_ready, reread
         self._children = [Child(index) for index in range(count)]
         self._was_ready = False
         self._stopping = False
         self._status = 0
 
     def run(self, started: float) -> int:
-        """Until all shards have stopped; returns the exit status."""
+        """Until all shards have stopped; returns the exit status. SIGHUP may be blocked before: one that came is
+        forwarded."""
         woken, waker = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(waker, False)
         for number in WAKERS:
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, WAKERS)
         for child in self._children:
             self._start(child)
         while any(child.pid for child in self._children) or not self._stopping:
@@ -77,10 +81,13 @@ class Supervisor:
 
     def _start(self, child: Child) -> None:
         ready, status = os.pipe()
+        # A signal to a child that still has our handlers would be lost, or stop all.
+        signal.pthread_sigmask(signal.SIG_BLOCK, WAKERS)
         pid = os.fork()
         if pid == 0:
             os.close(ready)
             self._run_child(child.index, status)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, WAKERS)
         os.close(status)
         if child.ready_fd >= 0:
             os.close(child.ready_fd)
@@ -94,7 +101,9 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for number in WAKERS:
                 signal.signal(number, signal.SIG_DFL)
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can read its settings again
+            signal.pthread_sigmask(
+                signal.SIG_SETMASK, {signal.SIGHUP}
+            )  # until it can read its settings again
             # A broker whose parent was killed is to be gone at once, as one process would be.
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             status = self._run_shard(index, status_fd)
@@ -146,6 +155,7 @@ class Supervisor:
             notify(reloading())
         for child in ready:
             child.is_reloading = True
+        self._reread()  # first: once the shards have answered, the files may be written again
         for child in self._children:
             if child.pid:
                 os.kill(child.pid, signal.SIGHUP)
