@@ -1,11 +1,13 @@
 """One run of one scenario against one broker: figures. Knows no peer, no median, no table."""
 
+import tempfile
 import time
 from array import array
 from collections.abc import Iterable
 
 from bench import process
 from bench.connections import BenchFault
+from bench.disk import fdatasync_ns
 from bench.generator import Generator, idle_connections
 from bench.load import Heard, Load, Published
 from bench.peers.peer import Broker
@@ -40,6 +42,8 @@ def measure(
         published, heard = generator.run(messages, seconds * ROUND_FACTOR_MAX)
         cpu_s = cpu(broker) - cpu_before_s
         figures = traffic(published, heard)
+        if scenario.load.alone:
+            figures |= beyond_sync(figures)
         figures["rss_bytes"], figures["rss_growth_bytes"] = memory(broker), memory(broker) - rss_before
     if broker.pid is not None:
         figures["cpu_us_per_message"] = 1e6 * cpu_s / max(1, figures["sent"])
@@ -109,6 +113,12 @@ def traffic(published: list[Published], heard: list[Heard]) -> Figures:
         | percentiles("generator_late", (one.late_ns for one in published))
         | percentiles("acknowledged", (one.acknowledged_ns for one in published))
     )
+
+
+def beyond_sync(figures: Figures) -> Figures:
+    """What the disk takes for a sync right after the run, and what an acknowledgement took beyond it, in µs."""
+    disk = percentiles("fdatasync", [fdatasync_ns(tempfile.gettempdir())])
+    return disk | {"beyond_sync_p50_us": figures["acknowledged_p50_us"] - disk["fdatasync_p50_us"]}
 
 
 def percentiles(of: str, parts: Iterable[bytes]) -> Figures:

@@ -40,7 +40,8 @@ ORDINARY: tuple[Scenario, ...] = (
     ),
     Scenario(
         "one-at-a-time", "QoS 1 one at a time, disk",
-        msgspec.structs.replace(ALONE, durability="disk"), ALONE_FIGURES,
+        msgspec.structs.replace(ALONE, durability="disk"),
+        (*ALONE_FIGURES, "fdatasync_p50_us", "beyond_sync_p50_us"),
     ),
     Scenario(
         "one-at-a-time-process", "QoS 1 one at a time, process",

@@ -30,6 +30,8 @@ LABELS: dict[str, tuple[str, float, str]] = {
     "acknowledged_p99_us": ("PUBACK p99 µs", 1, ",.0f"),
     "acknowledged_p999_us": ("PUBACK p99.9 µs", 1, ",.0f"),
     "generator_late_p99_us": ("of it before send, p99 µs", 1, ",.0f"),
+    "fdatasync_p50_us": ("fdatasync p50 µs", 1, ",.0f"),
+    "beyond_sync_p50_us": ("PUBACK p50 beyond it µs", 1, ",.0f"),
     "start_s": ("seconds", 1, ".3f"),
     "ratio_p99": ("p99 during/before", 1, ",.2f"),
     "disconnected": ("others disconnected", 1, ",.0f"),
@@ -39,7 +41,7 @@ FAULT_FIGURES = (
     "lost", "out_of_order_or_twice", "corrupt", "stray", "redelivered", "unacknowledged",
     "acknowledged_out_of_order",
 )  # fmt: skip
-UNRATED = {"lost", "generator_late_p99_us"}
+UNRATED = {"lost", "fdatasync_p50_us", "beyond_sync_p50_us", "generator_late_p99_us"}
 WIDTH = 16
 BUSY_CORES = 0.9
 LATE_MS = 50.0
