@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router import commands as c
@@ -17,6 +17,8 @@ from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.protocol import authorization
 from rumq.session.protocol.authorization import SMALL_MAX, Forbidden
 from tests.session.broker import Broker, connected
+
+repeatable = settings(derandomize=True, deadline=None)
 
 RULES = """
 [[rule]]
@@ -111,6 +113,7 @@ def test_where_the_rules_say_so_a_forbidden_subscription_is_granted_and_brings_n
         authorization.receive_permit(quiet, "elsewhere", is_replay=False, is_shared=True)
 
 
+@repeatable
 @given(st.sampled_from(["plant/a/b", "plant/a", "plant/b", "plant/secret/x", "elsewhere", "device/c/state"]))
 def test_what_a_filter_without_wildcards_brings_is_that_topic_or_a_refusal(topic: str) -> None:
     own = permit()

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rumq.session.protocol.replay_syntax import (
@@ -17,6 +17,8 @@ from rumq.session.protocol.replay_syntax import (
     shown,
     split_replay,
 )
+
+repeatable = settings(derandomize=True, deadline=None)
 
 NOW_US = 1_760_000_000_000_000
 KINDS = ("time", "retained", "offset")
@@ -88,18 +90,21 @@ def test_an_offset_counts_the_messages_of_one_topic(topic_filter: str, counts: b
     assert parse_start("-1h", topic_filter, NOW_US)[0] == "time"  # a time is one for all topics
 
 
+@repeatable
 @given(st.integers(0, 100_000), st.sampled_from(sorted(UNITS)))
 def test_so_long_ago_is_that_much_before_now_and_not_before_1970(count: int, unit: str) -> None:
     ago = timedelta(seconds=count * UNITS[unit]) // timedelta(microseconds=1)
     assert parse_start(f"-{count}{unit}", "a", NOW_US) == ("time", max(0, NOW_US - ago))
 
 
+@repeatable
 @given(st.integers(20, 70_000), st.sampled_from(sorted(UNITS)))
 @example(65_000, "s")  # the longest that a filter has room for; `int` refuses it
 def test_longer_ago_than_there_is_time_is_1970(digits: int, unit: str) -> None:
     assert parse_start(f"-{'9' * digits}{unit}", "a", NOW_US) == ("time", 0)
 
 
+@repeatable
 @given(
     st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1)),
     st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes))),
@@ -110,6 +115,7 @@ def test_a_time_is_the_same_in_every_zone(moment: datetime, zone: timezone) -> N
     assert parse_start(written, "#", NOW_US) == ("time", expected)
 
 
+@repeatable
 @given(
     st.text()
     | st.from_regex(
@@ -154,11 +160,13 @@ def test_a_place_without_a_filter_is_refused(topic_filter: str) -> None:
         split_replay(topic_filter)
 
 
+@repeatable
 @given(st.text(alphabet=st.characters(exclude_characters="/")), st.text(min_size=1))
 def test_what_was_split_was_all_of_it(start: str, rest: str) -> None:
     assert split_replay(f"{PREFIX}{start}/{rest}") == (start, rest)
 
 
+@repeatable
 @given(st.text(max_size=70_000))
 @example("\n" * 70_000)
 @example("'")

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router import commands as c
@@ -19,6 +19,8 @@ from rumq.session.journal.entries import Unsubscribed
 from rumq.session.protocol import subscribe
 from tests.conformance.wire import Kind, Packet, Prop
 from tests.session.broker import Broker, Wire, connected
+
+repeatable = settings(derandomize=True, deadline=None)
 
 LIMITS = Limits()
 LASTING: Any = {"session_expiry_interval": 3600}
@@ -353,6 +355,7 @@ LEVEL = st.sampled_from(["a", "b", "+", "#", "", "$share", "g", "$log", "earlies
 FILTERS = st.lists(st.lists(LEVEL, min_size=1, max_size=5).map("/".join).filter(bool), min_size=1, max_size=6)
 
 
+@repeatable
 @given(FILTERS, st.sampled_from([4, 5]), st.sampled_from([None, RULES, QUIET]))
 def test_each_filter_has_its_answer_and_those_granted_are_there(
     filters: list[str], version: int, rules: Rules | None

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rumq.mqtt.errors import TopicFilterInvalid
@@ -11,6 +11,8 @@ from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import check_topic_filter, matches
 from rumq.session.flow_control.limits import Limits
 from rumq.session.protocol import topic_refusals
+
+repeatable = settings(derandomize=True, deadline=None)
 
 LIMITS = Limits()
 SMALL = replace(LIMITS, topic_bytes_max=6, topic_levels_max=3)
@@ -77,6 +79,7 @@ def test_a_prefix_stands_at_the_beginning_once(plain: str, mount: str, is_taken:
     assert (topic_refusals.of_filter(plain, LIMITS, mount) == "") is is_taken
 
 
+@repeatable
 @given(FILTER, FILTER)
 def test_what_nobody_may_publish_to_no_filter_that_is_taken_would_have_brought(
     topic: str, plain: str

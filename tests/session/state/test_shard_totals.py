@@ -1,6 +1,6 @@
 """What connections have counted is moved once, to their sessions and to the shard."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rumq.mqtt.kernels.wire_state import Wire
@@ -8,6 +8,8 @@ from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.session import Counts
 from rumq.session.state.shard_totals import ShardTotals
 from tests.session.broker import Broker, connected
+
+repeatable = settings(derandomize=True, deadline=None)
 
 COUNT = st.integers(0, 1000)
 
@@ -27,6 +29,7 @@ class Connection:
         self.wire.answers += answers
 
 
+@repeatable
 @given(st.lists(st.tuples(st.integers(0, 1), COUNT, COUNT, COUNT, COUNT, st.booleans()), max_size=12))
 def test_totals_are_the_sums_however_often_they_are_taken(
     steps: list[tuple[int, int, int, int, int, bool]],
