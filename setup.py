@@ -79,12 +79,10 @@ HOT = [
     "rumq/shards/turn/queues.py",
     "rumq/shards/turn/scheduler.py",
     "rumq/shards/turn/turn.py",
-    "rumq/shards/write_path/ack_tracker.py",
     "rumq/shards/write_path/backpressure.py",
     "rumq/shards/write_path/free_space.py",
     "rumq/shards/write_path/group_commit.py",
     "rumq/shards/write_path/retained_quota.py",
-    "rumq/shards/write_path/write_stage.py",
 ]
 
 

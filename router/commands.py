@@ -13,16 +13,11 @@ from router.subscription import Permit, Subscription
 
 
 @dataclass(slots=True, eq=False)
-class Append:
-    """Records for one partition, as `commitlog.Partition.append` takes them."""
+class Appended:
+    """A chunk that was appended to a partition of this shard; in the order of their lsns."""
 
     partition: int
-    rows: bytearray
-    frames: bytes
-    count: int
-    flags: int
-    tags: bytes
-    sources: bytes = b""
+    chunk: Chunk
 
 
 @dataclass(slots=True, eq=False)
@@ -227,7 +222,7 @@ class GoOn:
 
 
 Command = (
-    Append | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Permits | Attach | Detach | End | Blocked
+    Appended | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Permits | Attach | Detach | End | Blocked
     | Ready | ColdRead | StartFound | RemoteChunk | RemoteWatermark | Interest | NoInterest | RetainedFound
     | ShareMembers | ShareAway | ShareNews | SharePart | GoOn
 )  # fmt: skip

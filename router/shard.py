@@ -1,7 +1,6 @@
 """The router of one shard: commands in, effects out. It dispatches; the rules are in the modules beside it.
 
-`step(commands, now)` never waits: appending to the log's memory and reading from it are calls, everything that
-may wait leaves as an effect."""
+`step(commands)` never waits: reading from the log's memory is a call, everything that may wait leaves as an effect."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import Any
 
 from commitlog import Chunk
 from commitlog.chunk import FLAG_RETAIN
-from commitlog.partition_types import PartitionReader, PartitionWriter
+from commitlog.partition_types import PartitionReader
 from router import commands as c
 from router.delivery import Delivery
 from router.effects import Effect
@@ -40,7 +39,6 @@ class Shard:
             for index, partition in enumerate(partitions)
         ]
         self._remote = {feed.index: feed for feed in self.feeds if isinstance(feed, RemoteFeed)}
-        self._writers = {index: p for index, p in enumerate(partitions) if isinstance(p, PartitionWriter)}
         self.retained = RetainedView()
         self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.stats.sys_publisher`
         self.delivery = Delivery(self.feeds, backlog_records_max)
@@ -84,26 +82,23 @@ class Shard:
         self.groups.go_on()
         self.delivery.resume_deferred()
 
-    def step(self, commands: list[c.Command], now: int) -> list[Effect]:
-        """Apply a batch of commands at `now` (µs since 1970); returns the effects, in order."""
+    def step(self, commands: list[c.Command]) -> list[Effect]:
+        """Apply a batch of commands; returns the effects, in order."""
         if self.groups.crowded:
             self.subscribing.grouping.renumber_forms()
         effects = self.delivery.begin_step()
         for command in commands:
-            if type(command) is c.Append:
-                self._append(command, now)
+            if type(command) is c.Appended:
+                self._appended(command)
             elif type(command) is c.Committed:
                 self._committed(command)
             else:
                 self._steps[type(command)](command)
         return effects
 
-    def _append(self, command: c.Append, now: int) -> None:
+    def _appended(self, command: c.Appended) -> None:
         feed = self.feeds[command.partition]
-        chunk = self._writers[command.partition].append(
-            command.rows, command.frames, command.count, command.flags, now, command.tags, command.sources
-        )
-        for visible in feed.appended(chunk):
+        for visible in feed.appended(command.chunk):
             self._live(feed, visible)
 
     def _committed(self, command: c.Committed) -> None:

@@ -15,6 +15,7 @@ from router import effects as e
 from router.shard import Shard as Router
 from rumq.net.pump import Pump
 from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
+from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.flow_control.limits import Limits
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.drop_counters import DropCounters
@@ -55,7 +56,6 @@ from rumq.shards.turn.housekeeping import Housekeeping
 from rumq.shards.turn.logins import Logins
 from rumq.shards.turn.scheduler import Lifecycle, ShardClock, TimerQueue, system_time
 from rumq.shards.turn.turn import Turn
-from rumq.shards.write_path.ack_tracker import AckTracker
 from rumq.shards.write_path.backpressure import Backpressure
 from rumq.shards.write_path.free_space import FreeSpaceProbe
 from rumq.shards.write_path.group_commit import GroupCommit
@@ -64,7 +64,6 @@ from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
 from rumq.shards.write_path.worker_threads import DiskWorkers, Pool, Worker
 from rumq.shards.write_path.write_admission import WriteAdmission
-from rumq.shards.write_path.write_stage import WriteStage
 
 Failed = Callable[[str], None]
 
@@ -182,7 +181,9 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         commands, lambda *will: events.alone("will", lambda: wills.publish_will(*will)), recorder
     )
     sessions = registry.sessions
-    journal = JournalWriter(store.internal, store.partitions, recorder, router, sessions.get)
+    journal = JournalWriter(
+        store.internal, store.partitions, recorder, router, sessions.get, clock, lifecycle
+    )
 
     # Writing
     admission = WriteAdmission(
@@ -200,7 +201,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     backpressure = Backpressure(
         store, router.feeds, commit, acks, events, pending_bytes_max=context.pending_bytes_max
     )
-    probe = FreeSpaceProbe(store, workers.reader, admission, clock)
+    probe = FreeSpaceProbe(store, workers.reader, admission, clock, commit)
 
     # Other shards
     peers, interest, queries, shared_groups = build_bus(
@@ -208,7 +209,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         reader=workers.reader, store=store, router=router, sessions=sessions, journal=journal, totals=totals,
         topics=topics, admission=admission, quota=retained_quota, urgent=commit.urgent, acknowledged=acks.release,
         leave_behind=lambda *removed: removal_losses.leave_behind(*removed), doors=fd_passing, pump=lambda: pump,
-        is_draining=lambda: lifecycle.is_draining,
+        is_draining=lambda: commit.is_draining,
         tally=lambda tally: status.received(tally) if status is not None else None, count=context.count,
         incarnation=incarnation,
     )  # fmt: skip
@@ -286,16 +287,14 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         turn, records, logins, gate, acks, redelivery, interest if has_peers else None, context.limits
     )
 
+    housekeeping = Housekeeping(clock, timers, events, broker, registry, removal, disk, turn.step)
+    # The journal's entries are appended before groups are taken: with those that acknowledgements wait for.
     stages = (
-        Housekeeping(clock, timers, events, broker, registry, removal, disk, turn.step),
-        WriteStage(clock, lifecycle, journal, commit, probe, backpressure, retained_quota),
-    )
-    turn.connect(
-        acks,
-        retained,
-        stages,
-        PeerStage(peers, interest, shared_groups, fd_passing) if fd_passing is not None else None,
-    )
+        housekeeping.end_turn, journal.end_turn, probe.end_turn, commit.end_turn, backpressure.end_turn,
+        retained_quota.end_turn,
+    )  # fmt: skip
+    peer_stage = PeerStage(peers, interest, shared_groups, fd_passing) if fd_passing is not None else None
+    turn.connect(acks, retained, stages, (housekeeping.next_deadline, commit.next_deadline), peer_stage)
     return Shard(
         index=context.index, store=store, clock=clock, timers=timers, events=events, lifecycle=lifecycle, turn=turn,
         pump=pump, broker=broker, logins=logins, placement=placement, auth_pool=auth_pool, router=router,

@@ -80,7 +80,7 @@ def build_bus(
         theirs = [p for p in store.partitions if isinstance(p, RemotePartition) and p.owner == shard]
         parts = Parts(
             Owner(theirs, feeds, commands, admission, quota, acknowledged),
-            PublishReceiver(own, topics, commands, totals, urgent),
+            PublishReceiver(own, topics, commands, totals, urgent, clock),
             RemoteSubscriber(shard, own, router.feeds, commands, timers),
             RemoteMembers(shard, home), groups, queries, restarts,
         )  # fmt: skip

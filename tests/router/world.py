@@ -64,7 +64,7 @@ class World:
         """Step until nothing more follows, as the driver does within a turn."""
         waiting = list(commands)
         while waiting:
-            effects = self.shard.step(waiting, self.now)
+            effects = self.shard.step(waiting)
             waiting = []
             for effect in effects:
                 self._carry_out(effect, waiting)
@@ -92,7 +92,7 @@ class World:
                 frames += packet
                 places[name].append((index, partition.next_lsn + at))
             flags = FLAG_QOS * (qos > 0) | FLAG_RETAIN * retain
-            commands.append(c.Append(index, rows, frames, len(names), flags, b""))
+            commands.append(c.Appended(index, partition.append(rows, frames, len(names), flags, self.now)))
         self.do(*commands)
         return [places[topic].popleft() for topic in topics]
 

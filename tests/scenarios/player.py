@@ -92,7 +92,7 @@ class Player:
         commands: list[Any] = []
         for one in line.split(";"):
             commands += self._commands(one.split())
-        return [self._teller.told(effect) for effect in self.shard.step(commands, NOW)]
+        return [self._teller.told(effect) for effect in self.shard.step(commands)]
 
     # Commands
 
@@ -173,7 +173,8 @@ class Player:
                 known = partition.topic_ids.get(name)
                 ids.append(partition.add_topic(name) if known is None else known)
             rows, frames = records(names, ids, qos, retain)
-            commands.append(c.Append(index, rows, frames, len(names), flags(qos, retain), b""))
+            chunk = partition.append(rows, frames, len(names), flags(qos, retain), NOW)
+            commands.append(c.Appended(index, chunk))
         return commands
 
     def _commit(self) -> list[Any]:

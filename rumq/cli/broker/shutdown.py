@@ -26,7 +26,7 @@ async def stop(shard: Shard, listeners: list[Listener]) -> None:
     for connection in list(pump.connections.values()):
         if not connection.link.is_bus:
             connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
-    shard.lifecycle.is_draining = True
+    commit.is_draining = True
     await phase("clients told", lambda: not clients(pump), pump)
     with trio.move_on_after(LINGER_SECONDS_MAX):
         # A client that is still writing is to read why it ends: a process that exits resets its sockets.

@@ -13,6 +13,7 @@ from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
+from rumq.session.connection.clock import Clock
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.connection.pending_acks import AckBroker
 from rumq.session.connection.transport import ConnectionHandler, Transport
@@ -23,18 +24,6 @@ from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
 from rumq.session.state.shard_totals import ShardTotals
-
-
-class Clock(Protocol):
-    """The time of the current turn; it does not move within a turn."""
-
-    @property
-    def now_us(self) -> int:
-        """µs since 1970."""
-
-    @property
-    def monotonic(self) -> float:
-        """Seconds; only differences mean something."""
 
 
 class ClientInfo(Protocol):

@@ -12,11 +12,11 @@ from typing import Protocol
 from commitlog.chunk import FLAG_QOS
 from commitlog.kernels import rows as kernel
 from commitlog.partition_types import PartitionWriter
-from router.commands import Append
+from router.commands import Appended
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.messages import Numbered, Published
-from rumq.shards.turn.ports import CommandQueue
+from rumq.shards.turn.ports import Clock, CommandQueue
 
 UNKNOWN = 0xFFFFFFFF
 
@@ -37,8 +37,10 @@ class IncomingPartition:
         self._queued = 0  # the last sequence that is in a command
         self._sequence = 0  # the last one that is committed
 
-    def append_command(self, message: Published, raw: memoryview, say: Callable[[Numbered], None]) -> Append:
-        """The command for what was published. raises: ValueError for numbers that were never introduced"""
+    def append(
+        self, message: Published, raw: memoryview, now_us: int, say: Callable[[Numbered], None]
+    ) -> Appended:
+        """Append what was published. raises: ValueError for numbers that were never introduced"""
         for number, name in message.topics:
             put(self._topics, number, self._number_topic(name))
         told = []
@@ -54,10 +56,11 @@ class IncomingPartition:
         if unknown >= 0:
             raise ValueError(f"row {unknown} of a batch on the bus has a number that was never introduced")
         self._queued = message.sequence
-        return Append(
-            self._partition.index, rows, bytes(raw[message.rows_len : frames_end]), message.count, message.flags,
+        chunk = self._partition.append(
+            rows, bytes(raw[message.rows_len : frames_end]), message.count, message.flags, now_us,
             bytes(raw[frames_end:]), struct.pack("<QQ", self.source, message.sequence),
         )  # fmt: skip
+        return Appended(self._partition.index, chunk)
 
     def step_done(self) -> None:
         """The commands have been carried out: all records up to here are in the partition."""
@@ -91,11 +94,11 @@ class PublishReceiver:
 
     def __init__(
         self, partitions: Sequence[PartitionWriter], topics: TopicNumbers, commands: CommandQueue, totals: ShardTotals,
-        urgent: Callable[[int], None],
+        urgent: Callable[[int], None], clock: Clock,
     ) -> None:  # fmt: skip
         """partitions: of this shard; urgent: somebody waits until a partition is committed"""
         self._partitions, self._topics, self._commands = partitions, topics, commands
-        self._totals, self._urgent = totals, urgent
+        self._totals, self._urgent, self._clock = totals, urgent, clock
         self.incoming: dict[int, IncomingPartition] = {}
 
     def joined(self, incarnation: int) -> None:
@@ -108,8 +111,8 @@ class PublishReceiver:
         self.incoming = {}
 
     def published(self, link: BusLink, message: Published, raw: memoryview) -> None:
-        command = self.incoming[message.partition].append_command(message, raw, link.say)
+        command = self.incoming[message.partition].append(message, raw, self._clock.now_us, link.say)
         self._totals.taken_over += message.count
         self._commands.put(command)
-        if command.flags & FLAG_QOS:
+        if message.flags & FLAG_QOS:
             self._urgent(message.partition)

@@ -18,6 +18,7 @@ from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.recovery.checkpoint import CheckpointBuilder
 from rumq.shards.recovery.journal_snapshot import SnapshotWriter
+from rumq.shards.turn.ports import Clock, Lifecycle
 
 TOPIC = b"_state"
 CHECKPOINT_SECONDS = 1.0
@@ -28,11 +29,12 @@ class JournalWriter:
 
     def __init__(
         self, partition: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
-        session_of: Callable[[str], Session | None],
+        session_of: Callable[[str], Session | None], clock: Clock, lifecycle: Lifecycle,
     ) -> None:  # fmt: skip
         """partition: of the internal stream; partitions: those that the vectors in entries refer to"""
         self.partition, self._partitions = partition, partitions
         self.recorder, self._router = recorder, router
+        self._clock, self._lifecycle = clock, lifecycle
         topic_id = partition.topic_ids.get(TOPIC)
         self._topic_id = partition.add_topic(TOPIC) if topic_id is None else topic_id
         self._checkpoints = CheckpointBuilder(partitions, recorder, router, session_of)
@@ -56,8 +58,14 @@ class JournalWriter:
         if self.recorder.pending:
             self._append(self.recorder.drain(self._checkpoints.watermarks(), now_us), now_us)
 
-    def look(self, now_us: int, monotonic: float) -> None:
-        """At the end of a turn: a checkpoint, and a part of a snapshot, if they are due."""
+    def end_turn(self) -> None:
+        """Append what is left; a checkpoint, and a part of a snapshot, if they are due.
+
+        Not before the sessions of an earlier run are here: a snapshot of half of them would count as all."""
+        if not self._lifecycle.is_restored:
+            return
+        now_us, monotonic = self._clock.now_us, self._clock.monotonic
+        self.flush(now_us)
         if monotonic >= self._next_checkpoint:
             self._next_checkpoint = monotonic + CHECKPOINT_SECONDS
             self._checkpoint(now_us)

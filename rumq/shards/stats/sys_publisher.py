@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from commitlog.chunk import FLAG_RETAIN
-from commitlog.partition_types import PartitionReader
+from commitlog.partition_types import PartitionReader, PartitionWriter
 from commitlog.row_layout import ROW, ROW_RETAIN
 from router import commands as c
 from rumq.shards.bus import messages as m
@@ -90,6 +90,7 @@ class SysPublisher:
 
     def _publish(self, texts: dict[str, str]) -> None:
         partition = self._partition
+        assert isinstance(partition, PartitionWriter)  # in shard 0
         rows, frames = bytearray(), bytearray()
         for name, text in texts.items():
             topic = name.encode()
@@ -99,9 +100,9 @@ class SysPublisher:
             head, payload = head_of(topic, len(text)), text.encode()
             rows += ROW.pack(topic_id, len(frames), 0, 0, len(head), 0, ROW_RETAIN, 0)
             frames += head + payload
-        index, count = partition.index, len(texts)
-        self._commands.put(c.Append(index, rows, bytes(frames), count, FLAG_RETAIN, b""))
-        self._commands.put(c.Committed(index, partition.next_lsn + count))
+        chunk = partition.append(rows, bytes(frames), len(texts), FLAG_RETAIN, self._clock.now_us)
+        self._commands.put(c.Appended(partition.index, chunk))
+        self._commands.put(c.Committed(partition.index, chunk.next_lsn))
 
 
 def head_of(topic: bytes, payload_len: int) -> bytes:

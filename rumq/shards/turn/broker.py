@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from rumq.session.connection.broker_port import ClientInfo
 from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
+from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.flow_control.limits import Limits
 from rumq.session.handshake.handshake import Handshake
 from rumq.session.journal.recorder import JournalRecorder
@@ -20,7 +21,6 @@ from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.delivery.redelivery import Redelivery
 from rumq.shards.turn.logins import Logins
 from rumq.shards.turn.turn import Turn
-from rumq.shards.write_path.ack_tracker import AckTracker
 from rumq.shards.write_path.publish_gate import PublishGate
 
 

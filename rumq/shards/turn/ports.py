@@ -18,29 +18,17 @@ from typing import Any, Protocol, TypeVar
 
 from router.commands import CommandQueue as CommandQueue
 from router.effects import Effect
+from rumq.session.connection.clock import Clock as Clock
 
 T = TypeVar("T")
 Call = Callable[[], None]
 ReadDone = Callable[[list[Any] | None, BaseException | None], None]
 
 
-class Clock(Protocol):
-    """The time of the current turn; it does not move within a turn."""
-
-    @property
-    def now_us(self) -> int:
-        """µs since 1970."""
-
-    @property
-    def monotonic(self) -> float:
-        """Seconds; only differences mean something."""
-
-
 class Lifecycle(Protocol):
-    """is_restored: sessions of an earlier run are here; is_draining: the broker stops, so nothing lingers"""
+    """is_restored: sessions of an earlier run are here"""
 
     is_restored: bool
-    is_draining: bool
 
 
 class Timers(Protocol):

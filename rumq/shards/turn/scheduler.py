@@ -31,12 +31,12 @@ class ShardClock:
 
 
 class Lifecycle:
-    """is_restored: sessions of an earlier run are here; is_draining: the broker stops, so nothing lingers"""
+    """is_restored: sessions of an earlier run are here"""
 
-    __slots__ = ("is_draining", "is_restored")
+    __slots__ = ("is_restored",)
 
     def __init__(self) -> None:
-        self.is_restored = self.is_draining = False
+        self.is_restored = False
 
 
 class TimerQueue:

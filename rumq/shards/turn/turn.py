@@ -5,12 +5,15 @@ a turn repeats steps until nothing is left, within `STEPS_A_TURN`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from commitlog.partition_types import PartitionWriter
 from commitlog.store import Store
 from router import commands as c
 from router.shard import Shard as Router
 from rumq.mqtt.kernels.batch import Batch
+from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
@@ -18,18 +21,8 @@ from rumq.shards.turn.effect_dispatch import EffectDispatch
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.queues import ReadyLinks, StepQueue
 from rumq.shards.turn.scheduler import ShardClock, TimerQueue
-from rumq.shards.write_path.ack_tracker import AckTracker
 
 STEPS_A_TURN = 64  # an effect's command, that command's effect and so on: at most so deep in one turn
-
-
-class Stage(Protocol):
-    """What else happens in each turn. Its calls confine what goes wrong in them."""
-
-    def end_turn(self) -> None: ...
-
-    def next_deadline(self) -> float:
-        """When it wants a turn, monotonic seconds."""
 
 
 class PeerStage(Protocol):
@@ -52,21 +45,27 @@ class Turn:
     ) -> None:  # fmt: skip
         self.clock, self.timers, self.events = clock, timers, events
         self._router, self._totals = router, totals
+        self._own = {p.index: p for p in store.partitions if isinstance(p, PartitionWriter)}
         self._senders = [p.outgoing if isinstance(p, RemotePartition) else None for p in store.partitions]
         self.commands = StepQueue()
         self.ready = ReadyLinks()
         self.batches = [Batch() for _ in store.partitions]
         self.effects = EffectDispatch()
-        self._stages: tuple[Stage, ...] = ()
+        self._stages: tuple[Callable[[], None], ...] = ()
+        self._deadlines: tuple[Callable[[], float], ...] = ()
         self._acks: AckTracker
         self._retained: RetainedDelivery
         self._peers: PeerStage | None = None
 
     def connect(
-        self, acks: AckTracker, retained: RetainedDelivery, stages: tuple[Stage, ...], peers: PeerStage | None
-    ) -> None:
-        """Once, before the first turn. stages: in the order in which they end a turn; peers: None with one shard"""
+        self, acks: AckTracker, retained: RetainedDelivery, stages: tuple[Callable[[], None], ...],
+        deadlines: tuple[Callable[[], float], ...], peers: PeerStage | None,
+    ) -> None:  # fmt: skip
+        """Once, before the first turn. stages: what ends a turn, in order; they confine what goes wrong in them
+
+        deadlines: when a stage wants a turn, monotonic seconds; peers: None with one shard"""
         self._acks, self._retained, self._stages, self._peers = acks, retained, stages, peers
+        self._deadlines = deadlines
 
     # Called by the pump
 
@@ -84,8 +83,8 @@ class Turn:
             self._router.subscribing.grouping.remove_some_filters()
             if self._peers is not None:
                 self._peers.changes()
-        for stage in self._stages:
-            stage.end_turn()
+        for end_turn in self._stages:
+            end_turn()
         if self._peers is not None:
             self._peers.end_turn()
 
@@ -106,8 +105,8 @@ class Turn:
         if router.groups.ended or router.delivery.has_deferred:
             return 0.0
         deadline = self.timers.next_deadline()
-        for stage in self._stages:
-            other = stage.next_deadline()
+        for next_deadline in self._deadlines:
+            other = next_deadline()
             if deadline is None or other < deadline:
                 deadline = other
         assert deadline is not None
@@ -117,13 +116,15 @@ class Turn:
     # Steps
 
     def settle(self) -> None:
-        """Put what was published so far before the commands that come now."""
+        """Append what was published so far, and tell the router of it before the commands that come now."""
         for index, batch in enumerate(self.batches):
             if batch.count:
                 sender = self._senders[index]
                 self._totals.published_bytes += batch.frames_len
                 if sender is None:
-                    self.commands.put(c.Append(index, *batch.take()))
+                    rows, frames, count, flags, tags = batch.take()
+                    chunk = self._own[index].append(rows, frames, count, flags, self.clock.now_us, tags)
+                    self.commands.put(c.Appended(index, chunk))
                 else:
                     self._totals.handed_over += batch.count
                     sender.append(*batch.take())
@@ -132,17 +133,17 @@ class Turn:
         """Step the router until nothing is left to do."""
         self.settle()
         router, commands, carry_out = self._router, self.commands, self.effects.carry_out
-        now_us, peers = self.clock.now_us, self._peers
+        peers = self._peers
         for _ in range(STEPS_A_TURN):
             if self.ready.now:
                 self._go_on()
             if not commands.items:
                 break
-            for effect in router.step(commands.take(), now_us):
+            for effect in router.step(commands.take()):
                 carry_out(effect)
             if peers is not None:
                 if not commands.items and router.delivery.has_unconfirmed:
-                    for effect in router.step([], now_us):
+                    for effect in router.step([]):
                         carry_out(effect)
                 if router.groups.changed_filters:
                     peers.changes()

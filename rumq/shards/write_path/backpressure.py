@@ -9,8 +9,8 @@ from typing import Any
 
 from commitlog.store import Store
 from router.feed import Feed
+from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.turn.ports import EventSink
-from rumq.shards.write_path.ack_tracker import AckTracker
 from rumq.shards.write_path.group_commit import GroupCommit
 
 CROWDED_BYTES = 2 << 20  # a few ms of a disk
@@ -29,8 +29,8 @@ class Backpressure:
         self.behind = self.crowded = 0
         self._slowed: list[tuple[Any, int, bool]] = []
 
-    def look(self) -> None:
-        """At the end of a turn: which partitions are over their limits now; report when that begins and ends."""
+    def end_turn(self) -> None:
+        """Determine which partitions are over their limits now; report when that begins and ends."""
         behind = crowded = 0
         for index, bit, source, feed in self._parts:
             pending = source.pending_bytes + feed.deferred_bytes

@@ -3,6 +3,8 @@ written since."""
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from commitlog.space import Space
 from commitlog.store import Store
 from rumq.shards.turn.ports import Clock, ReadPool
@@ -11,11 +13,20 @@ from rumq.shards.write_path.write_admission import WriteAdmission
 MEASURE_SECONDS = 1.0
 
 
+class Written(Protocol):
+    """submitted_bytes: handed to the writers, so far"""
+
+    submitted_bytes: int
+
+
 class FreeSpaceProbe:
     """latest: the last measurement; None until there is one, and again once its reader has reset it"""
 
-    def __init__(self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock, written: Written
+    ) -> None:
         self._store, self._pool, self._admission, self._clock = store, pool, admission, clock
+        self._written = written
         self._next = 0.0
         self._written_before = 0
         self._is_measuring = False
@@ -25,10 +36,11 @@ class FreeSpaceProbe:
     def free_bytes_min(self) -> int:
         return self._admission.free_bytes_min
 
-    def look(self, written_bytes: int) -> None:
-        """Measure if it is time. written_bytes: handed to the writer, so far"""
+    def end_turn(self) -> None:
+        """Measure if it is time."""
         if self._is_measuring:
             return
+        written_bytes = self._written.submitted_bytes
         monotonic, since = self._clock.monotonic, written_bytes - self._written_before
         if monotonic >= self._next or 0 < self._admission.free_bytes_min < 4 * since:
             self._next, self._written_before = monotonic + MEASURE_SECONDS, written_bytes

@@ -5,12 +5,14 @@ form larger groups."""
 
 from __future__ import annotations
 
+from math import inf
+
 from commitlog.partition import Partition
 from commitlog.store import Store
 from commitlog.write_group import WriteGroup
 from router.commands import CommandQueue, Committed
+from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.turn.ports import Clock, EventSink
-from rumq.shards.write_path.ack_tracker import AckTracker
 from rumq.shards.write_path.worker_threads import Broken, DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
 
@@ -41,7 +43,7 @@ class GroupCommit:
         self._retry = [0.0] * count
         self._rolls: set[int] = set()
         self._given_up: set[int] = set()  # tried in vain since the stop began
-        self._drain = False
+        self.is_draining = False  # the broker stops: everything is due, nothing lingers
         self.submitted_bytes = 0  # handed to the writer, so far
 
     def roll(self, index: int) -> None:
@@ -52,9 +54,9 @@ class GroupCommit:
         """Somebody waits for what was appended to a partition."""
         self._acks.urgent[index] = True
 
-    def start(self, now_us: int, monotonic: float, drain: bool) -> None:
-        """Hand to the writer what is due. drain: everything is."""
-        self._drain = drain
+    def end_turn(self) -> None:
+        """Hand to the writer what is due."""
+        now_us, monotonic = self._clock.now_us, self._clock.monotonic
         urgent = self._acks.urgent
         for index, partition in self._own:
             if self._in_flight[index]:
@@ -80,7 +82,7 @@ class GroupCommit:
                 due = self._due[index] = monotonic + self.linger
             if self._retry[index] > monotonic:
                 continue
-            if drain or urgent[index] or pending >= WRITE_BYTES or due <= monotonic:
+            if self.is_draining or urgent[index] or pending >= WRITE_BYTES or due <= monotonic:
                 group = partition.take_group()
                 if group is not None:
                     urgent[index] = False
@@ -103,7 +105,7 @@ class GroupCommit:
         failure = partition.complete(group)
         if partition.offline is not None:
             self._retry[index] = self._clock.monotonic + RETRY_SECONDS
-            if self._drain:
+            if self.is_draining:
                 self._given_up.add(index)
             number = group.offline.errno if group.offline else None
             self._admission.offline(index, number, str(partition.offline))
@@ -132,9 +134,9 @@ class GroupCommit:
             pending += partition.pending_bytes
         return pending
 
-    def next_deadline(self, monotonic: float) -> float | None:
-        """When something is due that no writer is busy with, in monotonic seconds."""
-        due = None
+    def next_deadline(self) -> float:
+        """When something is due that no writer is busy with, in monotonic seconds; inf: nothing is."""
+        due = inf
         for index, at in enumerate(self._due):
             if self._in_flight[index]:
                 continue
@@ -143,7 +145,7 @@ class GroupCommit:
             if at is None:
                 continue
             at = max(at, self._retry[index])
-            if due is None or at < due:
+            if at < due:
                 due = at
         return due
 

@@ -29,8 +29,8 @@ class RetainedQuota:
         self.full: set[int] = set()  # partitions of ours
         self.refused = 0
 
-    def look(self) -> None:
-        """At the end of a turn: compare what there is with what there may be. Cost: nothing if nothing was retained."""
+    def end_turn(self) -> None:
+        """Compare what there is with what there may be. Cost: nothing if nothing was retained."""
         if self._view.changes == self._looked:
             return
         self._looked = self._view.changes

@@ -97,7 +97,7 @@ PLANTED = [
         f"{SESSIONS}::test_retained_messages_survive_and_so_does_their_end",
     ),
     Planted(
-        "an acknowledgement does not wait for its group", "rumq/shards/write_path/ack_tracker.py",
+        "an acknowledgement does not wait for its group", "rumq/session/connection/pending_acks.py",
         "        while waiting and waiting[0][0] <= committed:",
         "        while waiting:",
         "tests/shards/write_path/test_group_commit.py::test_an_acknowledgement_waits_for_its_own_group",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from router.commands import Append
+from router.commands import Appended
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.messages import Numbered, Published
 from rumq.shards.bus.publish_receiver import PublishReceiver
@@ -16,22 +16,27 @@ class World:
     def __init__(self) -> None:
         self.hand, self.totals = Hand(), ShardTotals()
         self.partition: Any = SimpleNamespace(
-            index=0, next_lsn=10, committed_lsn=10, add_publisher=lambda client_id: 4
+            index=0, next_lsn=10, committed_lsn=10, add_publisher=lambda client_id: 4, append=self._append
         )
         self.urgent: list[int] = []
         topics: Any = SimpleNamespace(number=lambda partition, name: 6)
-        self.receiver = PublishReceiver([self.partition], topics, self.hand, self.totals, self.urgent.append)
+        self.receiver = PublishReceiver(
+            [self.partition], topics, self.hand, self.totals, self.urgent.append, self.hand
+        )
         self.receiver.joined(77)
         self.said: list[Any] = []
 
-    def publish(self, sequence: int, flags: int = 0) -> Append:
+    def _append(self, rows: bytearray, *rest: Any) -> Any:
+        return SimpleNamespace(rows=rows)
+
+    def publish(self, sequence: int, flags: int = 0) -> Appended:
         link: Any = SimpleNamespace(say=self.said.append)
         message = Published(0, sequence, 1, flags, [(0, b"t")], [(1, b"pump")], 32, 1)
         row = bytearray(32)
         row[24] = 1
         self.receiver.published(link, message, memoryview(bytes(row) + b"f"))
         command = self.hand.items[-1]
-        assert isinstance(command, Append)
+        assert isinstance(command, Appended)
         return command
 
 
@@ -42,7 +47,7 @@ def world() -> World:
 
 def test_numbers_of_the_publishing_shard_become_ours_and_it_is_told_them(world: World) -> None:
     command = world.publish(2)
-    assert (command.rows[0], command.rows[24]) == (6, 4) and world.said == [Numbered(0, [(1, 4)])]
+    assert (command.chunk.rows[0], command.chunk.rows[24]) == (6, 4) and world.said == [Numbered(0, [(1, 4)])]
     assert world.totals.taken_over == 1 and not world.urgent
 
 

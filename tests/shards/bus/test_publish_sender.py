@@ -33,10 +33,7 @@ class Owner:
         """What `say` was given, over the wire and back."""
         wire = b"".join(bytes(part) for part in encode(message, *raw))
         again, rest = decode(memoryview(wire)[4:])
-        command = self.incoming.append_command(again, rest, self.answers.append)
-        self.partition.append(
-            command.rows, command.frames, command.count, command.flags, 1_000, command.tags, command.sources
-        )
+        self.incoming.append(again, rest, 1_000, self.answers.append)
         self.incoming.step_done()
 
     def in_log(self) -> int:

@@ -7,6 +7,7 @@ from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
+from tests.shards.recovery.world import Run
 
 LASTING = {"clean": False, "properties": [(Prop.SESSION_EXPIRY, 3600)]}
 
@@ -34,3 +35,28 @@ def test_a_packet_id_is_not_written_down_before_its_message(monkeypatch: pytest.
     assert [(packet.kind, packet.packet_id) for packet in client.take()] == [(Kind.PUBREC, 7)]
     assert [seen.payload for seen in everything(again.store.partitions[1])[0]] == [b"first", b"second"]
     again.end()
+
+
+def test_nothing_is_journalled_before_the_sessions_of_the_run_before_are_here() -> None:
+    """A snapshot of half of them would be the last word about the others."""
+    run = Run(SimulatedFiles())
+    run.session("c")
+    begin = run.journal.partition.next_lsn
+    run.lifecycle.is_restored = False
+    run.journal.end_turn()
+    assert run.journal.partition.next_lsn == begin
+    run.lifecycle.is_restored = True
+    run.journal.end_turn()
+    assert run.journal.partition.next_lsn > begin and not run.recorder.pending
+
+
+def test_the_journal_comes_before_the_groups_that_acknowledgements_wait_for() -> None:
+    shard = Shard(SimulatedFiles())
+    client = Client(shard, "c", 5, **LASTING)
+    internal, shard.parts.commit.is_draining = shard.store.internal, True
+    shard.parts.turn.begin_turn()
+    shard.parts.journal.recorder.connected(client.link.session)
+    shard.parts.turn.end_turn()
+    assert internal is not None and internal.pending_bytes
+    assert internal.take_group() is None, "the writer has it already"
+    shard.end()

@@ -17,7 +17,7 @@ def files() -> SimulatedFiles:
 def subscribe(run: Run, client_id: str, topic_filter: str) -> None:
     session = run.session(client_id)
     session.asked.add(topic_filter, is_replay=False)
-    run.router.step([c.Subscribe(session.subscriber, Subscription(topic_filter), False)], NOW)
+    run.router.step([c.Subscribe(session.subscriber, Subscription(topic_filter), False)])
     run.recorder.subscribed(session, topic_filter)
 
 
@@ -32,8 +32,8 @@ def retain(run: Run, topic: bytes, payload: bytes) -> None:
     row[0:4] = number.to_bytes(4, "little")
     row[20:24] = (len(packet) - len(payload)).to_bytes(4, "little")
     row[28] = 4 if payload else 4 | 64
-    run.router.step([c.Append(0, row, packet, 1, 8, b"")], NOW)
-    run.router.step([c.Committed(0, partition.next_lsn)], NOW)
+    chunk = partition.append(row, packet, 1, 8, NOW)
+    run.router.step([c.Appended(0, chunk), c.Committed(0, partition.next_lsn)])
 
 
 def test_a_session_and_its_subscriptions_are_there_again(files: SimulatedFiles) -> None:

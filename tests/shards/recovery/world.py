@@ -28,6 +28,7 @@ class Run:
     def __init__(self, files: SimulatedFiles, seed: int = 0) -> None:
         self.hand = Hand()
         self.hand.now_us = NOW
+        self.lifecycle = Lifecycle()
         self.store = open_store(
             files, "data", [StreamSpec("main", ("#",))], matches=matches, now_us=NOW, holder=DEAD,
             random=numbers(seed), direct_bytes_min=1 << 30, internal=STATE,
@@ -37,8 +38,9 @@ class Run:
         self.recorder = JournalRecorder()
         self.registry = Registry(self.hand, lambda session, will: None, self.recorder)
         self.journal = JournalWriter(
-            self.store.internal, self.store.partitions, self.recorder, self.router, self.registry.sessions.get
-        )
+            self.store.internal, self.store.partitions, self.recorder, self.router, self.registry.sessions.get,
+            self.hand, self.lifecycle,
+        )  # fmt: skip
         self.carried_out: list[Effect] = []
         state = replay(self.store, self.store.internal, self.hand.tell)
         fit_to_partitions(state, self.journal.layout(), self.store.partitions)
@@ -69,4 +71,4 @@ class Run:
 
 
 def restorer_of(run: Any) -> Restorer:
-    return Restorer(run.store, run.router, run.registry, run.journal, run.hand, Lifecycle(), Limits())
+    return Restorer(run.store, run.router, run.registry, run.journal, run.hand, run.lifecycle, Limits())

@@ -36,8 +36,8 @@ class World:
     def published(self) -> int:
         """How many topics the last publication has."""
         append = self.hand.items[-2]
-        assert isinstance(append, c.Append) and isinstance(self.hand.items[-1], c.Committed)
-        return append.count
+        assert isinstance(append, c.Appended) and isinstance(self.hand.items[-1], c.Committed)
+        return append.chunk.count
 
 
 def test_only_texts_that_have_changed_are_published_again() -> None:

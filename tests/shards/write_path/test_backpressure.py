@@ -47,7 +47,7 @@ class World:
         """The turn ends with so many bytes unwritten."""
         for source, size in zip(self.sources, sizes, strict=True):
             source.pending_bytes = size
-        self.backpressure.look()
+        self.backpressure.end_turn()
 
 
 @pytest.mark.parametrize(

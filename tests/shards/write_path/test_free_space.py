@@ -22,14 +22,16 @@ class World:
         self.store = opened(self.files)
         self.hand, self.pool = Hand(), ByHand()
         self.heard: list[object] = []
+        self.written: Any = SimpleNamespace(submitted_bytes=0)
         admission: Any = SimpleNamespace(
             free_bytes_min=free_bytes_min, free=self.heard.append, unreachable=self.heard.append
         )
-        self.probe = FreeSpaceProbe(self.store, self.pool, admission, self.hand)
+        self.probe = FreeSpaceProbe(self.store, self.pool, admission, self.hand, self.written)
 
     def measured(self, written_bytes: int = 0) -> bool:
-        """Whether a look at this time begins a measurement, which ends at once."""
-        self.probe.look(written_bytes)
+        """Whether a turn that ends now begins a measurement, which ends at once."""
+        self.written.submitted_bytes = written_bytes
+        self.probe.end_turn()
         if not self.pool.jobs:
             return False
         self.pool.work()
@@ -71,7 +73,7 @@ def test_without_a_reserve_it_does_not_matter_how_much_is_written() -> None:
 def test_there_is_one_measurement_at_a_time_however_slow_the_disk_is() -> None:
     world = World()
     for _ in range(10):
-        world.probe.look(0)
+        world.probe.end_turn()
         world.hand.monotonic += 10 * MEASURE_SECONDS
     assert len(world.pool.jobs) == 1
     world.pool.work()
@@ -91,7 +93,7 @@ def test_a_data_directory_that_cannot_be_reached_is_told_to_admission_and_is_no_
 
 def test_a_fault_of_ours_is_not_taken_for_a_disk_that_fails() -> None:
     world = World()
-    world.probe.look(0)
+    world.probe.end_turn()
     _, done = world.pool.jobs.popleft()
     with pytest.raises(ZeroDivisionError):
         done(None, ZeroDivisionError())

@@ -1,6 +1,7 @@
 """Group commit: acknowledgements leave when what they promise is committed. The writer is run by hand."""
 
 import errno
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.batch import Batch
+from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.turn.queues import StepQueue
-from rumq.shards.write_path.ack_tracker import AckTracker
 from rumq.shards.write_path.group_commit import GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -76,7 +77,7 @@ class Bench:
         append(self.store.partitions[index], [(b"t", b"x")])
 
     def start(self) -> None:
-        self.commit.start(NOW, self.clock.monotonic, False)
+        self.commit.end_turn()
 
 
 @pytest.mark.parametrize("durability", ["disk", "process"])
@@ -175,7 +176,16 @@ def test_qos_0_lingers_and_what_somebody_waits_for_does_not() -> None:
     bench.publish()
     bench.start()
     assert not bench.worker.jobs
-    assert bench.commit.next_deadline(bench.clock.monotonic) == pytest.approx(0.005)
+    assert bench.commit.next_deadline() == pytest.approx(0.005)
     bench.clock.monotonic += 0.006
+    bench.start()
+    assert len(bench.worker.jobs) == 1
+
+
+def test_a_broker_that_stops_lets_nothing_linger() -> None:
+    bench = Bench()
+    assert bench.commit.next_deadline() == inf
+    bench.publish()
+    bench.commit.is_draining = True
     bench.start()
     assert len(bench.worker.jobs) == 1

@@ -45,13 +45,13 @@ class World:
         for each in messages:
             self.view.put(each)
         self.view.changes += len(messages)
-        self.quota.look()
+        self.quota.end_turn()
 
     def forget(self, *messages: Retained) -> None:
         for each in messages:
             self.view.drop(each)
         self.view.changes += len(messages)
-        self.quota.look()
+        self.quota.end_turn()
 
     @property
     def full(self) -> list[bool]:
@@ -102,10 +102,10 @@ def test_a_changed_limit_counts_at_the_next_look(limit: int | None, is_full: boo
     world.retain(*map(message, range(20)))
     partition: Any = world.store.own[0]
     partition.spec = replace(partition.spec, retained_bytes_max=limit)
-    world.quota.look()
+    world.quota.end_turn()
     assert world.full[0], "a turn in which nothing was retained looks at nothing"
     world.quota.look_again()
-    world.quota.look()
+    world.quota.end_turn()
     assert world.full == [is_full, False]
 
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from rumq.shards.write_path.ack_tracker import AckTracker
+from rumq.session.connection.pending_acks import AckTracker
 
 
 class Source:
