@@ -12,6 +12,7 @@ import msgspec
 
 from bench.scenario import Scenario
 from bench.series import Cell, Series
+from bench.standing import UNRATED, behind_and_ahead
 from bench.targets import Judged
 
 # Figure: its label, its factor and the format of a value.
@@ -41,22 +42,34 @@ FAULT_FIGURES = (
     "lost", "out_of_order_or_twice", "corrupt", "stray", "redelivered", "unacknowledged",
     "acknowledged_out_of_order",
 )  # fmt: skip
-UNRATED = {"lost", "fdatasync_p50_us", "beyond_sync_p50_us", "generator_late_p99_us"}
 WIDTH = 16
 BUSY_CORES = 0.9
 LATE_MS = 50.0
 
 
 def table(series: Series) -> str:
-    """Medians, a row for each figure; then the ratios of the first peer to each other one."""
+    """Medians, a row for each figure; then the ratios of the first peer to each other one.
+
+    Rows in which a peer is ahead of the first one come first: they are what there is to do.
+    """
     first, *others = series.peers
     head = [*series.peers, *(f"{first}/{name}" for name in others)]
     lines = [" " * 32 + "".join(f"{name:>{WIDTH}}" for name in head)]
-    for scenario in series.scenarios:
-        lines.append(scenario.title)
-        for figure in scenario.figures:
-            lines.append(row(series, scenario, figure))
+    behind, rest = behind_and_ahead(series)
+    for title, part in ((f"A PEER IS AHEAD OF {first.upper()}", behind), ("ALL OTHER FIGURES", rest)):
+        if behind and part:
+            lines.append(title)
+        for rows in part:
+            lines += [rows.scenario.title, *durability_row(series, rows.scenario)]
+            lines += [row(series, rows.scenario, figure) for figure in rows.figures]
     return "\n".join([*lines, *notes(series)])
+
+
+def durability_row(series: Series, scenario: Scenario) -> Iterator[str]:
+    """What each broker promises in this scenario; a figure means nothing without it."""
+    promised = [series.cell(scenario.key, peer).durability for peer in series.peers]
+    if any(promised):
+        yield f"  {'durability':30}" + "".join(f"{words:>{WIDTH}}" for words in promised)
 
 
 def row(series: Series, scenario: Scenario, figure: str) -> str:
@@ -128,6 +141,7 @@ def write_json(path: Path, series: Series, judged: Sequence[Judged], settings: d
             "scenario": scenario, "peer": peer,
             "median": {figure: cell.median(figure) for figure in (cell.runs[0] if cell.runs else ())},
             "runs": cell.runs, "faults": cell.faults, "why_not": cell.why_not,
+            "durability": cell.durability,
         }
         for (scenario, peer), cell in series.cells.items()
     ]  # fmt: skip

@@ -17,11 +17,15 @@ from bench.scenario import Scenario
 
 @dataclass(slots=True)
 class Cell:
-    """One scenario against one peer. why_not: why there are no runs; faults: of runs that came to nothing."""
+    """One scenario against one peer. why_not: why there are no runs; faults: of runs that came to nothing.
+
+    durability: what the broker promises in this scenario; empty: unknown
+    """
 
     runs: list[Figures] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     why_not: str = ""
+    durability: str = ""
 
     def values(self, figure: str) -> list[float]:
         return [run[figure] for run in self.runs if not math.isnan(run.get(figure, math.nan))]
@@ -80,6 +84,7 @@ def run_series(
             for peer in peers:
                 cell = series.cell(scenario.key, peer.name)
                 cell.why_not = why_not(scenario, peer, attached)
+                cell.durability = "" if attached else peer.durability(scenario.load)
                 if cell.why_not:
                     continue
                 try:

@@ -23,10 +23,13 @@ class RumqBeside:
 
     def __init__(self, neighbour: Neighbour, durability: str, library: Path | None, trigger: Path) -> None:
         self.neighbour, self.library, self.trigger = neighbour, library, trigger
-        self.durability = "disk" if library else durability
+        self.promise = "disk" if library else durability
 
     def why_not(self, load: Load) -> str:
         return ""
+
+    def durability(self, load: Load) -> str:
+        return self.promise
 
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         streams = [
@@ -34,7 +37,7 @@ class RumqBeside:
         ]
         config = folder / "config.toml"
         config.write_text("\n".join(streams))
-        settings = [f"shards.count={self.neighbour.shards}", f"log.durability={self.durability}"]
+        settings = [f"shards.count={self.neighbour.shards}", f"log.durability={self.promise}"]
         settings += self.neighbour.settings
         flags = [word for setting in settings for word in ("--set", setting)]
         place = ["--config", str(config), "--port", str(port), "--data", str(folder / "data")]

@@ -16,6 +16,9 @@ class Amqtt:
             return f"more than {CONNECTIONS_MAX:,} connections take it minutes"
         return ""
 
+    def durability(self, load: Load) -> str:
+        return "memory"
+
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         settings = folder / "amqtt.yaml"
         settings.write_text(

@@ -11,6 +11,9 @@ class Mosquitto:
     def why_not(self, load: Load) -> str:
         return ""
 
+    def durability(self, load: Load) -> str:
+        return "memory"
+
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         settings = folder / "mosquitto.conf"
         settings.write_text(

@@ -11,6 +11,9 @@ class Nats:
     def why_not(self, load: Load) -> str:
         return "no QoS 2" if load.qos > 1 else ""
 
+    def durability(self, load: Load) -> str:
+        return "file, unsynced" if load.qos else "none"
+
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         settings = folder / "nats.conf"
         settings.write_text(

@@ -32,6 +32,9 @@ class Peer(Protocol):
     def why_not(self, load: Load) -> str:
         """Why this broker cannot take part with `load`; empty when it can."""
 
+    def durability(self, load: Load) -> str:
+        """Where a message is when it is acknowledged, or would be: a few words for the table."""
+
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         """How to run it on `port` with everything it keeps in `folder`; may write settings there."""
 

@@ -13,10 +13,12 @@ class Rumq:
     def why_not(self, load: Load) -> str:
         return ""
 
+    def durability(self, load: Load) -> str:
+        return load.durability or ("disk" if load.qos else "process")
+
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
-        durability = load.durability or ("disk" if load.qos else "process")
         settings = ["--port", str(port), "--data", str(folder / "data")]
-        more = ["--set", f"shards.count={self.shards}", "--set", f"log.durability={durability}"]
+        more = ["--set", f"shards.count={self.shards}", "--set", f"log.durability={self.durability(load)}"]
         return [*rumqd(), "run", *settings, *more]
 
     def version_command(self) -> list[str]:

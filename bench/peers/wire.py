@@ -23,6 +23,9 @@ class Wire:
     def why_not(self, load: Load) -> str:
         return "copies QoS 0 only" if load.qos else ""
 
+    def durability(self, load: Load) -> str:
+        return "none"
+
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         return [sys.executable, "-m", "bench.peers.wire", "--port", str(port), "--spread", load.spread]
 
