@@ -26,7 +26,16 @@ from rumq.mqtt.packets import (
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.spark.sink.ack_decoder import PUBACK, PUBREC, PUBREL, Ids, Run, short_packets
-from rumq.spark.sink.progress_marker import DONE, OPEN, STORED, ProgressMarker, Start, parse, start
+from rumq.spark.sink.progress_marker import (
+    DONE,
+    OPEN,
+    STORED,
+    ProgressMarker,
+    Start,
+    is_probe,
+    parse,
+    start,
+)
 from rumq.spark.sink.publish_encoder import PublishEncoder
 from rumq.spark.sink.sink_protocol import (
     FREE,
@@ -132,7 +141,8 @@ class ExactlyOnce(SinkProtocol):
         self.send(Disconnect(properties=Properties(session_expiry_interval=0)))
 
     def _read_marker(self) -> Steps:
-        """Read the marker: the retained message comes before one that is published after the SUBACK."""
+        """Read the marker: retained, or published by an earlier attempt's connection just before this one took it over,
+        it comes before what is published after the SUBACK."""
         self._reading_marker = True
         self.send(Subscribe(SUBSCRIBE_ID, (Subscription(self._topic, 1),)))
         while self._suback is None:
@@ -349,14 +359,20 @@ class ExactlyOnce(SinkProtocol):
             super().on_packet(packet)
 
     def _on_state_message(self, packet: Publish) -> None:
-        """What comes of the state topic. A marker that comes again (DUP) is an old one."""
+        """What comes of the state topic: the last marker before our probe counts. One that comes again (DUP) is an
+        old one."""
         if not self._reading_marker:
             if packet.retain and not packet.dup:
                 raise BrokerCannot("sends a retained message behind one that was published later")
             self.acknowledge(packet)
             return
         self._state_messages.append(packet)
-        if packet.retain and not packet.dup:
-            self._marker = parse(self._topic, packet.payload)
-        elif packet.payload == self._nonce.encode():
+        if packet.dup:
+            return
+        if packet.payload == self._nonce.encode():
             self._reading_marker = False
+        elif packet.retain:
+            self._marker = parse(self._topic, packet.payload)
+        elif not is_probe(packet.payload):
+            # The marker of an attempt that has no PUBACK: it took effect after our SUBSCRIBE, so it comes live.
+            self._marker = parse(self._topic, packet.payload) if packet.payload else None

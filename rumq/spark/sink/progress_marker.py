@@ -37,6 +37,11 @@ class ProgressMarker:
         return json.dumps({"v": 1, **asdict(self)}).encode()
 
 
+def is_probe(payload: bytes) -> bool:
+    """Whether a message of the state topic is an attempt's nonce. A marker is a JSON object, or empty: cleared."""
+    return payload != b"" and not payload.startswith(b"{")
+
+
 def parse(topic: str, payload: bytes) -> ProgressMarker:
     """raises: BadMark"""
     try:

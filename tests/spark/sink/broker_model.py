@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
@@ -39,10 +40,17 @@ class Answer:
 
 class ModelBroker:
     """log: what was published with QoS 2; at_release: it publishes that at its PUBREL, not at its PUBLISH, as the
-    standard lets it choose (4.3.3)"""
+    standard lets it choose (4.3.3)
 
-    def __init__(self, *, receive_maximum: int = 4, at_release: bool = False) -> None:
+    slow: what a client had published when its connection was taken over is published behind the SUBSCRIBE of the next
+    connection; supersedes: what was retained before that is not sent any more, what replaces it comes live
+    """
+
+    def __init__(
+        self, *, receive_maximum: int = 4, at_release: bool = False, slow: bool = False, supersedes: bool = False
+    ) -> None:  # fmt: skip
         self.receive_maximum, self.at_release = receive_maximum, at_release
+        self.slow, self.supersedes = slow, supersedes
         self.sessions: dict[str, Session] = {}
         self.retained: dict[str, p.Publish] = {}
         self.log: list[p.Publish] = []
@@ -57,7 +65,7 @@ class ModelBroker:
             for answer in reversed(connection.answers):
                 if answer.undo is not None and not keeps(answer.cause):
                     answer.undo()
-            connection.answers = []
+            connection.answers, connection.arrived, connection.late = [], [], []
             connection.closed = True
 
     def lose_sessions(self) -> None:
@@ -83,10 +91,14 @@ class Connection:
 
     def __init__(self, broker: ModelBroker, connect: p.Connect) -> None:
         self._broker, self._client_id = broker, connect.client_id
+        present = connect.client_id in broker.sessions and not connect.clean_start
+        self.late: list[p.Packet] = []  # of connections before this one
         if (other := broker.connections.get(connect.client_id)) is not None:
             other.closed = True
+            if present and broker.slow:
+                published = takewhile(lambda packet: isinstance(packet, p.Publish | p.Pubrel), other.arrived)
+                self.late = [*other.late, *published]
         broker.connections[connect.client_id] = self
-        present = connect.client_id in broker.sessions and not connect.clean_start
         if not present:
             broker.sessions[connect.client_id] = Session()
         self.session = broker.sessions[connect.client_id]
@@ -112,7 +124,10 @@ class Connection:
 
     def work(self) -> None:
         """Take the next packet that arrived."""
-        self._cause = packet = self.arrived.pop(0)
+        self._take_packet(self.arrived.pop(0))
+
+    def _take_packet(self, packet: p.Packet) -> None:
+        self._cause = packet
         match packet:
             case p.Publish(qos=2):
                 self._take(packet)
@@ -180,8 +195,15 @@ class Connection:
         topic = packet.filters[0].topic_filter
         self.session.filters.add(topic)
         self._send(p.Suback(packet.packet_id, (Reason.GRANTED_QOS_1,)))
-        if topic in self._broker.retained:
+        late, self.late = self.late, []
+        is_replaced = any(isinstance(each, p.Publish) and each.retain for each in late)
+        if topic in self._broker.retained and not (is_replaced and self._broker.supersedes):
             self._give(replace(self._broker.retained[topic], retain=True))
+        answered, self.answers = self.answers, []
+        for each in late:
+            self._take_packet(each)
+        # Acknowledgements were for a connection that is gone.
+        self.answers = [*answered, *(each for each in self.answers if isinstance(each.packet, p.Publish))]
 
     def _give(self, packet: p.Publish) -> None:
         packet_id = max(self.session.given, default=0) + 1

@@ -49,7 +49,9 @@ class Attempts:
         self.taken = 0
 
     def run(self, payloads: list[bytes], batch: int, *, cut_after: int | None = None) -> int:
-        """One attempt; returns how many rows it says there are. raises: Cut once the broker took so many packets"""
+        """One attempt; returns how many rows it says there are.
+
+        raises: Cut once the broker took so many packets; if it is slow, once it has been sent another one"""
         self.taken, self._cut_after = -1, cut_after
         self._count()
         given = frames(payloads, self._a_batch)
@@ -71,7 +73,7 @@ class Attempts:
 
     def _count(self) -> None:
         self.taken += 1
-        if self.taken == self._cut_after:
+        if self.taken == self._cut_after and not self.broker.slow:
             raise Cut
 
     def _drive(self, once: ExactlyOnce, connection: Connection, given: Iterator[PublishEncoder]) -> None:
@@ -93,5 +95,7 @@ class Attempts:
 
     def _work(self, connection: Connection, packets: int) -> None:
         for _ in range(min(packets, len(connection.arrived))):
+            if self.taken == self._cut_after:
+                raise Cut
             connection.work()
             self._count()

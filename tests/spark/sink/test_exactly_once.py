@@ -68,7 +68,10 @@ class End(NamedTuple):
 
 def stored_once(publisher: type[ExactlyOnce], at_release: bool, ends: Sequence[End]) -> bool:
     """Run all batches, each until an attempt comes through."""
-    broker = ModelBroker(at_release=at_release)
+    return stored_once_by(ModelBroker(at_release=at_release), publisher, ends)
+
+
+def stored_once_by(broker: ModelBroker, publisher: type[ExactlyOnce], ends: Sequence[End]) -> bool:
     # A PUBCOMP at a time: some are still on their way when all else has come.
     attempts = Attempts(broker, publisher=publisher, comps=lambda most: min(most, 1))
     for batch, size in enumerate(BATCHES):
@@ -103,10 +106,27 @@ def test_wherever_attempts_end_each_row_is_stored_once_and_in_order(at_release: 
         assert stored_once(ExactlyOnce, at_release, ends), ends
 
 
+@pytest.mark.parametrize("supersedes", [False, True], ids=["older marker first", "newest marker only"])
+@pytest.mark.parametrize("at_release", [False, True])
+def test_a_marker_on_its_way_when_its_connection_was_taken_over_is_found(
+    at_release: bool, supersedes: bool
+) -> None:
+    """Nobody has its PUBACK, so it may come behind the SUBACK of the next attempt, which then gets it live."""
+    packets = packets_of(at_release)
+    ends = [[End(batch, n)] for batch in range(len(BATCHES)) for n in range(packets[batch])]
+    ends += [[End(1, first), End(1, second)] for first in range(packets[1]) for second in range(16)]
+    for each in ends:
+        broker = ModelBroker(at_release=at_release, slow=True, supersedes=supersedes)
+        assert stored_once_by(broker, ExactlyOnce, each), each
+
+
 def stored_once_at_random(publisher: type[ExactlyOnce], seed: int) -> bool:
     """A few batches; packets and answers are on their way for a while, attempts end anywhere, the broker falls."""
     random = Random(seed)
-    broker = ModelBroker(receive_maximum=random.randint(2, 8), at_release=random.random() < 0.5)
+    broker = ModelBroker(
+        receive_maximum=random.randint(2, 8), at_release=random.random() < 0.5, slow=random.random() < 0.5,
+        supersedes=random.random() < 0.5,
+    )  # fmt: skip
     a_batch, reach, delay = random.randint(1, 12), random.choice((4, 12, 40)), random.choice((0, 0.8))
     attempts = Attempts(
         broker, publisher=publisher, a_batch=a_batch, packets=lambda most: random.randint(0, most),
@@ -320,6 +340,19 @@ def test_a_retained_message_behind_a_later_one_is_told() -> None:
     once.step()
     with pytest.raises(BrokerCannot, match="behind one that was published later"):
         once.receive(encode(Publish(STATE, b"{}", 1, True, packet_id=2), 5))
+
+
+def test_a_marker_that_is_cleared_while_it_is_read_is_none() -> None:
+    """Whoever cleared it has no PUBACK yet: the retained marker comes, and that it is cleared comes live."""
+    found = ProgressMarker(0, DONE, 4, 4, 0, 0, 0, 0, ("earlier",)).payload()
+    once = ExactlyOnce(Connack(session_present=True), 1, STATE, "probe")
+    once.step()
+    once.receive(encode(Suback(65_534, (Reason.GRANTED_QOS_1,)), 5))
+    for packet_id, payload in enumerate((found, b"", b"probe"), 1):
+        once.receive(encode(Publish(STATE, payload, 1, payload == found, packet_id=packet_id), 5))
+    once.step()
+    once.receive(encode(Puback(65_535), 5))
+    assert once.step() is Wait.DONE and once.clean_start_wanted
 
 
 def test_a_window_that_no_longer_fits_is_told() -> None:
