@@ -19,15 +19,6 @@ UNTESTED = {
     "rumq/shards/bus/peers.py",
     "rumq/shards/bus/query_server.py",
     "rumq/shards/bus_assembly.py",
-    "rumq/shards/delivery/cold_reads.py",
-    "rumq/shards/delivery/fan_out.py",
-    "rumq/shards/delivery/fan_out_cache.py",
-    "rumq/shards/delivery/lost_ranges.py",
-    "rumq/shards/delivery/redelivery.py",
-    "rumq/shards/delivery/removal_losses.py",
-    "rumq/shards/delivery/replay_start.py",
-    "rumq/shards/delivery/undelivered_rows.py",
-    "rumq/shards/delivery/will_publisher.py",
     "rumq/shards/processes/supervisor.py",
 }
 
