@@ -13,7 +13,6 @@ FLOORS = ("rumq/session", "rumq/shards")
 
 # Modules that have no test of their own yet. A module that gets one leaves this list.
 UNTESTED = {
-    "rumq/session/protocol/control_packets.py",
     "rumq/session/protocol/deliveries.py",
     "rumq/shards/assembly.py",
     "rumq/shards/bus/peers.py",
