@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rumq.cli.analytics.flight_server import NICE
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.sidecars import check_sidecars
 from rumq.config import Settings
@@ -27,6 +28,7 @@ from tests.flight.test_client import Certificates, lsns
 from tests.spark.logs import Publisher, message, store_at
 
 P0 = "main/g1/p0"
+NICE_MAX = 19  # of Linux: what is started so stays so
 
 
 class ByHand:
@@ -49,7 +51,7 @@ class ByHand:
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 def secrets(path: Path, text: str) -> str:
@@ -193,7 +195,8 @@ def test_a_broker_serves_it_beside_itself_and_starts_it_again(broker: Rumqd, tmp
     with pytest.raises(NotAllowed, match="to replay any topic"):
         list(client.batches(nothing))
     server = beside(broker.process.pid)
-    assert os.getpriority(os.PRIO_PROCESS, server) > os.getpriority(os.PRIO_PROCESS, broker.process.pid)
+    nice = os.getpriority(os.PRIO_PROCESS, broker.process.pid)
+    assert os.getpriority(os.PRIO_PROCESS, server) == min(nice + NICE, NICE_MAX), "the broker has priority"
     os.kill(server, signal.SIGKILL)
     assert broker.event("flight.died")["why"] == "exit status -9"
     again = broker.event("listener.bound", number=3)

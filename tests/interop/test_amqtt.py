@@ -10,7 +10,7 @@ from tests.broker_process import Address
 from tests.interop.dying_client import Killed
 
 NUMBERS = [b"%d" % n for n in range(20)]
-SECONDS_MAX = 10
+SECONDS_MAX = 30
 
 
 def run(main: Callable[[], Awaitable[None]]) -> None:

@@ -77,13 +77,13 @@ def test_mosquitto_s_clients_come_through(broker: Rumqd) -> None:
         input="x" * 200_000,
         text=True,
         check=True,
-        timeout=20,
+        timeout=60,
     )
     found = subprocess.run(
         ["mosquitto_sub", *there, "-C", "1", "-F", "%t %l"],
         capture_output=True,
         text=True,
         check=True,
-        timeout=20,
+        timeout=60,
     )
     assert found.stdout.split() == ["by/mosquitto", "200000"]

@@ -83,7 +83,7 @@ def both(
 
 def said(address: tuple[str, int], *packets: bytes) -> bytes:
     """What a broker answers to these bytes, up to PINGRESP or its end."""
-    with socket.create_connection(address, timeout=5) as sock:
+    with socket.create_connection(address, timeout=30) as sock:
         sock.sendall(b"".join(packets))
         heard = b""
         while not heard.endswith(b"\xd0\x00"):

@@ -66,7 +66,7 @@ class World:
     def client(self) -> socket.socket:
         near, far = socket.socketpair()
         near.setblocking(False)
-        far.settimeout(5)
+        far.settimeout(30)
         connection = Connection(self.pump, near, "test", 1 << 20)
         connection.link = link = Ending()  # type: ignore[assignment]
         link.transport = connection
@@ -206,7 +206,7 @@ def served(authorities: Authorities) -> Iterator[Served]:
 def test_a_client_that_goes_on_writing_reads_its_disconnect(
     served: Served, trusting: Trusting, kind: str, behind: int
 ) -> None:
-    sock: Any = socket.create_connection(("127.0.0.1", served.ports[kind]), timeout=10)
+    sock: Any = socket.create_connection(("127.0.0.1", served.ports[kind]), timeout=30)
     if kind in ("tls", "wss"):
         sock = trusting().wrap_socket(sock, server_hostname="localhost")
     is_websocket = kind in ("ws", "wss")

@@ -142,7 +142,7 @@ COUNT = 300
 def opened(broker: Rumqd, count: int, first: bytes = b"") -> list[socket.socket]:
     socks = []
     for _ in range(count):
-        sock = socket.create_connection(broker.address, timeout=20)
+        sock = socket.create_connection(broker.address, timeout=60)
         if first:
             try:
                 sock.sendall(first)
@@ -166,7 +166,7 @@ def over_tls(broker: Rumqd, certificates: Path) -> float:
 
     context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
     begun = time.monotonic()
-    sock = socket.create_connection(broker.address, timeout=20)
+    sock = socket.create_connection(broker.address, timeout=60)
     with context.wrap_socket(sock, server_hostname="localhost") as tls:
         tls.sendall(wire.connect("right"))
         assert tls.recv(2)[0] == 0x20

@@ -69,7 +69,7 @@ class Paho:
         self.client.on_subscribe = lambda _c, _u, _m, reasons, _p: self.heard.put(reasons)
         self.client.connect("localhost" if kind != "ws" else "127.0.0.1", served.ports[kind])
         self.client.loop_start()
-        self.heard.get(timeout=10)
+        self.heard.get(timeout=30)
 
     def end(self) -> None:
         self.client.disconnect()
@@ -82,11 +82,11 @@ def test_paho(served: Served, authorities: Authorities, kind: str, qos: int) -> 
     reader, writer = Paho(served, kind, authorities), Paho(served, kind, authorities)
     topic = f"paho/{kind}/{qos}"
     reader.client.subscribe(topic, qos)
-    reader.heard.get(timeout=10)
+    reader.heard.get(timeout=30)
     payloads = [b"%d" % n for n in range(100)] + [BIG] + [b"last"]
     for payload in payloads:
         writer.client.publish(topic, payload, qos)
-    assert [reader.got.get(timeout=10) for _ in payloads] == [(topic, payload) for payload in payloads]
+    assert [reader.got.get(timeout=30) for _ in payloads] == [(topic, payload) for payload in payloads]
     for each in (reader, writer):
         each.end()
 
@@ -110,10 +110,10 @@ def test_mosquitto_with_a_certificate(served: Served, authorities: Authorities, 
             "-C",
             "1",
             "-W",
-            "10",
+            "30",
         ],
         capture_output=True,
-        timeout=20,
+        timeout=60,
         check=True,
     )
     assert got.stdout == b"kept\n"
@@ -153,7 +153,7 @@ def mosquitto_pub(
     return subprocess.run(
         [*command("mosquitto_pub", served, authorities, certificate), *more],
         capture_output=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
 

@@ -152,7 +152,7 @@ def test_who_does_not_speak_tls_is_told_so(
     sock = socket.create_connection(address)
     sock.sendall(first)
     assert site.why().startswith(why) or why in site.events
-    sock.settimeout(5)
+    sock.settimeout(30)
     said = b""
     while more := sock.recv(1000):
         said += more

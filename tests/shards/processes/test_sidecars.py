@@ -50,8 +50,8 @@ def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> 
 
     kept = Sidecars([Sidecar(["export", "it"], lambda **fields: told.append(fields))], open_process=start)
     kept.start()
-    started.get(timeout=10).end(1)
-    second = started.get(timeout=10)
+    started.get(timeout=30).end(1)
+    second = started.get(timeout=30)
     assert told == [{"why": "exit status 1", "start_seconds": 0.0}]
     kept.stop()
     assert second.status == -15 and started.empty() and len(told) == 1
@@ -76,12 +76,12 @@ def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monke
     kept.start()
     waits = []
     for ran in (1, 1, 1, sidecars.STEADY_SECONDS, 1):
-        process = started.get(timeout=10)
+        process = started.get(timeout=30)
         now += ran
         process.end(1)
-        waits.append(told.get(timeout=10))
+        waits.append(told.get(timeout=30))
     assert waits == [0.0, 0.001, 0.002, 0.0, 0.001]
-    started.get(timeout=10)
+    started.get(timeout=30)
     kept.stop()
 
 
@@ -104,7 +104,7 @@ def test_new_settings_are_passed_on_to_those_that_read_them() -> None:
         open_process=start,
     )
     kept.start()
-    both = [started.get(timeout=10), started.get(timeout=10)]
+    both = [started.get(timeout=30), started.get(timeout=30)]
     kept.reload()
     assert {process.name: process.signals for process in both} == {"reads": [signal.SIGHUP], "exports": []}
     kept.stop()
