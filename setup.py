@@ -48,7 +48,7 @@ class OptionalBuild(build_ext):
 # and the interpreter is what it costs (docs/decisions/0004-compiled-hot-modules.md).
 HOT = [
     "commitlog/chunk.py",
-    "commitlog/write_group.py",
+    "commitlog/chunk_layout.py",
     "commitlog/partition.py",
     "commitlog/segment_writer.py",
     "router/backlog.py",

@@ -21,10 +21,10 @@ from commitlog.partition_types import PartitionId
 from commitlog.recovery import Recovered
 from commitlog.retention import NoteJumps, SegmentRemoval, finished_ones, segments_to_drop, without_wanted
 from commitlog.row_layout import tag_publishers
-from commitlog.segment_writer import Ended, Opened, SegmentWriter
+from commitlog.segment_news import Ended, Opened
+from commitlog.segment_writer import SegmentWriter, WriteGroup
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.space import Sealed
-from commitlog.write_group import WriteGroup
 
 HOT_TRIM = 64
 # Memory of a chunk beside its rows and frames: objects, cached routes and encoded batches.

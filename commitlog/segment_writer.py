@@ -1,65 +1,130 @@
-"""The write side of a partition: append chunks; open, seal or abandon segments. docs/log-format.md.
+"""The write side of a partition: a group of chunks is written and synced to the active segment, all or none.
 
-Runs on the I/O thread and shares no mutable state with the loop thread. One function writes, one syncs. The time is
-that of the records."""
+A failed write or sync is never retried on the same file: the segment is abandoned at its logical end, and what was not
+safe is written to a new one. Runs on the I/O thread and shares no mutable state with the loop thread. One function
+writes, one syncs. The time is that of the records. docs/log-format.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
-from typing import NamedTuple
 
 from commitlog.chunk import (
     ALIGN,
-    DATA,
-    FLAG_TOPICS,
     HEADER_BYTES,
-    ITEMS_MAX,
     MARK,
     SEAL,
     SYNC_ALIGN,
     Buffer,
     Chunk,
-    encode_header,
-    encode_packed,
-    last_of_each,
     padded,
 )
+from commitlog.chunk_layout import ChunkLayout, Names, pieced
 from commitlog.clock_guard import Jump
 from commitlog.files import Files
 from commitlog.index import IndexBuilder
-from commitlog.kernels import rows as kernel
-from commitlog.kernels import topics as topics_kernel
 from commitlog.manifest import Edit, Manifest, clock_edit
-from commitlog.row_layout import PUBLISHER_WORD, ROW_BYTES
 from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
-
-BUFFER_BYTES = 1 << 21
-BUFFER_KEPT_MAX = 1 << 24
+from commitlog.segment_news import Ended, Opened
 
 
-class Names(NamedTuple):
-    """The partition's dictionaries, which only grow: number -> name."""
+class WriteGroup:
+    """`run` on the I/O thread; then `Partition.complete` on the loop thread.
 
-    topics: list[bytes]
-    publishers: list[bytes]
+    news: segments opened and ended, and chunks written, in order, for the loop thread
+    fault: a write or sync failed, and its records went to another segment; offline: or nowhere
+    safe_lsn: everything below is written, and synced where the stream asks for it
+    """
 
+    __slots__ = (
+        "_next", "_pieces", "_position", "_roll", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault",
+        "mark_us", "news", "offline", "safe_lsn",
+    )  # fmt: skip
 
-class Opened(NamedTuple):
-    """A segment that now exists."""
+    def __init__(
+        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int,
+        roll: bool = False,
+    ) -> None:  # fmt: skip
+        """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time;
+        roll: and go on in a new segment"""
+        self._writer = writer
+        self._roll = roll
+        self.chunks = chunks
+        self.durable_lsn = durable_lsn
+        self.end_lsn = end_lsn
+        self.mark_us = mark_us
+        self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
+        self.news: list[Opened | Ended | ChunkPosition] = []
+        self.fault: OSError | None = None
+        self.offline: OSError | None = None
+        self.safe_lsn = chunks[0].base_lsn if chunks else end_lsn
+        self._pieces: list[list[Chunk]] = []
+        self._next = 0  # the first piece that is not safe
+        self._position = 0  # where the pieces from there on begin in the active segment
 
-    path: str
-    header: SegmentHeader
+    def run(self) -> None:
+        if self.mark_us:
+            self._position = self._writer.position
+            try:
+                if self._roll:
+                    self._go_on_in_another()
+                else:
+                    self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
+            except Exception as fault:
+                self._give_up(told(fault))
+            return
+        self._pieces = pieced(self.chunks)
+        for _ in range(2):
+            try:
+                self._write()
+                self.safe_lsn = self.end_lsn
+                return
+            except Exception as fault:
+                failure = told(fault)
+                self._give_up(failure)
+        self.offline = failure
 
+    def _go_on_in_another(self) -> None:
+        sealed = self._writer.seal(self.end_lsn, self.mark_us, self.durable_lsn)
+        if sealed is not None:
+            self.news.append(sealed)
+        try:
+            self.news.append(self._writer.open_segment(self.end_lsn, self.mark_us))
+        except OSError:
+            pass  # the next record opens it, or tells why that cannot be
 
-class Ended(NamedTuple):
-    """A segment that is finished: sealed and synced, or given up. logical_end: the byte behind its last chunk that
-    counts; draft: of its index, None when given up."""
+    def _write(self) -> None:
+        writer = self._writer
+        self._position = writer.position
+        last = len(self._pieces) - 1
+        for index in range(self._next, last + 1):
+            piece = self._pieces[index]
+            size = sum(len(c.rows) + len(c.frames) for c in piece) + 2 * HEADER_BYTES
+            if writer.must_roll(size, piece[0].base_ts):
+                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts, self.durable_lsn)
+                if sealed is not None:
+                    self.news.append(sealed)
+                    self._next, self.safe_lsn = index, piece[0].base_lsn
+                self.news.append(writer.open_segment(piece[0].base_lsn, piece[0].base_ts))
+                self._position = writer.position
+            self.news.append(writer.append(piece, self.durable_lsn, last=index == last))
+        if writer.sync_groups:
+            writer.sync()
 
-    end_lsn: int
-    logical_end: int
-    draft: IndexBuilder | None
+    def _give_up(self, fault: OSError) -> None:
+        """Abandon the active segment; of this group only what is safe counts in it."""
+        self.fault = self.fault or fault
+        while (
+            self.news and isinstance(self.news[-1], ChunkPosition) and self.news[-1].base_lsn >= self.safe_lsn
+        ):
+            self.news.pop()
+        if self._position > SEGMENT_HEADER_BYTES:
+            ended = self._writer.fence(self.safe_lsn, self._position)
+            if ended is not None:
+                self.news.append(ended)
+        elif self.news and isinstance(self.news[-1], Opened):
+            self.news.pop()
+            self._writer.discard()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +152,7 @@ class SegmentWriter:
     ) -> None:  # fmt: skip
         self._options = options
         self._direct_bytes_min = options.direct_bytes_min
-        self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
+        self._layout = ChunkLayout(names, options.generation, options.epoch)
         self._files = files
         self._directory = directory
         self._generation, self._epoch = options.generation, options.epoch
@@ -98,16 +163,10 @@ class SegmentWriter:
         self._random = random
         self._handle: int | None = None
         self.path = ""
-        self._salt = 0
         self._opened_us = 0
         self.position = 0
-        self._chain = 0
         self._base_lsn = 0
         self._draft = IndexBuilder()
-        self._seen_topics = bytearray()
-        self._seen_publishers = bytearray()
-        self._told_topics: list[tuple[int, bytes]] = []  # as entries of aux
-        self._told_publishers: list[tuple[int, bytes]] = []
         self._owed: list[Edit] = []
         self.must_end = False  # the next group goes to another segment
         self._is_known = False  # the manifest may have an `open` of the active segment
@@ -153,11 +212,8 @@ class SegmentWriter:
             self.discard()
             raise
         self.must_end = False
-        self._salt, self._chain = salt, 0
+        self._layout.begin_segment(salt)
         self._base_lsn, self._draft = base_lsn, IndexBuilder(self._names.topics)
-        self._seen_topics = bytearray(len(self._names.topics) + 1024)
-        self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
-        self._told_topics, self._told_publishers = [], []
         return Opened(self.path, header)
 
     def must_roll(self, size: int, now_us: int) -> bool:
@@ -251,53 +307,22 @@ class SegmentWriter:
     def _append_bare(self, kind: int, lsn: int, now_us: int, durable_lsn: int, total: int = 0) -> None:
         if not total:
             total = padded(HEADER_BYTES, SYNC_ALIGN if self.sync_groups else ALIGN)
-        raw, crc = encode_header(
-            kind, 0, self._salt, lsn, 0, b"", b"", b"", total, now_us, durable_lsn, 0, self._epoch, self._chain,
-            0, 0, self._generation,
-        )  # fmt: skip
-        self._write(raw + bytes(total - HEADER_BYTES))
-        self._chain = crc
+        self._write(self._layout.bare(kind, lsn, now_us, durable_lsn, total))
 
     def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> ChunkPosition:
         """Write memory chunks as one. last: of its sync group, so the next one begins on a page of its own."""
         first = chunks[0]
-        rows_len = sum(len(chunk.rows) for chunk in chunks)
-        frames_len = sum(len(chunk.frames) for chunk in chunks)
-        direct = rows_len + frames_len >= self._direct_bytes_min
+        direct = sum(len(c.rows) + len(c.frames) for c in chunks) >= self._direct_bytes_min
         if direct and self.position % SYNC_ALIGN:
             self._fill_page(first.base_lsn, first.base_ts, durable_lsn)
-        buffer = self._room(HEADER_BYTES + rows_len + frames_len)
-        rows_end = HEADER_BYTES + rows_len
-        rows = memoryview(buffer)[HEADER_BYTES:rows_end]
-        flags, tags = kernel.lay_out(chunks, buffer, rows_end)
-        low, high, late = kernel.bounds(rows)
-        topics = self._new_topics(rows)
-        publishers = self._new_publishers(rows)
-        sources = last_of_each(b"".join([chunk.sources for chunk in chunks]))
-        # Each name is in two chunks: none is lost with the chunk that used it first.
-        aux = encode_packed(self._told_topics + topics, self._told_publishers + publishers, tags, sources)
-        self._told_topics, self._told_publishers = topics, publishers
-        if topics:
-            flags |= FLAG_TOPICS
-        count = rows_len // ROW_BYTES
-        size = rows_end + frames_len + len(aux)
-        total = padded(size, SYNC_ALIGN if direct or (last and self.sync_groups) else ALIGN)
-        raw, crc = encode_header(
-            DATA, flags, self._salt, first.base_lsn, count, rows, memoryview(buffer)[rows_end : rows_end + frames_len],
-            aux, total, first.base_ts, durable_lsn, late, self._epoch, self._chain, low, high, self._generation,
-        )  # fmt: skip
-        place = ChunkPosition(first.base_lsn, self.position, first.base_ts, count, total, flags, late)
-        rows.release()
-        buffer = self._room(total)
-        buffer[:HEADER_BYTES] = raw
-        buffer[size - len(aux) : size] = aux
-        buffer[size:total] = bytes(total - size)
-        with memoryview(buffer) as view, view[:total] as whole:
-            self._write(whole, direct=direct)
-            self._draft.add(place, self._base_lsn, whole[HEADER_BYTES:rows_end], [], publishers)
-        self._chain = crc
-        if len(buffer) > BUFFER_KEPT_MAX:
-            self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
+        align = SYNC_ALIGN if direct or (last and self.sync_groups) else ALIGN
+        laid = self._layout.data(chunks, durable_lsn, align)
+        place = ChunkPosition(
+            first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late
+        )
+        with laid.data, laid.rows:
+            self._write(laid.data, direct=direct)
+            self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
         return place
 
     def _fill_page(self, lsn: int, now_us: int, durable_lsn: int) -> None:
@@ -305,27 +330,7 @@ class SegmentWriter:
         missing = padded(self.position + HEADER_BYTES, SYNC_ALIGN) - self.position
         self._append_bare(MARK, lsn, now_us, durable_lsn, missing)
 
-    def _room(self, size: int) -> mmap:
-        """The buffer in which chunks are laid out, page aligned, with at least `size` bytes; keeps what is in it."""
-        if len(self._buffer) < size:
-            larger = mmap(-1, padded(size + size // 4, SYNC_ALIGN), MAP_PRIVATE | MAP_ANONYMOUS)
-            larger[: len(self._buffer)] = self._buffer[:]
-            self._buffer = larger
-        return self._buffer
 
-    def _new_topics(self, rows: Buffer) -> list[tuple[int, bytes]]:
-        names = self._names.topics
-        grow(self._seen_topics, len(names))
-        found: list[tuple[int, bytes]] = topics_kernel.told(rows, self._seen_topics, names, ITEMS_MAX)
-        return found
-
-    def _new_publishers(self, rows: Buffer) -> list[tuple[int, bytes]]:
-        names = self._names.publishers
-        grow(self._seen_publishers, len(names))
-        found = kernel.first_seen(rows, PUBLISHER_WORD, self._seen_publishers)
-        return [(number, names[number]) for number, _ in found if number]
-
-
-def grow(seen: bytearray, wanted: int) -> None:
-    if len(seen) < wanted:
-        seen.extend(bytes(wanted - len(seen) + 1024))
+def told(fault: Exception) -> OSError:
+    """An exception that is no OSError, such as MemoryError, counts as a disk error: what was written may be wrong."""
+    return fault if isinstance(fault, OSError) else OSError(0, f"{type(fault).__name__}: {fault}")

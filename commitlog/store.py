@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from commitlog.chunk import Chunk, Gap
+from commitlog.chunk_layout import Names
 from commitlog.cold_reads import ColdRead
 from commitlog.dictionary import Dictionary
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
@@ -20,7 +21,7 @@ from commitlog.partition import Partition
 from commitlog.partition_types import PartitionId, PartitionReader
 from commitlog.recovery import Recovered, recover
 from commitlog.retention import remove_segments
-from commitlog.segment_writer import Names, SegmentOptions, SegmentWriter
+from commitlog.segment_writer import SegmentOptions, SegmentWriter
 from commitlog.segments import SegmentList
 from commitlog.space import Space
 from commitlog.streams import Matches, StreamSpec, partition_of, stream_of

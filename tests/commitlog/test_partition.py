@@ -4,10 +4,10 @@ import pytest
 
 from commitlog import LogError, NotInMemory, OffsetTrimmed, Partition
 from commitlog.chunk import FLAG_QOS, FLAG_TOPICS, FLAG_UNIFORM, HEADER_BYTES, MARK, SEAL
+from commitlog.chunk_layout import MERGED_BYTES_MAX, pieced
 from commitlog.index import encode_index, index_path, read_segment
 from commitlog.segment import SEGMENT_HEADER_BYTES, opening, walk
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.write_group import MERGED_BYTES_MAX, pieced
 from tests.commitlog.records import (
     NOW,
     append,

@@ -25,7 +25,7 @@ PLANTED = [
     # What is on disk before something is said
     Planted(
         "a group is acknowledged without a sync",
-        "commitlog/write_group.py",
+        "commitlog/segment_writer.py",
         "        if writer.sync_groups:\n            writer.sync()\n",
         "",
         POWER,
@@ -110,7 +110,7 @@ PLANTED = [
     # What a failure is answered with
     Planted(
         "a failed sync is tried again on the same file",
-        "commitlog/write_group.py",
+        "commitlog/segment_writer.py",
         "                failure = told(fault)\n                self._give_up(failure)\n",
         "                failure = told(fault)\n"
         "                self._writer.sync()\n"

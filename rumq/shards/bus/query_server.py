@@ -11,11 +11,11 @@ from typing import NamedTuple, Protocol
 
 from commitlog import Chunk, Gap, OffsetTrimmed, Partition, Store
 from commitlog.chunk import FLAG_QOS, HEADER_BYTES
+from commitlog.chunk_layout import pieced
 from commitlog.errors import NotInMemory
 from commitlog.kernels.rows import first_seen, lay_out
 from commitlog.partition_types import PartitionReader, PartitionWriter
 from commitlog.row_layout import tag_publishers
-from commitlog.write_group import pieced
 from router.retained import Retained
 from router.shard import Shard
 from rumq.shards.bus import messages as m

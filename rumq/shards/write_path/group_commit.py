@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import inf
 
 from commitlog.partition import Partition
+from commitlog.segment_writer import WriteGroup
 from commitlog.store import Store
-from commitlog.write_group import WriteGroup
 from router.commands import CommandQueue, Committed
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.turn.ports import Clock, EventSink

@@ -1,0 +1,24 @@
+"""What the writer thread of a partition tells the loop thread of its segments, beside the chunks written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from commitlog.index import IndexBuilder
+from commitlog.segment import SegmentHeader
+
+
+class Opened(NamedTuple):
+    """A segment that now exists."""
+
+    path: str
+    header: SegmentHeader
+
+
+class Ended(NamedTuple):
+    """A segment that is finished: sealed and synced, or given up. logical_end: the byte behind its last chunk that
+    counts; draft: of its index, None when given up."""
+
+    end_lsn: int
+    logical_end: int
+    draft: IndexBuilder | None
