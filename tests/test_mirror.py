@@ -14,11 +14,6 @@ FLOORS = ("rumq/session", "rumq/shards")
 # Modules that have no test of their own yet. A module that gets one leaves this list.
 UNTESTED = {
     "rumq/session/protocol/deliveries.py",
-    "rumq/shards/assembly.py",
-    "rumq/shards/bus/peers.py",
-    "rumq/shards/bus/query_server.py",
-    "rumq/shards/bus_assembly.py",
-    "rumq/shards/processes/supervisor.py",
 }
 
 

@@ -9,6 +9,7 @@ class ByHand:
     """lanes: of the jobs that wait, in order"""
 
     fd = -1
+    pending = 0
 
     def __init__(self) -> None:
         self.jobs: deque[tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]] = deque()
@@ -30,3 +31,5 @@ class ByHand:
             done(None, fault)
         else:
             done(result, None)
+
+    def finish(self) -> None: ...
