@@ -213,7 +213,8 @@ class DeliveryWindow:
                 self.window_full = True
         is_spent = self.meter is not None and self.is_spent_for(reader)
         if credit == 0 or self.waits or self.retained or self.outbox.room <= 0 or is_spent:
-            self.outbox.refused = not self.waits and not is_spent
+            if not self.waits and (self.retained or self.outbox.room <= 0):
+                self.outbox.refused = True  # only set: another reader of the client may wait for room
             self._refuse(reader, effect.partition, effect.chunk.base_lsn + first)
             return 0
         return int(credit)

@@ -4,6 +4,7 @@ import itertools
 from array import array
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from router.subscription import Subscription
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.flow_control.rate_limits import Bucket, Rate
+from rumq.session.flow_control.replay_throttle import ReplayThrottle
 from rumq.session.state.session import Shape
 from rumq.shards.turn.queues import StepQueue
 
@@ -86,6 +89,38 @@ def messages_in(data: bytearray) -> list[tuple[int, bool, int]]:
         )
         at += 2 + size
     return found
+
+
+def aliased(outbox: Outbox, credit: int) -> tuple[DeliveryWindow, Deliver, Reader]:
+    """(delivery window, delivery, reader) of a client that takes topic aliases and replays."""
+    flow = DeliveryWindow(outbox, lambda: Window(credit), None, StepQueue())
+    group = Group(GroupKey(frozenset([Subscription("t", 2)]), True, (Shape(5, 0, 9), "c")), 1)
+    reader = Reader(1, group, [0], "c")
+    return flow, Deliver(group, 0, Chunk(3), 0, 3, [reader], 0, None, None), reader
+
+
+def test_a_throttled_replay_with_topic_aliases_leaves_others_waiting_for_room() -> None:
+    """Another reader of the client found no room: it is told when there is, not when the throttle allows more."""
+    outbox = Outbox()
+    flow, effect, replay = aliased(outbox, credit=9)
+    flow.meter = ReplayThrottle(
+        (Bucket(Rate(messages=1), 0.0),), lambda: 0.0, lambda _, __: None, lambda: None
+    )
+    flow.meter.spend(9, 0)
+    outbox.refused = True
+    assert flow.meter.is_spent and flow.rows_max(effect, replay, 0, numbered=True) == 0
+    assert outbox.refused
+
+
+@pytest.mark.parametrize(("room", "credit", "refused"), [(0, 9, True), (1, 0, False)])
+def test_messages_with_topic_aliases_wait_for_room_or_for_credit(
+    room: int, credit: int, refused: bool
+) -> None:
+    outbox = Outbox()
+    outbox.room = room
+    flow, effect, reader = aliased(outbox, credit)
+    assert flow.rows_max(effect, reader, 0, numbered=True) == 0
+    assert (outbox.refused, flow.window_full) == (refused, not refused)
 
 
 def test_ten_thousand_messages_of_qos_2_are_noted_in_a_few_records() -> None:
