@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import cast
 
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame
@@ -118,9 +117,12 @@ def with_json(df: DataFrame, schema: str, bad: str | None = None) -> DataFrame:
 def parsed(schema: str) -> StructType:
     """raises: BadOption"""
     try:
-        return cast(StructType, StructType.fromDDL(schema))
+        found = StructType.fromDDL(schema)
     except ParseException:
-        raise BadOption("json", schema, "columns and their types, 'time timestamp, celsius double'") from None
+        found = None
+    if not isinstance(found, StructType):  # a type alone, "int", is a schema as well
+        raise BadOption("json", schema, "columns and their types, 'time timestamp, celsius double'")
+    return found
 
 
 def corrupt() -> StructType:

@@ -111,3 +111,6 @@ def test_what_cannot_be_is_a_sentence(spark: Any) -> None:
         with_json(frame.drop("payload"), SCHEMA)
     with pytest.raises(BadOption, match="celsius dubble"):
         with_json(frame, "celsius dubble")
+    for one_type in ("int", "array<struct<celsius: double>>"):
+        with pytest.raises(BadOption, match="columns and their types"):
+            with_json(frame, one_type)
