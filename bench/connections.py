@@ -4,6 +4,7 @@ Encodes by itself what little it needs: a fault in rumq's own packets must not b
 """
 
 import resource
+import select
 import socket
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ Address = tuple[str, int]
 WAVE = 100
 ANSWER_S = 30.0
 KEEP_ALIVE_S = 3600
+CONNACK = b"\x20\x02\x00\x00"
 
 
 class BenchFault(Exception):
@@ -27,12 +29,16 @@ def allow_files() -> None:
 
 
 def open_connections(
-    address: Address, client_ids: Sequence[str], *, lasting: bool = False
+    address: Address,
+    client_ids: Sequence[str],
+    *,
+    lasting: bool = False,
+    keep_alive_s: int = KEEP_ALIVE_S,
 ) -> list[socket.socket]:
     """Connect one socket for each client id, `WAVE` at a time. raises: BenchFault, OSError
 
     lasting: with sessions that outlive the connection"""
-    return [opened for wave in waves(client_ids) for opened in open_wave(address, wave, lasting)]
+    return [one for wave in waves(client_ids) for one in open_wave(address, wave, lasting, keep_alive_s)]
 
 
 def waves(client_ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -40,21 +46,35 @@ def waves(client_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield client_ids[start : start + WAVE]
 
 
-def open_wave(address: Address, client_ids: Iterable[str], lasting: bool) -> list[socket.socket]:
-    opened = []
+def open_wave(
+    address: Address, client_ids: Iterable[str], lasting: bool, keep_alive_s: int
+) -> list[socket.socket]:
+    wave = []
     for client_id in client_ids:
-        connection = socket.create_connection(address, timeout=ANSWER_S)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A reset at close leaves no TIME_WAIT behind: ten thousand would starve the next run of ports.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection = secured(connection, address[0])
-        connection.sendall(connect_packet(client_id, lasting))
-        opened.append(connection)
-    for connection in opened:
+        connection = opened(address)
+        connection.sendall(connect_packet(client_id, lasting, keep_alive_s))
+        wave.append(connection)
+    for connection in wave:
         answer = read_exactly(connection, 4)
-        if answer != b"\x20\x02\x00\x00":
+        if answer != CONNACK:
             raise BenchFault(f"CONNACK was {answer.hex(' ')}")
-    return opened
+    return wave
+
+
+def opened(address: Address) -> socket.socket:
+    """A connection on which nothing is sent yet. raises: OSError"""
+    connection = socket.create_connection(address, timeout=ANSWER_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A reset at close leaves no TIME_WAIT behind: ten thousand would starve the next run of ports.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return secured(connection, address[0])
+
+
+def ready(epoll: select.epoll, wait_ns: int) -> list[tuple[int, int]]:
+    """The sockets that are ready within `wait_ns`; to the microsecond, where epoll's own wait is in milliseconds."""
+    if wait_ns > 0:
+        select.select([epoll], [], [], wait_ns / 1e9)
+    return epoll.poll(0)
 
 
 def subscribe(connection: socket.socket, topic_filter: str, qos: int) -> None:
@@ -74,10 +94,10 @@ def read_exactly(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def connect_packet(client_id: str, lasting: bool = False) -> bytes:
+def connect_packet(client_id: str, lasting: bool = False, keep_alive_s: int = KEEP_ALIVE_S) -> bytes:
     """MQTT 3.1.1, clean session unless `lasting`."""
     flags = b"\x00" if lasting else b"\x02"
-    return packet(0x10, text("MQTT") + b"\x04" + flags + KEEP_ALIVE_S.to_bytes(2, "big") + text(client_id))
+    return packet(0x10, text("MQTT") + b"\x04" + flags + keep_alive_s.to_bytes(2, "big") + text(client_id))
 
 
 def subscribe_packet(topic_filter: str, qos: int) -> bytes:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 import msgspec
 
@@ -76,7 +77,9 @@ class Generator:
 
     def __init__(self, load: Load, address: Address, workers: tuple[int, int] = (1, 1)) -> None:
         self.load, self.address = load, address
-        self.counts = (min(workers[0], load.publishers), min(workers[1], load.subscribers))
+        # A shared subscription is heard by one process, which alone can say that nothing came twice.
+        subscribing = 1 if load.spread == "shared" else workers[1]
+        self.counts = (min(workers[0], load.publishers), min(subscribing, load.subscribers))
         self.rounds = 0
         self.workers: list[Worker] = []
 
@@ -156,13 +159,21 @@ def hear_all(workers: Sequence[Worker], seconds_max: float) -> list[Report]:
 @contextlib.contextmanager
 def idle_connections(count: int, address: Address) -> Iterator[None]:
     """`count` connections that only connect."""
-    load = Load(publishers=count, subscribers=0)
+    with one_worker("idle", Load(publishers=count, subscribers=0), count, address):
+        yield
+
+
+@contextlib.contextmanager
+def one_worker(
+    role: Literal["idle", "ping", "connect"], load: Load, count: int, address: Address
+) -> Iterator[Worker]:
+    """A worker whose `count` connections are open."""
     name = f"bench-{os.getpid()}"
-    worker = Worker(Task(role="idle", address=address, load=load, first=0, count=count, name=name))
+    worker = Worker(Task(role=role, address=address, load=load, first=0, count=count, name=name))
     try:
         if not isinstance(worker.hear(CONNECT_S), Ready):
-            raise BenchFault("idle: an answer out of turn")
-        yield
+            raise BenchFault(f"{role}: an answer out of turn")
+        yield worker
     finally:
         worker.end()
 

@@ -8,9 +8,10 @@ from array import array
 from collections.abc import Callable, Iterator
 
 from bench.connections import publish_packet
+from bench.figures import Figures
 from bench.kernels import check, offer
 from bench.load import FILLER, PAYLOAD_BYTES, STAMP_BYTES, TOPIC_BYTES, Load, topic_name
-from bench.measure import Figures, measure
+from bench.measure import measure
 from bench.peers.peer import running
 from bench.peers.wire import Wire
 from bench.scenario import Scenario

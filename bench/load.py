@@ -18,22 +18,24 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     """Who publishes what to whom.
 
     topics: of each publisher; message `s` goes to topic `s mod topics`
-    spread: "pairs": subscriber i gets publisher i; "all": every subscriber gets everything
+    spread: "pairs": subscriber i gets publisher i; "all": every subscriber gets everything; "shared": each message
+    goes to one of them, of a shared subscription
     window: QoS 1 and 2: messages a publisher has in flight at most
     rate: messages a second of all publishers together; 0: as fast as the broker takes them
     lasting: subscribers' sessions outlive their connections
     lead: publishers wait while more than this many messages are sent beyond what the subscribers have got
     phase: an open loop at `rate`: all publishers send at the beginning of each period ("burst"), or one after the
-    other, evenly spread over it ("even"). Each message carries the time it was due at. One topic each, QoS 0
+    other, evenly spread over it ("even"). Each message carries the time it was due at. One topic each, QoS 0 or 1
     alone: one publisher at QoS 1 sends the next message once the one before is acknowledged, and times that
     durability: the broker's, where it has a choice; empty: "disk" above QoS 0
+    keep_alive_s: what connections say that only connect or ping
     """
 
     publishers: int
     subscribers: int
     qos: int = 0
     topics: int = 1
-    spread: Literal["pairs", "all"] = "all"
+    spread: Literal["pairs", "all", "shared"] = "all"
     window: int = 0
     rate: int = 0
     latency: bool = False
@@ -42,6 +44,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     phase: Literal["", "burst", "even"] = ""
     alone: bool = False
     durability: Literal["", "disk", "process"] = ""
+    keep_alive_s: int = 3600
 
     @property
     def deliveries_per_message(self) -> int:
@@ -53,6 +56,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
     def topic_filter(self, subscriber: int) -> str:
         heard = self.heard(subscriber)
+        if self.spread == "shared":
+            return "$share/bench/b/#"
         if len(heard) * self.topics == 1:
             return topic_name(heard.start * self.topics, self.topic_bytes)
         return "b/#"
@@ -79,7 +84,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     progress: path of the shared counters; workers: how many publish, how many subscribe
     """
 
-    role: Literal["publish", "subscribe", "idle"]
+    role: Literal["publish", "subscribe", "idle", "ping", "connect"]
     address: tuple[str, int]
     load: Load
     first: int

@@ -1,25 +1,20 @@
 """One run of one scenario against one broker: figures. Knows no peer, no median, no table."""
 
 import tempfile
-import time
-from array import array
-from collections.abc import Iterable
 
-from bench import process
 from bench.connections import BenchFault
 from bench.disk import fdatasync_ns
-from bench.generator import Generator, idle_connections
-from bench.load import Heard, Load, Published
+from bench.figures import Figures, cpu, memory, percentiles
+from bench.generator import Generator
+from bench.load import Heard, Published
+from bench.measure_connections import connects, idle, pings
 from bench.peers.peer import Broker
 from bench.scenario import Scenario
-
-Figures = dict[str, float]
 
 # A first look with few messages in flight, so that a slow broker is not buried; then the real thing.
 FIRST_LOOK_S, FIRST_LOOK_LEAD = 0.3, 1_000
 SECOND_LOOK_S, FAST_PER_S = 0.4, 50_000
 ROUND_FACTOR_MAX = 4
-SETTLE_S = 0.5
 FILLED_TOPICS, FILL_S = 10_000, 60.0
 
 
@@ -34,6 +29,10 @@ def measure(
         return {"start_s": broker.start_s, "rss_bytes": memory(broker)}
     if scenario.kind == "idle":
         return idle(scenario.load, broker)
+    if scenario.kind == "ping":
+        return pings(scenario.load, broker, seconds)
+    if scenario.kind == "connect":
+        return connects(scenario.load, broker, seconds)
     with Generator(scenario.load, broker.address, workers) as generator:
         fill(generator)
         wanted = calibrate(generator, seconds)
@@ -119,34 +118,3 @@ def beyond_sync(figures: Figures) -> Figures:
     """What the disk takes for a sync right after the run, and what an acknowledgement took beyond it, in µs."""
     disk = percentiles("fdatasync", [fdatasync_ns(tempfile.gettempdir())])
     return disk | {"beyond_sync_p50_us": figures["acknowledged_p50_us"] - disk["fdatasync_p50_us"]}
-
-
-def percentiles(of: str, parts: Iterable[bytes]) -> Figures:
-    """Percentiles of the samples, exact, in µs; none where nothing was sampled."""
-    samples = array("Q", b"".join(parts))
-    if not samples:
-        return {}
-    ordered = sorted(samples)
-    return {
-        f"{of}_p{name}_us": ordered[min(len(ordered) - 1, int(len(ordered) * share))] / 1e3
-        for name, share in (("50", 0.5), ("99", 0.99), ("999", 0.999), ("100", 1.0))
-    }
-
-
-def idle(load: Load, broker: Broker) -> Figures:
-    # The first connections make what all share.
-    with idle_connections(10, broker.address):
-        time.sleep(SETTLE_S)
-    before = memory(broker)
-    with idle_connections(load.publishers, broker.address):
-        time.sleep(SETTLE_S)
-        growth = memory(broker) - before
-    return {"bytes_per_connection": growth / load.publishers, "rss_bytes": before + growth}
-
-
-def cpu(broker: Broker) -> float:
-    return process.cpu_s(broker.pid) if broker.pid is not None else 0.0
-
-
-def memory(broker: Broker) -> float:
-    return process.resident_bytes(broker.pid) if broker.pid is not None else float("nan")

@@ -29,6 +29,10 @@ def pairs(count: int, rate: int) -> Iterator[Scenario]:
     return both_phases(f"pairs-{count}", f"{count:,} pairs at {rate:,} msg/s", load)
 
 
+# As devices do that have nothing to say: each of them pings every ten seconds, and the broker watches their keep alive.
+PINGING = Load(publishers=10_000, subscribers=0, rate=1_000, keep_alive_s=30)
+PING_FIGURES = ("cpu_us_per_ping", "cpu_ms_per_s", "answered_p50_us", "answered_p99_us", "answered_p999_us")
+
 ALONE = Load(publishers=1, subscribers=1, qos=1, window=1, alone=True, latency=True)
 
 ORDINARY: tuple[Scenario, ...] = (
@@ -47,4 +51,5 @@ ORDINARY: tuple[Scenario, ...] = (
         "one-at-a-time-process", "QoS 1 one at a time, process",
         msgspec.structs.replace(ALONE, durability="process"), ALONE_FIGURES,
     ),
+    Scenario("idle-pinging", "10,000 connections, a ping each 10 s", PINGING, PING_FIGURES, "ping"),
 )  # fmt: skip

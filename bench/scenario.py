@@ -12,7 +12,8 @@ PACED_FIGURES = ("cpu_us_per_message", "lost", "rss_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """kind: "traffic" sends `load`; "idle" only connects its publishers; "start" only starts the broker.
+    """kind: "traffic" sends `load`; "idle" only connects its publishers; "start" only starts the broker; "ping" and
+    "connect" have connections that ping, or that come, at the load's rate.
 
     figures: what the table shows, the one that matters first; all figures are in the JSON.
     """
@@ -21,4 +22,4 @@ class Scenario:
     title: str
     load: Load
     figures: tuple[str, ...] = TRAFFIC_FIGURES
-    kind: Literal["traffic", "idle", "start"] = "traffic"
+    kind: Literal["traffic", "idle", "start", "ping", "connect"] = "traffic"

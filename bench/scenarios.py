@@ -1,5 +1,6 @@
 """The scenarios, as a table. `bench/README.md` says what each is for."""
 
+from bench.emqx_basic import EMQX_BASIC
 from bench.load import Load
 from bench.ordinary import ORDINARY
 from bench.scenario import PACED_FIGURES, TOPICS_FIGURES, Scenario
@@ -71,5 +72,6 @@ SCENARIOS: dict[str, Scenario] = {
             Load(publishers=0, subscribers=0), ("start_s", "rss_bytes"), "start",
         ),
         *ORDINARY,
+        *EMQX_BASIC,
     )
 }  # fmt: skip

@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bench.connections import Address, BenchFault
-from bench.measure import Figures, measure
+from bench.figures import Figures
+from bench.measure import measure
 from bench.peers.peer import Broker, Peer, running
 from bench.scenario import Scenario
+
+# The first figures of scenarios that are worth nothing without the broker's process.
+NEED_PID = {"bytes_per_connection", "cpu_us_per_message", "cpu_us_per_ping", "cpu_us_per_connect"}
 
 
 @dataclass(slots=True)
@@ -107,7 +111,7 @@ def why_not(scenario: Scenario, peer: Peer, attached: Attached | None) -> str:
         return peer.why_not(scenario.load)
     if scenario.kind == "start":
         return "it already runs"
-    if attached.pid is None and scenario.figures[0] in ("bytes_per_connection", "cpu_us_per_message"):
+    if attached.pid is None and scenario.figures[0] in NEED_PID:
         return "needs its pid"
     return ""
 

@@ -29,11 +29,12 @@ OVERTIME_S = 60.0
 class Subscriber:
     """One subscribed connection and what it has got."""
 
-    __slots__ = ("check", "connection", "heard", "out", "tail")
+    __slots__ = ("check", "connection", "heard", "is_shared", "out", "tail")
 
     def __init__(self, connection: socket.socket, load: Load, number: int, latencies: "array[int]") -> None:
         self.connection = connection
         self.heard = load.heard(number)
+        self.is_shared = load.spread == "shared"
         names = load.topic_names(self.heard)
         self.check = Check(
             array("Q", bytes(8 * len(self.heard))), names, load.topic_bytes, load.topics, FILLER, latencies
@@ -56,13 +57,18 @@ class Subscriber:
         if not got:
             raise BenchFault(f"the broker closed a subscriber's connection (of publishers {self.heard})")
         check = self.check
-        before = check.position
+        before = self.position
         end = kept + got
         taken = check.take(buffer, end, replies, 0, time.monotonic_ns() if timed else 0)
         self.tail = bytes(buffer[taken:end]) if taken < end else b""
         if check.out_end:
             self.reply(bytes(memoryview(replies)[: check.out_end]))
-        return check.position - before
+        return self.position - before
+
+    @property
+    def position(self) -> int:
+        """How far it has come; of a shared subscription what it skipped went to others."""
+        return int(self.check.received - self.check.late if self.is_shared else self.check.position)
 
     def reply(self, data: bytes) -> None:
         self.out += data
@@ -108,7 +114,7 @@ def run_round(
             if moved < NAP_BELOW and not load.rate:
                 time.sleep(NAP_S)
         if target is None and all(progress.ended):
-            target = sum(progress.sent[number] for subscriber in subscribers for number in subscriber.heard)
+            target = wanted_of(subscribers, progress)
             last_at = max(last_at, time.monotonic())
         if not moved and target is not None and time.monotonic() - last_at > QUIET_S:
             break
@@ -117,10 +123,19 @@ def run_round(
     return heard(subscribers, progress, ended_ns, time.process_time() - cpu_s)
 
 
+def wanted_of(subscribers: Sequence[Subscriber], progress: Progress) -> int:
+    """Messages that are to arrive here, all connections together."""
+    if subscribers[0].is_shared:
+        return sum(progress.sent)
+    return sum(progress.sent[number] for subscriber in subscribers for number in subscriber.heard)
+
+
 def heard(subscribers: Sequence[Subscriber], progress: Progress, ended_ns: int, cpu_s: float) -> Heard:
     checks = [subscriber.check for subscriber in subscribers]
-    sent = sum(progress.sent[number] for subscriber in subscribers for number in subscriber.heard)
+    sent = wanted_of(subscribers, progress)
     received, late = sum(check.received for check in checks), sum(check.late for check in checks)
+    # Of a shared subscription what came to two subscribers came twice.
+    late += max(0, received - late - sent)
     return Heard(
         ended_ns=ended_ns,
         received=received,

@@ -7,11 +7,12 @@ import select
 import socket
 import sys
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from bench import alone, open_loop, publish, subscribe
+from bench import alone, connecting, open_loop, pinging, publish, subscribe
 from bench.connections import BenchFault, allow_files, open_connections
 from bench.connections import subscribe as subscribe_to
 from bench.load import Failed, Heard, Published, Ready, Report, Round, Task
@@ -41,14 +42,28 @@ def run_task(task: Task) -> None:
     own = range(task.first, task.first + task.count)
     client_ids = [f"{task.name}-{task.role[0]}{number}" for number in own]
     lasting = task.load.lasting and task.role == "subscribe"
-    connections = open_connections(task.address, client_ids, lasting=lasting)
+    connections = open_connections(
+        task.address, client_ids, lasting=lasting, keep_alive_s=task.load.keep_alive_s
+    )
     if task.role == "publish":
         publishing(task, own, connections, epoll)
     elif task.role == "subscribe":
         subscribing(task, own, connections, epoll)
+    elif task.role == "ping":
+        watch(connections, epoll)
+        give_rounds(pinging.Pinging(connections, task.load, epoll).run_round)
+    elif task.role == "connect":
+        give_rounds(connecting.Connecting(task.address, task.load, task.name, epoll).run_round)
     else:
         say(Ready())
         sys.stdin.readline()
+
+
+def give_rounds(run_round: Callable[[Round], Published]) -> None:
+    gc.disable()
+    say(Ready())
+    while (now := next_round()) is not None:
+        say(run_round(now))
 
 
 def publishing(task: Task, own: range, connections: list[socket.socket], epoll: select.epoll) -> None:
@@ -59,10 +74,7 @@ def publishing(task: Task, own: range, connections: list[socket.socket], epoll: 
         rounds = (
             open_loop.OpenLoop(connections, load, own) if load.phase else alone.Alone(connections[0], load)
         )
-        gc.disable()
-        say(Ready())
-        while (now := next_round()) is not None:
-            say(rounds.run_round(now, progress, task.slot))
+        give_rounds(lambda now: rounds.run_round(now, progress, task.slot))
         return
     out_bytes = PACED_OUT_BYTES if load.rate else BATCH_BYTES
     publishers = [Publisher(*of, out_bytes) for of in zip(connections, [load] * len(own), own, strict=True)]

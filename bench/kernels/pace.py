@@ -1,7 +1,8 @@
 """Kernel: an open loop. Each message of each publisher is sent when it is due, whatever the broker does.
 
 The payload carries the time the message was *due* at, not the time it was sent: what a slow broker or a full socket
-holds up is part of its latency (no coordinated omission; Gil Tene, wrk2). QoS 0 only.
+holds up is part of its latency (no coordinated omission; Gil Tene, wrk2). QoS 0 or 1; at QoS 1 message `s` carries
+packet id `s mod 65535 + 1`.
 
 Knows sockets by their descriptors alone; connects, receives and reports nothing.
 """
@@ -18,6 +19,7 @@ if cython.compiled:
     from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, nanosleep, timespec
     from cython.cimports.posix.unistd import write
 
+IDS = cython.declare(cython.ulonglong, 65535)
 # While a socket is full, and as the longest nap, so that the end of the round's time is seen.
 RETRY_NS = cython.declare(cython.longlong, 200_000)
 NAP_NS_MAX = cython.declare(cython.longlong, 50_000_000)
@@ -74,6 +76,7 @@ class Pacer:
     frames: cython.const[cython.uchar][::1]
     frame_bytes = cython.declare(cython.Py_ssize_t)
     payload_at = cython.declare(cython.Py_ssize_t)
+    packet_id_at = cython.declare(cython.Py_ssize_t)
     out: cython.uchar[::1]
     full: cython.uchar[::1]
     full_count = cython.declare(cython.Py_ssize_t)
@@ -83,10 +86,10 @@ class Pacer:
 
     def __init__(
         self, schedule: Schedule, descriptors: object, frames: bytes, payload_bytes: int, sent: object,
-        late_ns: object,
+        late_ns: object, with_packet_id: bool = False,
     ) -> None:  # fmt: skip
         """descriptors: array("i"), non-blocking sockets, one for each publisher
-        frames: one whole frame for each, all of one size, payload last
+        frames: one whole frame for each, all of one size, payload last, before it the packet id if there is one
         sent: array("q"), one for each; late_ns: array("Q") that takes by how much the first messages were late
         """
         if len(descriptors) != schedule.publishers or len(sent) != schedule.publishers:
@@ -98,6 +101,7 @@ class Pacer:
             )
         self.schedule, self.descriptors, self.frames = schedule, descriptors, frames
         self.payload_at = self.frame_bytes - payload_bytes
+        self.packet_id_at = self.payload_at - 2 if with_packet_id else 0
         self.sent, self.late_ns = sent, late_ns
         self.begun = memoryview(bytearray(8 * len(descriptors))).cast("q")
         self.out, self.full = bytearray(self.frame_bytes), bytearray(len(descriptors))
@@ -186,6 +190,7 @@ class Pacer:
         payload: cython.Py_ssize_t = self.payload_at
         stamp: cython.uint = self.first_stamp + cython.cast(cython.uint, p)
         sequence: cython.ulonglong = self.sent[p]
+        packet_id: cython.uint
         if cython.compiled:
             memcpy(cython.address(self.out[0]), cython.address(self.frames[at]), self.frame_bytes)
             memcpy(cython.address(self.out[payload]), cython.address(stamp), 4)
@@ -196,6 +201,10 @@ class Pacer:
             self.out[payload : payload + 4] = stamp.to_bytes(4, sys.byteorder)
             self.out[payload + 4 : payload + 12] = sequence.to_bytes(8, sys.byteorder)
             self.out[payload + 12 : payload + 20] = due_ns.to_bytes(8, sys.byteorder)
+        if self.packet_id_at:
+            packet_id = cython.cast(cython.uint, sequence % IDS) + 1
+            self.out[self.packet_id_at] = packet_id >> 8
+            self.out[self.packet_id_at + 1] = packet_id & 255
 
 
 @cython.cfunc

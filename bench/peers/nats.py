@@ -9,6 +9,8 @@ class Nats:
     name = "nats"
 
     def why_not(self, load: Load) -> str:
+        if load.spread == "shared":
+            return "no shared subscriptions"
         return "no QoS 2" if load.qos > 1 else ""
 
     def durability(self, load: Load) -> str:

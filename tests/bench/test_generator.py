@@ -3,9 +3,10 @@
 import pytest
 
 from bench.connections import BenchFault
+from bench.figures import Figures
 from bench.generator import Generator, shares
 from bench.load import Heard, Load, Published
-from bench.measure import Figures, traffic
+from bench.measure import traffic
 from bench.peers.peer import running
 from bench.peers.wire import Wire
 from tests.bench.faulty import LOAD, Fault, wire
