@@ -80,6 +80,7 @@ class Broker:
         self.refusal: PublishRefusal | None = None
         self.refreshed: list[ConnectionHandler] = []
         self.redelivered: list[Any] = []
+        self.continued: list[Any] = []
         self.crashes: list[Any] = []
         self.is_full = self.lives_elsewhere = False
         self.slowed: list[bool] = []
@@ -136,7 +137,8 @@ class Broker:
     def refresh(self, handler: ConnectionHandler) -> None:
         self.refreshed.append(handler)
 
-    def in_next_turn(self, transport: Any) -> None: ...
+    def in_next_turn(self, transport: Any) -> None:
+        self.continued.append(transport)
 
     def send_again(self, client: Any) -> None:
         self.redelivered.append(client)
