@@ -1,4 +1,4 @@
-"""Output formats of `rumqd sub` and `rumqd log read`: mosquitto_sub's letters and more."""
+"""Output formats of `rumqd sub` and `rumqd log read`: a superset of mosquitto_sub's."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -45,9 +45,9 @@ VERBOSE: Final = "%t %p"
 JSON: Final = "%j"
 
 HELP: Final = "\n".join(
-    ["a line of output (-F):"]
+    ["output format (-F):"]
     + [f"  %{letter}  {line}" for letter, (line, _) in LETTERS.items()]
-    + ["  \\n \\t \\r \\0 \\e \\a \\\\ as in C; o, n, k and I are '-' if not known"]
+    + ["  \\n \\t \\r \\0 \\e \\a \\\\ as in C; o, n, k and I are '-' if unknown"]
 )
 
 Piece = Callable[[Shown], bytes]

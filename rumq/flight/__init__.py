@@ -1,3 +1,3 @@
-"""The log over the network as Arrow batches: Arrow Flight, served beside the broker by a process of its own.
+"""The log over Arrow Flight, served by a sidecar process.
 
 docs/spark.md, "From other machines"."""

@@ -1,10 +1,10 @@
 """Authenticates and authorizes each Flight call with the broker's own authenticator and rules. docs/security.md.
 
-An `authorization` header comes in; a `Caller` goes out, or `Denied`. A refusal is delayed: the call's thread waits,
-and a source has a bounded number of them (rumq.flight.login_turns). Credentials that were right a moment ago do not
+It turns an `authorization` header into a `Caller`, or raises `Denied`. Refusals are delayed: the call's thread waits,
+and a source may have a bounded number of them (rumq.flight.login_turns). Credentials that were recently valid do not
 wait. Time and waiting are arguments.
 
-gRPC tells no address for a handshake. While too many refused handshakes wait, one is answered with its own header,
+gRPC gives no address for a handshake. While too many refused handshakes wait, a handshake returns its own header,
 sealed: the header is checked at its first call, and counts for the address of that call."""
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from rumq.flight.login_turns import HANDSHAKE_SOURCE, WAITING_MAX, LoginTurns, T
 
 HEADER = "authorization"
 SESSION_SECONDS, SESSIONS_MAX = 3600.0, 10_000
-HANDSHAKES_MAX = 16  # that wait for their turn
+HANDSHAKES_MAX = 16  # that wait for a turn
 HEADER_BYTES_MAX = 1 << 17
-SEALED = "sealed."  # what a bearer begins with whose secret is yet to be checked
+SEALED = "sealed."  # prefix of a bearer with an unchecked secret
 
 
 class Caller(NamedTuple):
-    """permit: None for one who may read everything"""
+    """permit: None for a caller who may read everything"""
 
     user: str | None
     permit: Permit | None
 
     def may_read(self, topic: str) -> bool:
-        """As for a replay over MQTT, which continues live: repeated reads amount to the same."""
+        """As for a replay over MQTT that continues live, because repeated reads are equivalent."""
         return self.permit is None or self.permit.past.may_receive(topic)
 
     def may_read_any(self, topic_filter: str) -> bool:
@@ -48,15 +48,15 @@ class Caller(NamedTuple):
 
 
 class CallAuthorization:
-    """now: monotonic seconds; now_us: µs since 1970; wait: lets the calling thread alone wait so many seconds"""
+    """now: monotonic seconds; now_us: µs since 1970; wait: blocks only the calling thread for so many seconds"""
 
     def __init__(
         self, authenticator: Authenticator, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
         wait: Callable[[float], None], exact: bool = True, guess_seconds_max: float = 8.0, hashes_max: int = 1,
     ) -> None:  # fmt: skip
-        """exact: whether a refused client reads that the password was wrong; hashes_max: computed at once"""
+        """exact: whether a refusal mentions the wrong password; hashes_max: computed at once"""
         self._now, self._now_us, self._wait = now, now_us, wait
-        self._lock = threading.Lock()  # authenticator and rules have caches, and are made for one thread
+        self._lock = threading.Lock()  # authenticator and rules have caches without locks
         self._turns = LoginTurns(hashes_max)
         self._guesses = LoginBackoff(seconds_max=guess_seconds_max)
         self._seal = Seal()
@@ -69,7 +69,7 @@ class CallAuthorization:
             self._sessions: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
 
     def authorize(self, header: str | None, peer: str) -> Caller:
-        """peer: address without port. raises: Denied, after the delay that `peer` has earned"""
+        """peer: address without port. raises: Denied, after the delay of `peer`"""
         who = self._identity(header, peer, source_of(peer))
         with self._lock:
             rules = self._rules
@@ -79,7 +79,7 @@ class CallAuthorization:
     def handshake(self, header: str | None) -> str:
         """A bearer header that is valid for an hour in place of this one. raises: Denied
 
-        It may be sealed and not checked yet, see the module: then its first call may be refused.
+        It may be sealed and unchecked, see the module: then its first call may be refused.
         """
         try:
             who = self._identity(header, HANDSHAKE_SOURCE, HANDSHAKE_SOURCE)
@@ -95,7 +95,7 @@ class CallAuthorization:
         return f"Bearer {made}"
 
     def refusal_text(self, denied: Denied) -> str:
-        """The reason that a refused client may read. `denied.why` is for the operator."""
+        """The reason for the refused client. `denied.why` is for the operator."""
         if denied.reason == SERVER_BUSY:
             return "too many wrong answers wait already, try again later"
         if denied.reason == BAD_USER_NAME_OR_PASSWORD and self._exact:
@@ -137,7 +137,7 @@ class CallAuthorization:
         asked = False
         while isinstance(step, Work):
             self._turns.check(source, user)
-            if step.kind != "hash":  # a request to a server takes no core
+            if step.kind != "hash":  # a request to a server uses no core
                 step = self._next(steps, step)
                 asked = True
                 continue
@@ -187,7 +187,7 @@ class CallAuthorization:
 
 
 def parsed(header: str | None) -> tuple[str, str]:
-    """(kind in lower case, value); kind "" where there is no header. raises: Denied"""
+    """(kind in lower case, value); kind "" without a header. raises: Denied"""
     if header is None:
         return "", ""
     if len(header) > HEADER_BYTES_MAX:
@@ -199,7 +199,7 @@ def parsed(header: str | None) -> tuple[str, str]:
 
 
 def user_and_password(value: str) -> tuple[str, bytes]:
-    """Of HTTP's Basic, RFC 7617. raises: Denied"""
+    """Credentials of HTTP Basic, RFC 7617. raises: Denied"""
     try:
         user, colon, password = base64.b64decode(value, validate=True).partition(b":")
         name = user.decode()

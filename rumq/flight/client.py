@@ -23,18 +23,18 @@ from rumq.flight.tickets import Ticket
 from rumq.table.flight_location import FlightLocation
 
 AHEAD = 2  # batches that are fetched while one is used
-AWAY_RETRY_SECONDS = 5.0  # at most, from one try to the next while somebody is away
+AWAY_RETRY_SECONDS = 5.0  # longest pause between retries while a server is away
 T = TypeVar("T")
 
 
 class LogClient:
-    """Connects when it is first used, and anew when the connection was lost."""
+    """Connects at its first use, and again after a lost connection."""
 
     def __init__(
         self, location: FlightLocation, *, wait: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.monotonic, known: bool = False,
     ) -> None:  # fmt: skip
-        """known: another process has had an answer from there, so an outage is waited out"""
+        """known: another process had an answer from this server, so wait through an outage"""
         self._location, self._wait, self._now, self._known = location, wait, now, known
         self._client: fl.FlightClient | None = None
         self._away_since: float | None = None
@@ -55,7 +55,7 @@ class LogClient:
         )
 
     def segments(self, below: dict[str, int]) -> dict[str, str]:
-        """By partition, the segment of the last record below an lsn. Of a server that does not know this: none."""
+        """By partition, the segment of the last record below an lsn; empty for an older server."""
         try:
             found: dict[str, str] = self._action("segments", below=below)
         except BadRequest:
@@ -65,7 +65,7 @@ class LogClient:
     def batches(self, ticket: Ticket) -> Iterator[pa.RecordBatch]:
         """The rows of a ticket, in order, each once.
 
-        raises: what the server said (rumq.flight.errors, DataLoss), Away when nobody answers as often as may be
+        raises: the server's error (rumq.flight.errors, DataLoss), Away after the last retry
         """
         left = self._location.retries
         while True:
@@ -109,7 +109,7 @@ class LogClient:
         self._known, self._away_since = True, None
 
     def _before_retry(self, left: int, fault: Away | Busy) -> None:
-        """Within an `except`: wait, or give up."""
+        """Called in an `except` block: wait, or raise."""
         self.close()
         seconds = self._location.retry_seconds * 2.0 ** min(self._location.retries - left, 20)
         if left <= 0:
@@ -141,7 +141,7 @@ class LogClient:
 
 @contextmanager
 def translated(address: str) -> Iterator[None]:
-    """Flight's errors as ours."""
+    """Flight's error as ours."""
     try:
         yield
     except TimeoutError as fault:
@@ -162,7 +162,7 @@ LOST = (fl.FlightUnavailableError, fl.FlightTimedOutError, fl.FlightCancelledErr
 
 
 def prefetched(reader: fl.FlightStreamReader, seconds_max: float) -> Iterator[fl.FlightStreamChunk]:
-    """The chunks of a stream, the next ones fetched meanwhile. raises: TimeoutError when one takes longer than that"""
+    """The chunks of a stream, prefetched. raises: TimeoutError if one takes longer"""
     ready: SimpleQueue[fl.FlightStreamChunk | Exception | None] = SimpleQueue()
     slots, stopped = Semaphore(AHEAD), Event()
 

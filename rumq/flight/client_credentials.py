@@ -12,7 +12,7 @@ from rumq.table.flight_location import FlightLocation
 
 
 def header_of(location: FlightLocation) -> str | None:
-    """The authorization header, from its files as they are now: tokens are short-lived. raises: Away"""
+    """The authorization header; reads its files each time, because tokens are short-lived. raises: Away"""
     if location.token_file is not None:
         return "Bearer " + text_of(location, location.token_file).strip()
     if location.username is not None:
@@ -24,19 +24,19 @@ def header_of(location: FlightLocation) -> str | None:
 
 
 def basic(user: str, password: str) -> str:
-    """HTTP's Basic, RFC 7617."""
+    """HTTP Basic, RFC 7617."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def tls_of(location: FlightLocation) -> Mapping[str, bytes]:
-    """What a client is given for TLS, as bytes of PEM. raises: Away for files that cannot be it"""
+    """TLS arguments of a client, as bytes of PEM. raises: Away for invalid files"""
     if not location.address.startswith("grpc+tls"):
         return {}
     found: dict[str, bytes] = {}
     if location.tls_ca is not None:
         found["tls_root_certs"] = text_of(location, location.tls_ca).encode()
         try:
-            # gRPC would only log what is wrong with it.
+            # gRPC would only log the fault.
             ssl.create_default_context(cafile=location.tls_ca)
         except ssl.SSLError:
             raise Away(location.address, f"{location.tls_ca} (tlsCa) holds no certificates in PEM") from None

@@ -1,10 +1,10 @@
-"""gRPC's texts for a server that does not answer, as sentences with the way out."""
+"""Messages with remedies for gRPC's connection errors."""
 
 from __future__ import annotations
 
 
 def why_away(text: str) -> str:
-    """What gRPC says when nobody answers, as a sentence with the way out."""
+    """The message for a gRPC connection error."""
     for sign, why in SIGNS:
         if sign in text:
             return why
@@ -28,7 +28,7 @@ SIGNS = (
     ),
     ("eadline", "no answer in time (readTimeoutMs)"),
 )
-# What no restart ends, and is not waited for.
+# Permanent faults, without retry.
 LASTING = frozenset(
     why for sign, why in SIGNS if sign not in ("Connection refused", "Socket closed", "eadline")
 )

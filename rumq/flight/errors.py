@@ -1,11 +1,11 @@
-"""Faults between a reader and the server, and their form on the wire: JSON beside the sentence, so that both ends name
-the same records.
+"""Errors of the Flight service, and their form on the wire: JSON beside the message, so that both ends name the same
+records.
 
 RumqError
-├── BadRequest     the reader's: a ticket or a command that cannot be meant
-├── NotAllowed     the reader's: it may not come in, or may not read this
-├── Busy           nobody's: too many read at once; it is worth trying again
-├── Failed         ours: it is in the events of the server
+├── BadRequest     the reader's: an invalid ticket or command
+├── NotAllowed     the reader's: not authenticated, or not permitted
+├── Busy           too many concurrent reads; retry
+├── Failed         ours: reported in the server's events
 └── Away           the network's, or no server listens there"""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rumq.table.errors import BadOption, DataLoss, UnknownOption
 
 
 class BadRequest(RumqError):
-    """what: "ticket", "command" or "action"; problem: what is wrong with it, and what is right."""
+    """what: "ticket", "command" or "action"; problem: the fault and the valid form"""
 
     def __init__(self, what: str, problem: str) -> None:
         super().__init__(what, problem)
@@ -29,7 +29,7 @@ class BadRequest(RumqError):
 
 
 class NotAllowed(RumqError):
-    """why: without any secret; known: whether the server knows who asks"""
+    """why: without any secret; known: whether the caller is authenticated"""
 
     def __init__(self, why: str, known: bool) -> None:
         super().__init__(why, known)
@@ -40,7 +40,7 @@ class NotAllowed(RumqError):
 
 
 class Busy(RumqError):
-    """So many read at once that one more has to come back later."""
+    """Too many concurrent reads: retry later."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -51,7 +51,7 @@ class Busy(RumqError):
 
 
 class Failed(RumqError):
-    """A bug, or a disk, of the server's."""
+    """A bug or a disk error of the server."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -62,7 +62,7 @@ class Failed(RumqError):
 
 
 class Away(RumqError):
-    """Nobody answers at `address`, or the connection was lost. why: with the way out"""
+    """No answer from `address`, or the connection was lost. why: with the remedy"""
 
     def __init__(self, address: str, why: str) -> None:
         super().__init__(address, why)
@@ -72,7 +72,7 @@ class Away(RumqError):
         return f"rumq: no log is served at {self.address}: {self.why}"
 
 
-# Those that travel, by their name on the wire; each is rebuilt from its plain arguments.
+# By their name on the wire; each is rebuilt from its plain arguments.
 WIRE_ERRORS: dict[str, type[RumqError]] = {
     "bad_request": BadRequest,
     "not_allowed": NotAllowed,
@@ -87,22 +87,22 @@ FIELDS = {"data_loss": ("partition", "first", "next", "why")}
 
 
 def to_wire(fault: RumqError) -> bytes:
-    """A fault of `WIRE_ERRORS` as JSON. Of data loss, by name: partition, first, next (exclusive), why."""
+    """A fault of `WIRE_ERRORS` as JSON. Data loss has named fields: partition, first, next (exclusive), why."""
     name = NAMES[type(fault)]
-    told: dict[str, Any] = {"error": name}
+    fields: dict[str, Any] = {"error": name}
     if name in FIELDS:
-        told |= dict(zip(FIELDS[name], fault.args, strict=True))
+        fields |= dict(zip(FIELDS[name], fault.args, strict=True))
     else:
-        told["about"] = list(fault.args)
-    return json.dumps(told).encode()
+        fields["about"] = list(fault.args)
+    return json.dumps(fields).encode()
 
 
 def maybe_fault(wire: bytes) -> RumqError | None:
     """The fault that `to_wire` wrote; None for anything else, however malformed."""
     try:
-        told = json.loads(wire)
-        name = told["error"]
-        given = [told[field] for field in FIELDS[name]] if name in FIELDS else told["about"]
-        return WIRE_ERRORS[name](*given)
+        fields = json.loads(wire)
+        name = fields["error"]
+        arguments = [fields[field] for field in FIELDS[name]] if name in FIELDS else fields["about"]
+        return WIRE_ERRORS[name](*arguments)
     except (ValueError, TypeError, KeyError):
         return None

@@ -1,6 +1,6 @@
-"""Bounds how many credentials are checked at once and how many refusals are delayed, fairly between sources of calls.
+"""Bounds concurrent credential checks and delayed refusals, fairly between sources of calls.
 
-A source is an address (of IPv6 its /64), or all handshakes together, for which gRPC tells no address. Each call has a
+A source is an address (of IPv6 its /64), or all handshakes together, for which gRPC gives no address. Each call has a
 thread, which waits here."""
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TypeVar
 
 from rumq.auth.fair_queue import FairQueue
 
-DELAYED_MAX = 16  # refusals of one user at one source that wait at once
+DELAYED_MAX = 16  # delayed refusals of one user at one source
 DELAYED_OF_A_SOURCE_MAX = 48  # refusals of all users at it
 DELAYED_TOTAL_MAX = 128  # of all sources; beyond it a source may have DELAYED_GUARANTEED
 DELAYED_GUARANTEED = 2
-WAITING_MAX = 256  # calls of a source that wait for their turn
+WAITING_MAX = 256  # calls of a source that wait for a turn
 HANDSHAKE_SOURCE = ""  # the source of a handshake
 T = TypeVar("T")
 
 
 class TooManyWaiting(Exception):
-    """A source has as many calls here as it may have."""
+    """A source has reached its limit of waiting calls."""
 
 
 class LoginTurns:
@@ -38,7 +38,7 @@ class LoginTurns:
 
     @contextmanager
     def turn(self, source: str, waiting_max: int = WAITING_MAX) -> Iterator[None]:
-        """Wait for a turn, and have it. raises: TooManyWaiting"""
+        """Hold a turn, after waiting for it. raises: TooManyWaiting"""
         ready = threading.Event()
         with self._lock:
             if self._waiting[source] >= waiting_max or not self._lanes.put(source, ready):
@@ -55,14 +55,14 @@ class LoginTurns:
                 self._start()
 
     def check(self, source: str, user: str) -> None:
-        """raises: TooManyWaiting where the refusals of a user, or of a source, wait already"""
+        """raises: TooManyWaiting if a user or a source has too many delayed refusals"""
         with self._lock:
             if self._full(source, user):
                 raise TooManyWaiting
 
     @contextmanager
     def delayed_refusal(self, source: str, user: str) -> Iterator[bool]:
-        """A refusal waits meanwhile; False: it may not, there are too many."""
+        """Hold a delayed refusal; False if there are too many."""
         with self._lock:
             admitted = not self._full(source, user)
             if admitted:
@@ -94,7 +94,7 @@ def forget_one(counts: Counter[T], key: T) -> None:
 
 
 def source_of(peer: str) -> str:
-    """The source of an address without port: who has an IPv6 network has all of its /64."""
+    """The source of an address without port: for IPv6 its /64, which one customer usually owns."""
     try:
         address = ipaddress.ip_address(peer.partition("%")[0])
     except ValueError:

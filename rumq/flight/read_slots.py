@@ -1,7 +1,7 @@
-"""Bounds the reads that run at once, fairly between holders: a holder is a user or an address.
+"""Bounds concurrent reads, fairly between holders: a holder is a user or an address.
 
 gRPC has no time limit for writes, so a client that stops reading could keep its slot for ever. Such a read loses the
-slot to the next one that needs it, and ends once its client takes the batch; the client then resumes behind it.
+slot to the next one that needs it, and ends once its client receives the batch; the client then resumes after it.
 The time is an argument."""
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from rumq.flight.errors import Busy
 
 READS_MAX = 64  # at once; each holds a few batches of 8 MiB
-STALLED_SECONDS = 10.0  # for a batch to be taken; a read that waits longer gives way to anybody
-LEAVING_MAX = 64  # of one holder: reads that lost their place and still wait for their client
+STALLED_SECONDS = 10.0  # for a client to receive a batch; a slower read may lose its slot
+LEAVING_MAX = 64  # of one holder: reads without slot that still wait for their client
 INFINITY = float("inf")
 
 
 class Read:
-    """One that may go on. since: when its batch was given to gRPC, in monotonic seconds; infinity while one is made"""
+    """A read with a slot. since: when gRPC got its batch, monotonic seconds; infinity while one is being built"""
 
     def __init__(self, holder: str) -> None:
         self.holder, self.since, self.ended = holder, INFINITY, False
@@ -44,14 +44,14 @@ class ReadSlots:
             return made
 
     def batch_offered(self, read: Read) -> None:
-        """A batch goes out. raises: Busy where the read lost its place"""
+        """A batch is being sent. raises: Busy if the read lost its slot"""
         with self._lock:
             read.since = self._now()
             if read.ended:
                 raise Busy("others needed its place: it goes on where it was")
 
     def batch_taken(self, read: Read) -> None:
-        """... and was taken."""
+        """The batch was received."""
         read.since = INFINITY
 
     def release(self, read: Read) -> None:
@@ -64,7 +64,7 @@ class ReadSlots:
                 del self._leaving[read.holder]
 
     def _one_to_end(self, new: Read) -> Read:
-        """The read of the largest holder that waits longest; where none has more than others, one that stalls."""
+        """The read of the largest holder that waits longest; if all hold equally many, a stalled one."""
         counts = Counter(read.holder for read in self._going)
         most = max(counts.values(), default=0)
         large = [read for read in self._going if counts[read.holder] == most]

@@ -27,17 +27,17 @@ KAFKA = {
     "key": pa.binary(), "value": pa.binary(), "topic": pa.string(), "partition": pa.string(), "offset": pa.int64(),
     "timestamp": TS, "timestampType": pa.int32(), "headers": pairs_of(pa.binary()),
 }  # fmt: skip
-NAMES = (*HEAD, "properties", *MQTT_5)  # what is read where nobody says which
+NAMES = (*HEAD, "properties", *MQTT_5)  # the default columns
 ALL = tuple(dict.fromkeys((*NAMES, *KAFKA)))
 
 
 def schema_of(columns: Sequence[str], properties: str) -> pa.Schema:
-    """columns: of `ALL`; properties: "array" or "map", what the column of that name is"""
+    """columns: of `ALL`; properties: "array" or "map", the type of that column"""
     types = HEAD | {"properties": PROPERTIES[properties]} | MQTT_5 | KAFKA
     return pa.schema([(name, types[name]) for name in columns])
 
 
 def makers_of(columns: Sequence[str], properties: str) -> dict[str, str]:
-    """Name in the schema -> what makes it (rumq.table.arrow.columns)."""
+    """Name in the schema -> name of its maker (rumq.table.arrow.columns)."""
     made = {"properties": "properties_map"} if properties == "map" else {}
     return {name: made.get(name, name) for name in columns}

@@ -1,6 +1,6 @@
 """Reads a data directory for the Flight server, within the permissions of a caller.
 
-All calls of this process share the views of partitions, which read only what is new."""
+All calls of this process share the views of partitions, which scan new data only."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from rumq.table.topic_ranges import topic_ranges
 
 
 class ServedLog:
-    """A data directory, which a broker may be writing to, and the lake that it is exported to."""
+    """A data directory, which a broker may be writing to, and its lake."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def heads(self) -> dict[str, dict[str, int]]:
-        """Of each partition: first lsn, committed (one behind the last record that may be read), its generation, and
-        last_ts, when the newest record came, µs since 1970. Numbers of records, not of those that one may read."""
+        """Of each partition: first lsn, committed (end of the readable records), its generation, and last_ts, the time
+        of the newest record, µs since 1970. They include records that the caller may not read."""
         return {partition.name: head(partition) for partition in partition_ranges(Options(self.path))}
 
     def find_time(self, asked: FindTime) -> int:
-        """The first lsn at or after a time; the end where there is none. raises: BadRequest"""
+        """The first lsn at or after a time; the end if there is none. raises: BadRequest"""
         partition = self._partition_range("action", asked.partition)
         return partition.find_time(asked.ts_us, behind_lost=asked.behind_lost)
 
     def end_within(self, asked: EndWithin) -> int:
-        """How far so many bytes of the log go: `PartitionView.end_within`. raises: BadRequest"""
+        """The end of so many bytes of the log: `PartitionView.end_within`. raises: BadRequest"""
         partition = self._partition_range("action", asked.partition)
         return partition.end_within(asked.start, asked.end, asked.bytes_max)
 
     def segments(self, asked: Segments) -> dict[str, str]:
-        """By partition, the name of the file that has the last record below an lsn; "" where none does."""
+        """By partition, the file that has the last record below an lsn; "" if none has it."""
         names = [name for name in asked.below if PARTITION.fullmatch(name) is not None]
         found = partition_ranges(Options(self.path), names)
         return {partition.name: partition.segment_of(asked.below[partition.name] - 1) for partition in found}
 
     def tickets(self, command: Command) -> list[Ticket]:
-        """A ticket for each range. raises: BadOption, DataLoss"""
+        """One ticket per range. raises: BadOption, DataLoss"""
         options = command.options
         planned = spans(options, partition_ranges(options))
         found = cut(planned, options.partitions_min, options.records_max, cores=1)
@@ -59,7 +59,7 @@ class ServedLog:
         return parse_command(data, self.path, now_us)
 
     def batches(self, ticket: Ticket, caller: Caller) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """The rows of a ticket that the caller may read, each batch with the lsn from which on to ask again.
+        """The rows of a ticket that the caller may read, each batch with the lsn to resume from.
 
         raises: BadRequest, NotAllowed at once; DataLoss, OSError while they are read
         """
@@ -100,14 +100,14 @@ def head(partition: PartitionRange) -> dict[str, int]:
 
 
 def check_permission(ticket: Ticket | Command, caller: Caller) -> None:
-    """Refuse who would get nothing, as a subscription is; who may read some gets that. raises: NotAllowed"""
+    """Refuse a caller without permission for any row, as for subscriptions. raises: NotAllowed"""
     if not any(caller.may_read_any(topic_filter) for topic_filter in ticket.topics or ("#",)):
         asked = ", ".join(ticket.topics) or "any topic"
         raise NotAllowed(f"the rules do not allow user {caller.user!r} to replay {asked}", known=True)
 
 
 def wants(ticket: Ticket, caller: Caller) -> Callable[[str], bool] | None:
-    """Asked once for each topic of a range."""
+    """Called once per topic of a range."""
     wanted = topic_matcher(ticket.topics, None)
     if caller.permit is None:
         return wanted

@@ -1,9 +1,9 @@
 """The Flight service: calls arrive on threads of gRPC, `CallAuthorization` identifies the caller, `ServedLog` reads.
 docs/spark.md.
 
-What goes wrong leaves as a typed error with JSON beside its sentence (rumq.flight.errors), never as a traceback: Flight
-would send it, with paths and lines. (For that, `get_schema` is not served: pyarrow sends one there whatever is raised.
-The schema is in what `get_flight_info` answers.)"""
+Faults are sent as typed errors with JSON beside the message (rumq.flight.errors), never as a traceback, which Flight
+would send with paths and lines. (`get_schema` is not served because pyarrow always sends one there; the answer of
+`get_flight_info` has the schema.)"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AuthorizationHeader(fl.ServerMiddleware):  # type: ignore[misc]
 
 
 class AuthorizationHeaders(fl.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Takes the header of every call; a handshake is answered here, for nothing else of it has headers."""
+    """Receives the header of every call; answers handshakes, whose headers are visible only here."""
 
     def __init__(self, authorization: CallAuthorization, event: Event) -> None:
         self._authorization, self._event = authorization, event
@@ -63,7 +63,7 @@ class AuthorizationHeaders(fl.ServerMiddlewareFactory):  # type: ignore[misc]
 
 
 class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
-    """There must be one for Flight to shake hands at all; headers decide."""
+    """Flight requires one for handshakes; headers decide."""
 
     def authenticate(self, outgoing: fl.ServerAuthSender, incoming: fl.ServerAuthReader) -> None:
         pass
@@ -73,17 +73,17 @@ class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
 
 
 class LogServer(fl.FlightServerBase):  # type: ignore[misc]
-    """Serves from when it is made until `close`."""
+    """Serves from its construction until `close`."""
 
     def __init__(
         self, location: str, log: ServedLog, authorization: CallAuthorization, *, event: Event,
         certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None,
         reads_max: int = READS_MAX, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        """location: grpc://host:port or grpc+tls://, port 0 for any free one (`port` says which)
-        certificates: (chain, key), PEM; authority: of clients' certificates, PEM: each must show one
+        """location: grpc://host:port or grpc+tls://, port 0 for any free one (see `port`)
+        certificates: (chain, key), PEM; authority: of clients' certificates, PEM: each must present one
 
-        raises: OSError, pa.ArrowException where it cannot listen
+        raises: OSError, pa.ArrowException if it cannot listen
         """
         self._log, self._authorization, self._event = log, authorization, event
         self._reads = ReadSlots(reads_max, now=now)
@@ -94,14 +94,14 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         )  # fmt: skip
 
     def close(self, seconds_max: float) -> bool:
-        """Have running reads end with an error that is worth trying again; False if some have not after so long."""
+        """End running reads with a retryable error; False if some are still running after this time."""
         self._closing = True
         ending = threading.Thread(target=self.shutdown, daemon=True)
         ending.start()
         ending.join(seconds_max)
         return not ending.is_alive()
 
-    # What Flight calls
+    # Called by Flight
 
     def list_flights(self, context: fl.ServerCallContext, criteria: bytes) -> Iterator[fl.FlightInfo]:
         with self._authorized(context):
@@ -138,7 +138,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             answer = self._answer(action.type, action.body.to_pybytes())
         yield fl.Result(json.dumps(answer).encode())
 
-    # How it is answered
+    # Answers
 
     def _answer(self, name: str, body: bytes) -> object:
         match name:
@@ -153,7 +153,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         raise BadRequest("action", f"there is no {name!r}; there are {', '.join(ACTIONS)}")
 
     def _info(self, descriptor: fl.FlightDescriptor, command: Command, records: int = -1) -> fl.FlightInfo:
-        """Endpoints without a location: the tickets are good where they come from."""
+        """Endpoints without a location: tickets are valid on this server."""
         endpoints = [fl.FlightEndpoint(ticket.to_bytes(), []) for ticket in self._log.tickets(command)]
         return fl.FlightInfo(
             schema_of(command.columns, command.properties), descriptor, endpoints, records, -1
@@ -166,7 +166,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         holder: str,
         batches: Iterator[tuple[pa.RecordBatch, int]],
     ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
-        """Batches, each with the lsn from which on to ask again if the connection is lost."""
+        """Batches, each with the lsn to resume from after a lost connection."""
         with self._translated_errors(peer):
             read = self._reads.acquire(holder)
             try:
@@ -183,7 +183,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
 
     @contextmanager
     def _authorized(self, context: fl.ServerCallContext) -> Iterator[Caller]:
-        """Let in who asks, and have what goes wrong leave as Flight's errors."""
+        """Authorize the caller, and convert faults to Flight's errors."""
         peer = peer_of(context)
         with self._translated_errors(peer):
             try:
@@ -203,13 +203,13 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         except OSError as fault:
             self._event("flight.failed", peer=peer, why=str(fault))
             raise as_flight(Failed(f"the log cannot be read: {fault.strerror or fault}")) from None
-        except Exception as fault:  # ours: gRPC's threads have no other place to say so
+        except Exception as fault:  # our bug: gRPC's threads have no other place to report it
             self._event("flight.failed", peer=peer, why=type(fault).__name__, exc_info=True)
             raise as_flight(Failed("a bug, which its events tell")) from None
 
 
 def refused(denied: Denied, peer: str, authorization: CallAuthorization, event: Event) -> NotAllowed:
-    """What is answered; told to the operator unless it came unchecked, at whatever rate somebody likes."""
+    """The answer; also an event, except for unauthenticated calls, whose rate is unbounded."""
     if denied.reason != SERVER_BUSY:
         event("flight.refused", peer=peer, why=denied.why)
     return NotAllowed(authorization.refusal_text(denied), known=False)
@@ -242,7 +242,7 @@ def partition_descriptor(name: str) -> fl.FlightDescriptor:
 
 
 def peer_of(context: fl.ServerCallContext) -> str:
-    """The address of who asks, without its port: ipv4:127.0.0.1:46662, ipv6:%5B::1%5D:46662."""
+    """The caller's address without port, from ipv4:127.0.0.1:46662 or ipv6:%5B::1%5D:46662."""
     kind, _, rest = context.peer().partition(":")
     host = rest.rpartition(":")[0] if kind in ("ipv4", "ipv6") else rest
     return str(host.replace("%5B", "").replace("%5D", "").strip("[]"))

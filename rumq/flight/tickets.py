@@ -20,9 +20,9 @@ from rumq.table.options import Options, near, parse
 BYTES_MAX = 1 << 20
 T = TypeVar("T")
 LSN_MAX = 2**63 - 1
-# As rumq.config names streams; those of the broker itself begin with "_" and are nobody's business.
+# Stream names as in rumq.config; the broker's own begin with "_" and are not served.
 PARTITION = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}/g[0-9]{1,9}/p[0-9]{1,9}")
-# What of the options of the Spark source a command may say; the others are about where and how Spark reads.
+# Options of the Spark source that a command may have; the others concern Spark itself.
 OF_A_COMMAND = (
     "assign", "stream", "startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp",
     "startingOffsetsByTimestampStrategy", "endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp",
@@ -32,10 +32,9 @@ OWN = ("topics", "columns", "properties")
 
 
 class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Records start..end of a partition, those of these topics (MQTT filters; none: all).
+    """Records start..end of a partition with these topics (MQTT filters; none: all).
 
-    columns: of `schema.ALL`; properties: what the column of that name is; failOnDataLoss: false reads on without what
-    cannot be read
+    columns: of `schema.ALL`; properties: the type of that column; failOnDataLoss: false skips unreadable records
     """
 
     partition: str
@@ -51,7 +50,7 @@ class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Command(NamedTuple):
-    """What `get_flight_info` is asked for. options: of the Spark source, of this data directory"""
+    """A command of `get_flight_info`. options: of the Spark source, of this data directory"""
 
     options: Options
     columns: tuple[str, ...]
@@ -66,7 +65,7 @@ class Command(NamedTuple):
 
 
 class FindTime(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the action of this name is asked. ts_us: µs since 1970; behind_lost: see `PartitionView.find_time`"""
+    """The body of the action of this name. ts_us: µs since 1970; behind_lost: see `PartitionView.find_time`"""
 
     partition: str
     ts_us: int
@@ -74,7 +73,7 @@ class FindTime(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class EndWithin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Likewise: how far `bytes_max` bytes of the log go from `start`, `end` at most"""
+    """Likewise: the end of `bytes_max` bytes of the log from `start`, at most `end`"""
 
     partition: str
     start: int
@@ -83,7 +82,7 @@ class EndWithin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Segments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Likewise: of each partition, which segment has the last record below an lsn"""
+    """Likewise: by partition, the segment of the last record below an lsn"""
 
     below: dict[str, int]
 
@@ -136,7 +135,7 @@ def listed(name: str, value: object) -> tuple[str, ...]:
 
 
 def as_text(value: object) -> str:
-    """A value of JSON as the option of Spark that it is."""
+    """A JSON value in the form of Spark's option."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

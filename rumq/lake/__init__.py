@@ -4,11 +4,11 @@ Knows no broker: it reads the files of a data directory, with the broker on or o
 
 
 def files(place: str, stream: str | None = None) -> list[str]:
-    """The files that are in a lake now, for whatever reads Parquet: every record in them is there once.
+    """The current files of a lake, for any Parquet reader; together they have every record once.
 
-    Paths, or of a lake in an object store URIs, s3://bucket/lake/...
+    Paths, or for an object store URIs: s3://bucket/lake/...
 
-    place: a folder or a URI; stream: only of this stream. raises: RumqError when the lake cannot be read"""
+    place: a folder or a URI; stream: only of this stream. raises: RumqError if the lake cannot be read"""
     from rumq.lake.folder import folder_at
     from rumq.lake.manifest import Manifest
 

@@ -1,6 +1,6 @@
 """A piece of the log as Arrow columns, sorted by (topic, topic_offset). docs/lake.md, "Columns".
 
-Each distinct topic is looked at once; payloads are taken out of the frames by Arrow, without a copy in between."""
+Each distinct topic is processed once; Arrow copies payloads directly from the frames."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ UTC = pa.timestamp("us", "UTC")
 
 
 class TopicColumns:
-    """The distinct topics of a piece in the order of their UTF-8 bytes, which is that of Parquet.
+    """The distinct topics of a piece in the order of their UTF-8 bytes, as Parquet sorts them.
 
-    names: Arrow strings; ranks: the topic of each record as its place in `names`"""
+    names: Arrow strings; ranks: the topic of each record as index in `names`"""
 
     def __init__(self, topic_ids: npt.NDArray[np.uint32], known: Mapping[int, bytes]) -> None:
         ids, which = np.unique(topic_ids, return_inverse=True)
@@ -31,7 +31,7 @@ class TopicColumns:
         place[order] = np.arange(len(order))
         self.raw = [raw[at] for at in order.tolist()]
         self.names = as_text(pa.array(self.raw, pa.binary()))
-        # Of two bytes numpy sorts them by radix.
+        # numpy has a radix sort for two bytes.
         self.ranks = place[which].astype(np.uint16 if len(raw) < 1 << 16 else np.int64)
         words = pc.split_pattern(self.names, "/")
         starts = words.offsets.to_numpy().astype(np.int64)
@@ -47,7 +47,7 @@ class TopicColumns:
 def batches(
     piece: Piece, names: tuple[Mapping[int, bytes], Mapping[int, bytes]], partition: str
 ) -> Iterator[pa.Table]:
-    """The rows of a piece in the order of the file, a row group each. names: as of `PartitionView.names`"""
+    """The sorted rows of a piece, by row group. names: as of `PartitionView.names`"""
     topics = TopicColumns(piece.topic_ids, names[0])
     order = np.argsort(topics.ranks, kind="stable")  # in a topic, offsets grow with the lsn
     payloads = between(piece.payloads, piece.ends, piece.frames, pa.binary())
@@ -58,7 +58,7 @@ def batches(
         rows = order[first : first + GROUP_ROWS]
         at = pa.array(rows)
         ranks = topics.ranks[rows].astype(np.int64)
-        # A group has only the topics of its own rows in its dictionaries: they follow each other.
+        # A group's dictionary has the topics of its own rows only, which are consecutive.
         low, high = int(ranks[0]), int(ranks[-1]) + 1
         local = pa.array((ranks - low).astype(np.int32))
         flags = piece.flags[rows]
@@ -94,7 +94,7 @@ def coded(codes: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def between(starts: Integers, ends: Integers, data: npt.NDArray[np.uint8], kind: pa.DataType) -> pa.Array:
-    """The bytes starts[i]..ends[i] of `data`, which lie one behind the other: as views of it, not copied."""
+    """The consecutive bytes starts[i]..ends[i] of `data`, as views without a copy."""
     if not len(starts):
         return pa.array([], kind)
     bounds = np.empty(2 * len(starts) + 1, np.int32)
@@ -107,7 +107,7 @@ def between(starts: Integers, ends: Integers, data: npt.NDArray[np.uint8], kind:
 
 
 def as_text(raw: pa.Array) -> pa.Array:
-    """Bytes as text; what is no UTF-8 gets replacement characters: one bad name must never stop an export."""
+    """Bytes as text; replacement characters for invalid UTF-8: one bad name must never stop an export."""
     try:
         return raw.cast(pa.string())
     except pa.ArrowInvalid:
@@ -116,7 +116,7 @@ def as_text(raw: pa.Array) -> pa.Array:
 
 
 class PropertyColumns:
-    """The MQTT 5 properties of a piece, found once, as columns of some of its records."""
+    """The MQTT 5 properties of a piece, parsed once, as columns for subsets of its records."""
 
     def __init__(self, piece: Piece) -> None:
         count = len(piece)
@@ -148,7 +148,7 @@ class PropertyColumns:
         return found.take(pa.array(np.cumsum(has) - 1, mask=~has))
 
     def _pairs(self, rows: Integers) -> pa.Array:
-        """User properties: a list for each record, empty where it has none."""
+        """User properties: one list per record, empty if it has none."""
         counts = self._counts[rows]
         offsets = np.zeros(len(rows) + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])

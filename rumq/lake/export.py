@@ -35,7 +35,7 @@ Names = tuple[dict[int, bytes], dict[int, bytes]]
 
 
 class ExportCounts(NamedTuple):
-    """What a run has exported."""
+    """The totals of a run."""
 
     segments: int = 0
     files: int = 0
@@ -70,7 +70,7 @@ class Exporter:
     ) -> int:
         """Merge small files of the hours before one (since 1970); how many files are made.
 
-        now_s: seconds since 1970; keep_s: for so long files stay that a query may know. raises: OSError, LakeError"""
+        now_s: seconds since 1970; keep_s: how long merged files stay for queries. raises: OSError, LakeError"""
         merging = MergeRound(self._folder, self.manifest, now_s, keep_s, step=self._step, event=self._event)
         made = merging.merge(before_hour, bytes_max)
         merging.show()
@@ -78,11 +78,11 @@ class Exporter:
         return made
 
     def close(self) -> None:
-        """Let another process export to the folder."""
+        """Unlock the folder."""
         self._folder.unlock()
 
     def _sweep(self) -> None:
-        """Remove what a crash left: files that were being written, and those whose records are in other files."""
+        """Remove files that a crash left: unfinished ones, and those whose records are in other files."""
         held = {file.path for file in self.manifest.files()} | self.manifest.shadowed()
         for path in self._folder.names(""):
             last = path.rpartition("/")[2]
@@ -198,7 +198,7 @@ class Exporter:
         self._folder.put(gap_path(partition, gap.base_lsn, gap.next_lsn), out.getvalue(), self._step)
 
     def _write_marker(self, view: PartitionView, next_lsn: int) -> None:
-        """Tell the broker that everything below is exported."""
+        """Write the export marker: everything below this lsn is exported."""
         if not self._marks or next_lsn < 0:
             return
         write_exported(self._files, view.directory, next_lsn, absolute(self._folder.location))
@@ -206,7 +206,7 @@ class Exporter:
 
 
 def pieces(view: PartitionView, start: int, end: int) -> Iterator[Piece | Gap]:
-    """The records start..end of a partition, some at a time."""
+    """The records start..end of a partition, in pieces."""
     chunks: list[Chunk] = []
     size = 0
     for found in view.chunks(start, end):
@@ -226,7 +226,7 @@ def pieces(view: PartitionView, start: int, end: int) -> Iterator[Piece | Gap]:
 
 
 def is_covered(partition: Partition, base_lsn: int, next_lsn: int) -> bool:
-    """Whether committed files have all of these records, as far as they are not gaps."""
+    """Whether committed files and gaps have all of these records."""
     reached = base_lsn
     spans = sorted(
         [(f.base_lsn, f.next_lsn) for f in partition.files.values()] + [g[:2] for g in partition.gaps]

@@ -17,7 +17,7 @@ TOO_LONG = "\U0010ffff" * (TOPIC_CHARACTERS_MAX + 1)
 
 
 class Content(NamedTuple):
-    """rows, and the digests of the records: sums, modulo 2**64, that do not mind their order (`walking.digest`)"""
+    """rows, and the digests of the records: sums, modulo 2**64, independent of order (`walking.digest`)"""
 
     rows: int
     lsn: int
@@ -25,7 +25,7 @@ class Content(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Between which times (µs) and topics all records are, for readers that skip files. -1, "": not known"""
+    """Bounds of times (µs) and topics of all records, for readers that skip files. -1, "": unknown"""
 
     first_ts: int
     last_ts: int
@@ -34,8 +34,8 @@ class Bounds(NamedTuple):
 
 
 class FileCheck(NamedTuple):
-    """What a file is: its bytes, and what they decode to. base_lsn, next_lsn: -1 when it is empty; repeated: lsns
-    that come more than once; bounds: as its statistics say"""
+    """Content of a file. base_lsn, next_lsn: -1 if it is empty; repeated: lsns that occur more than once; bounds: from
+    its statistics"""
 
     bytes: int
     crc: int
@@ -47,7 +47,7 @@ class FileCheck(NamedTuple):
 
 
 def examined(raw: bytes | pa.Buffer) -> FileCheck:
-    """raw: the bytes of a Parquet file. raises: pa.ArrowInvalid, OSError when they are none"""
+    """raw: the bytes of a Parquet file. raises: pa.ArrowInvalid, OSError if they are invalid"""
     table = pq.read_table(pa.BufferReader(raw), columns=["lsn", "payload"], use_threads=False)
     lsns = table.column("lsn").to_numpy()
     ordered = np.sort(lsns)
@@ -57,17 +57,17 @@ def examined(raw: bytes | pa.Buffer) -> FileCheck:
 
 
 def bounds_of(raw: bytes | pa.Buffer) -> Bounds:
-    """raw: the bytes of a file of the lake, with a row at least"""
+    """raw: the bytes of a file of the lake, with at least one row"""
     found = pq.ParquetFile(pa.BufferReader(raw)).metadata
     topics, times = [], []
     for number in range(found.num_row_groups):
         group = found.row_group(number)
         ts, topic = group.column(0).statistics, group.column(1).statistics
         times += [ts.min_raw, ts.max_raw]
-        # Of topics of kilobytes there are no statistics.
+        # There are no statistics for topics of kilobytes.
         topics += [topic.min, topic.max] if topic is not None and topic.has_min_max else ["", TOO_LONG]
     last = max(topics)
-    # What is cut off at its end is less than the whole, which is right for the least only.
+    # A truncated topic is less than the whole one, which is valid for the lower bound only.
     return Bounds(
         min(times),
         max(times),

@@ -1,6 +1,6 @@
 """Paths and names of the files of a lake. docs/lake.md, "What lies where".
 
-A name follows from the records alone: a repeated export writes the same file, not a second one."""
+A name depends on the records alone: a repeated export writes the same file, not a second one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def gap_path(partition: str, base_lsn: int, next_lsn: int) -> str:
 
 
 def maybe_named(path: str) -> Named | None:
-    """What a path says; None: it is none of ours."""
+    """The fields of a path; None for a foreign one."""
     found = NAME.fullmatch(path.rpartition("/")[2])
     if found is None:
         return None

@@ -11,7 +11,7 @@ from rumq.lake.manifest import File
 
 
 def publish(folder: Folder, file: File, raw: bytes | pa.Buffer, step: Step) -> File:
-    """Put a file in place and read it back. raises: LakeError when it does not say what it should"""
+    """Put a file in place and read it back. raises: LakeError if its content differs"""
     folder.put(file.path, raw, step)
     found = examined(folder.read(file.path))
     expected = Content(file.rows, file.lsn, file.payload)

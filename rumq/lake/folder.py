@@ -31,7 +31,7 @@ SECRETS = {
 }  # in a URI
 GROUP_READS = 0o050
 Step = Callable[[str], None]
-WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # what such file systems answer
+WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # error texts of such file systems
 
 
 class Folder(Protocol):
@@ -41,39 +41,39 @@ class Folder(Protocol):
     system: fs.FileSystem | None
 
     def lock(self) -> None:
-        """Lock it for writing. raises: LakeError when another process has the lock"""
+        """Lock it for writing. raises: LakeError if another process has the lock"""
 
     def unlock(self) -> None: ...
 
     def put(self, name: str, data: bytes | pa.Buffer, step: Step) -> None:
-        """Put a whole, synced file in the place of an older one. step: called with the name of each step done"""
+        """Replace a file atomically, synced. step: called with the name of each step done"""
 
     def copy(self, name: str, to: str, step: Step) -> None:
-        """Have a file appear under a second name, whole and synced."""
+        """Give a file a second name, atomically, synced."""
 
     def append(self, name: str, data: bytes) -> None:
-        """Put bytes at a file's end, synced."""
+        """Append bytes to a file, synced."""
 
     def read(self, name: str) -> bytes: ...
 
     def size(self, name: str) -> int:
-        """-1: there is no such file."""
+        """-1 if there is no such file."""
 
     def names(self, name: str) -> list[str]:
-        """All files below a folder, sorted; none where there is no such folder."""
+        """All files below a folder, sorted; none if there is no such folder."""
 
     def remove(self, name: str) -> None:
-        """No fault if it is gone."""
+        """No error if it does not exist."""
 
     def path(self, name: str) -> str:
-        """What `system` opens."""
+        """The path for `system`."""
 
     def name(self, name: str) -> str:
-        """What any other reader opens: a path, or a URI with its scheme."""
+        """The location for any other reader: a path, or a URI with its scheme."""
 
 
 def folder_at(location: str) -> Folder:
-    """raises: LakeError when the URI cannot be used"""
+    """raises: LakeError if the URI cannot be used"""
     if "://" not in location:
         return LocalFolder(location)
     if has_secret(location):
@@ -114,7 +114,7 @@ class LocalFolder:
             ) from None
 
     def unlock(self) -> None:
-        """Let another one write here."""
+        """Release the lock."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -197,7 +197,7 @@ class LocalFolder:
         return self.path(name)
 
     def _make(self, path: str) -> None:
-        """A directory and those above it, synced."""
+        """Create a directory and those above it, synced."""
         missing = []
         while not os.path.isdir(path):
             missing.append(path)
@@ -211,7 +211,7 @@ class LocalFolder:
         return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, self._mode() & 0o666)
 
     def _mode(self) -> int:
-        """Of what is made here: as open to its group as the lake's folder is, and to nobody else."""
+        """Modes of new files: the group permissions of the lake's folder, none for others."""
         try:
             return DIRECTORY_MODE | (os.stat(self.location).st_mode & GROUP_READS)
         except FileNotFoundError:
@@ -219,13 +219,13 @@ class LocalFolder:
 
 
 class RemoteFolder:
-    """An object store: an object appears whole when it is closed. Nothing keeps a second writer away."""
+    """An object store: an object appears whole when it is closed. It does not exclude a second writer."""
 
     def __init__(self, location: str, system: fs.FileSystem, root: str) -> None:
         self.location, self.system, self._root = location, system, root.rstrip("/")
 
     def lock(self) -> None:
-        """Object stores have no lock: see to it that one process exports to it."""
+        """Object stores have no lock: the operator must run only one exporter."""
 
     def unlock(self) -> None:
         pass
@@ -270,13 +270,13 @@ class RemoteFolder:
         return f"{self._root}/{name}"
 
     def name(self, name: str) -> str:
-        # What stands behind a ? is for pyarrow: endpoint, region.
+        # Parameters behind a ? are for pyarrow: endpoint, region.
         parts = urlsplit(self.location)
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{name}"
 
 
 def has_secret(location: str) -> bool:
-    """Whether a URI has a key or a password in it: before an @, as in s3://key:secret@bucket, or behind the ?"""
+    """Whether a URI contains a key or a password: before an @, as in s3://key:secret@bucket, or behind the ?"""
     parts = urlsplit(location)
     said = {name.lower() for name, _ in parse_qsl(parts.query)}
     return parts.password is not None or bool(said & SECRETS)
@@ -289,7 +289,7 @@ def without_secret(location: str) -> str:
 
 
 def absolute(location: str) -> str:
-    """A location that means the same wherever it is read."""
+    """An absolute location."""
     return location if "://" in location else os.path.abspath(location)
 
 

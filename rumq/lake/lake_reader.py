@@ -1,4 +1,4 @@
-"""Reads records of a partition out of the files of a lake, by lsn, as the manifest is at one moment. docs/lake.md."""
+"""Reads records of a partition from the files of a lake, by lsn, for one state of the manifest. docs/lake.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rumq.lake.manifest import NAME, File, Lost, Manifest, Partition
 from rumq.lake.piece import HOUR_US
 
 MISSING = "the lake does not have them"
-TopicRange = tuple[str, str]  # from the first one on, below the second
+TopicRange = tuple[str, str]  # from the first (inclusive) to the second (exclusive)
 
 _known: dict[str, tuple[int, Folder, Manifest]] = {}
 
@@ -29,9 +29,9 @@ class Lake(NamedTuple):
 
 
 def lake_at(location: str, *, fresh: bool = False) -> Lake:
-    """A lake as its manifest says now. A process that lives long reads a manifest again only when it has grown.
+    """A lake in the state of its manifest. Long-lived processes read a manifest again only after it has grown.
 
-    fresh: read it whatever its size is. raises: LakeError where there is none, or it is damaged; OSError"""
+    fresh: read it in any case. raises: LakeError if there is none, or if it is damaged; OSError"""
     size, folder, manifest = _known.get(location) or (-1, folder_at(location), None)
     now = folder.size(NAME)
     if now < 0:
@@ -43,13 +43,13 @@ def lake_at(location: str, *, fresh: bool = False) -> Lake:
 
 
 def files_within(partition: Partition, start: int, end: int) -> list[File]:
-    """Those that have any of the records start..end, in the order of these."""
+    """Files with any of the records start..end, in lsn order."""
     found = [f for f in partition.files.values() if f.base_lsn < end and start < f.next_lsn]
     return sorted(found, key=lambda file: file.base_lsn)
 
 
 def lost_within(partition: Partition, start: int, end: int) -> list[Lost]:
-    """Those of the records start..end that are not in the lake, and why; as far as it should have them its gaps."""
+    """Gaps in the records start..end: those of the manifest, and records that are not exported."""
     if partition.next_lsn < 0 or partition.next_lsn <= start or end <= partition.first_lsn:
         return [Lost(start, end, MISSING)] if start < end else []
     found = [
@@ -78,10 +78,10 @@ def read(
     lake: Lake, name: str, start: int, end: int, columns: Sequence[str], *,
     wants: Callable[[str], bool] | None = None, ranges: Sequence[TopicRange] | None = None,
 ) -> Iterator[pa.Table]:  # fmt: skip
-    """The records start..end of a partition in order, as far as they are there: a table for each file.
+    """The existing records of start..end of a partition in order: one table per file.
 
-    columns: names of the schema; wants: of a topic, whether it is wanted; ranges: bounds of what `wants` says yes to
-    raises: LakeError where a file is not what the manifest says; OSError
+    columns: names of the schema; wants: a test of topics; ranges: bounds of the wanted topics
+    raises: LakeError if a file differs from the manifest; OSError
     cost: a file in memory, 128 MiB of frames, whatever the range"""
     at = start
     tries = 2
@@ -95,7 +95,7 @@ def read(
                 at = min(file.next_lsn, end)
             return
         except FileNotFoundError as fault:
-            # Merged, and since removed: the manifest names another one by now.
+            # Merged and removed: the manifest has another file now.
             tries -= 1
             if not tries:
                 raise LakeError(lake.folder.location, f"a file of its manifest is gone: {fault}") from None
@@ -136,7 +136,7 @@ def part_of(
 
 
 def opened(folder: Folder, path: str, columns: list[str], condition: pc.Expression | None) -> pa.Table:
-    # Arrow's threads beside Spark's tasks, one a core, are too many.
+    # Spark already runs one task per core, so no threads of Arrow.
     return pq.read_table(
         folder.path(path), columns=columns, filters=condition, filesystem=folder.system, use_threads=False,
         partitioning=None,
@@ -144,7 +144,7 @@ def opened(folder: Folder, path: str, columns: list[str], condition: pc.Expressi
 
 
 def find_time(lake: Lake, name: str, ts_us: int, end: int) -> int | None:
-    """The first record below `end` at or after a time (µs since 1970); None: there is none. raises: as `read`"""
+    """The first record below `end` at or after a time (µs since 1970); None if there is none. raises: as `read`"""
     for file in files_within(lake.manifest.partition(name), 0, end):
         last = file.last_ts if file.last_ts >= 0 else (file.hour + 1) * HOUR_US
         if last < ts_us:
@@ -157,9 +157,9 @@ def find_time(lake: Lake, name: str, ts_us: int, end: int) -> int | None:
 
 
 def cut(sizes: npt.NDArray[np.int64], rows_max: int, bytes_max: int) -> Iterator[tuple[int, int]]:
-    """Parts of rows in order, each no larger than a batch may be; a row that is larger is one of its own.
+    """Parts of rows in order, up to the size of a batch; a larger row is a part of its own.
 
-    sizes: bytes up to and with each row"""
+    sizes: cumulative bytes"""
     marks = [0]
     while marks[-1] < len(sizes):
         at = marks[-1]

@@ -1,4 +1,4 @@
-"""Which records are in which file: `_rumq/manifest.jsonl`, an edit a line, each with its checksum. docs/lake.md.
+"""The manifest, `_rumq/manifest.jsonl`: the records of each file, one checksummed edit per line. docs/lake.md.
 
 A file that no line names is not part of the lake."""
 
@@ -59,7 +59,7 @@ class Lost(NamedTuple):
 
 
 class Edit(TypedDict, total=False):
-    """A line of the manifest; `Manifest` says which kind has which keys."""
+    """A line of the manifest; `Manifest` documents the keys of each kind."""
 
     edit: str
     partition: str
@@ -73,7 +73,7 @@ class Edit(TypedDict, total=False):
 
 
 class Partition:
-    """What the lake has of one partition. next_lsn: everything below, from first_lsn on, is in files or is a gap."""
+    """The lake's part of one partition. first_lsn..next_lsn: all of it is in files or is a gap."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -85,7 +85,7 @@ class Partition:
             str, int
         ] = {}  # hidden names of shown files, and since when: a query may still read them
         self.gaps: list[Lost] = []
-        self.breaks: list[str] = []  # where the edits do not follow each other
+        self.breaks: list[str] = []  # adds that are not consecutive
 
 
 def encode(edit: Edit) -> bytes:
@@ -104,10 +104,10 @@ def maybe_edit(line: bytes) -> Edit | None:
 
 
 class Manifest:
-    """The edits of a lake, and what they come to. partitions: by name, such as main/g1/p0
+    """The edits of a lake, and the resulting state. partitions: by name, such as main/g1/p0
 
-    "add": a stretch of a partition: partition, base_lsn, next_lsn, segment, files, gaps
-    "merge": files of one partition and hour in the place of others: partition, files, gone (paths), at (seconds)
+    "add": a range of a partition: partition, base_lsn, next_lsn, segment, files, gaps
+    "merge": files of one partition and hour that replace others: partition, files, gone (paths), at (seconds)
     "show": a merged file in its hour's folder: partition, files (it), gone (its hidden name), at"""
 
     def __init__(self, folder: Folder) -> None:
@@ -135,7 +135,7 @@ class Manifest:
                 self._apply(edit)
 
     def readable(self) -> Manifest:
-        """Itself. raises: LakeError when a line is damaged: then the content of the lake is unknown"""
+        """Itself. raises: LakeError if a line is damaged: then the content of the lake is unknown"""
         if self.bad_lines:
             raise LakeError(
                 self._folder.location,
@@ -145,7 +145,7 @@ class Manifest:
         return self
 
     def writable(self) -> Manifest:
-        """Itself, ready to be added to. raises: as `readable`, OSError"""
+        """Itself, ready for appends. raises: as `readable`, OSError"""
         self.readable()
         if self._torn:
             self._folder.put(NAME, self._whole, lambda _: None)
@@ -172,7 +172,7 @@ class Manifest:
         }
 
     def add(self, edit: Edit) -> None:
-        """Append an edit, synced. After `writable`. raises: OSError, and then the manifest is to be read again"""
+        """Append an edit, synced. After `writable`. raises: OSError; then read the manifest again"""
         self._folder.append(NAME, encode(edit))
         self._apply(edit)
 

@@ -1,9 +1,9 @@
 """Merges small files of an hour into larger ones. docs/lake.md, "Merging".
 
 A merged file is written and checked like any other, under a name that directory listings do not show, and one line of
-the manifest puts it in the place of its sources. The sources stay for a while, for queries that know them. Then the
-file is shown in its hour's folder and the sources are removed; its hidden name is removed another while later. So no
-running query loses a file, and no directory listing misses a record. The time is an argument."""
+the manifest replaces its sources. The sources stay for running queries. Then the file is shown in its hour's folder and
+the sources are removed; later its hidden name is removed. So no running query loses a file, and no directory listing
+misses a record. The time is an argument."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rumq.lake.folder import Folder, Step
 from rumq.lake.manifest import File, Manifest, as_fields
 from rumq.lake.schema import MERGED_GROUP_ROWS, writer
 
-MERGED_BYTES_MAX = 128 << 20  # of the frames in one file; about four times as much is in memory meanwhile
+MERGED_BYTES_MAX = 128 << 20  # of the frames in one file; the merge needs about four times as much memory
 
 
 def groups(manifest: Manifest, before_hour: int, bytes_max: int) -> Iterator[list[File]]:
-    """Neighbours of one partition and hour that fit into one file: two or more."""
+    """Adjacent files of one partition and hour that fit into one: two or more."""
     for partition in manifest.partitions.values():
         in_order = sorted(partition.files.values(), key=lambda file: file.base_lsn)
         for hour, files in groupby(in_order, key=lambda file: file.hour):
@@ -47,7 +47,7 @@ def groups(manifest: Manifest, before_hour: int, bytes_max: int) -> Iterator[lis
 
 
 class MergeRound:
-    """One round of it. now_s: seconds since 1970; keep_s: so long a file stays after the manifest has another one"""
+    """One round of merging. now_s: seconds since 1970; keep_s: how long a replaced file stays"""
 
     def __init__(
         self, folder: Folder, manifest: Manifest, now_s: int, keep_s: int, *,
@@ -58,7 +58,7 @@ class MergeRound:
         self._step, self._event = step, event
 
     def merge(self, before_hour: int, bytes_max: int) -> int:
-        """Merge the files of all hours before one (since 1970); returns how many files are made.
+        """Merge the files of all hours before one (since 1970); returns the number of new files.
 
         raises: OSError, LakeError"""
         found = list(groups(self._manifest, before_hour, bytes_max))
@@ -86,7 +86,7 @@ class MergeRound:
                     self._remove(old)
 
     def tidy(self) -> None:
-        """Remove the hidden names of what was shown a while ago, and what a crash left. raises: OSError"""
+        """Remove the hidden names of files shown long ago, and files that a crash left. raises: OSError"""
         named = {file.path for file in self._manifest.files()}
         kept = {path: at for each in self._manifest.partitions.values() for path, at in each.kept.items()}
         for path in self._folder.names(MERGED):
@@ -107,7 +107,7 @@ class MergeRound:
 
 
 def merge_group(folder: Folder, group: list[File], step: Step) -> File:
-    """The file that has the records of all of these, in place."""
+    """Write the file with the records of all of these."""
     table = pa.concat_tables([read_back(folder, file) for file in group]).combine_chunks()
     order = pc.sort_indices(table, [("topic", "ascending"), ("topic_offset", "ascending")])
     out = pa.BufferOutputStream()
@@ -126,7 +126,7 @@ def merge_group(folder: Folder, group: list[File], step: Step) -> File:
 
 
 def read_back(folder: Folder, file: File) -> pa.Table:
-    """All of a file. raises: LakeError when it is not what was written: then it stays as it is"""
+    """The content of a file. raises: LakeError if it is damaged: then it is not merged"""
     raw = folder.read(file.path)
     table = pq.read_table(pa.BufferReader(raw), use_threads=False) if crc32(raw) == file.crc else None
     if table is None or content_of(table) != Content(file.rows, file.lsn, file.payload):

@@ -27,7 +27,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Records in the order of the log. All arrays have one item a record; positions are bytes of `frames`.
+    """Records in the order of the log. All arrays have one item per record; positions are bytes of `frames`.
 
     lsns, topic_offsets, ts (µs since 1970), starts, payloads, ends: int64; topic_ids, publishers: u32; flags: u16
     """
@@ -47,12 +47,12 @@ class Piece:
         return len(self.lsns)
 
     def part(self, first: int, stop: int) -> Piece:
-        """The records first..stop, by their number in the piece."""
+        """The records first..stop, by index in the piece."""
         arrays = {name: getattr(self, name)[first:stop] for name in self.__slots__ if name != "frames"}
         return Piece(self.frames, **arrays)
 
     def hours(self) -> Iterator[tuple[int, Piece]]:
-        """(hour since 1970, the records of it): a part of the piece for each run of one hour."""
+        """(hour since 1970, its records): a part of the piece for each run of one hour."""
         hours = self.ts // HOUR_US
         cuts = [0, *(np.flatnonzero(np.diff(hours)) + 1).tolist(), len(self)]
         for first, stop in pairwise(cuts):
@@ -91,6 +91,6 @@ def joined(chunks: Sequence[Chunk]) -> Piece:
 
 
 def lsn_digest(lsns: Integers) -> int:
-    """The digest of empty values: which lsns there are, and how often. lsns: int64"""
+    """The digest of lsns alone, with empty values. lsns: int64"""
     nothing = np.zeros(len(lsns), np.int64)
     return int(walking.digest(lsns, nothing, nothing, np.zeros(1, np.uint8)))

@@ -9,9 +9,9 @@ from inspect import signature
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-LEVELS = 8  # columns l0..l7; a topic of more levels has the others in `topic` only
+LEVELS = 8  # columns l0..l7; deeper levels are in `topic` only
 PAIRS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.string())]))
-# What queries look for comes first: table formats keep statistics of the first columns only.
+# Columns that queries filter by are first: table formats keep statistics of the first columns only.
 SCHEMA = pa.schema(
     [
         ("ts", pa.timestamp("us", "UTC")),
@@ -37,9 +37,9 @@ GAPS = pa.schema(
     [("partition", pa.string()), ("base_lsn", pa.int64()), ("next_lsn", pa.int64()), ("why", pa.string())]
 )
 GROUP_ROWS = 16_384  # a row group: what a reader without a page index can skip
-MERGED_GROUP_ROWS = 65_536  # of a large file the footer would be most of what is read for one topic
+MERGED_GROUP_ROWS = 65_536  # in a large file the footer would be most of the bytes read for one topic
 PAGE_BYTES = 64 * 1024
-PAGE_ROWS = 2048  # what a reader with one can skip: of a dictionary's codes, 64 KiB are far more
+PAGE_ROWS = 2048  # a page, what a reader with a page index can skip; 64 KiB of dictionary codes would be far more rows
 NUMBERS = ("ts", "topic_offset", "lsn", "levels")
 NAMES = (
     "topic",
@@ -51,7 +51,7 @@ NAMES = (
 )
 
 
-# Not every pyarrow that reads the lake can cut pages by rows.
+# Not every pyarrow that reads the lake can limit pages by rows.
 PAGES = (
     {"max_rows_per_page": PAGE_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 )
@@ -67,9 +67,9 @@ def writer(out: pa.NativeFile) -> pq.ParquetWriter:
         write_page_index=True,
         data_page_size=PAGE_BYTES,
         **PAGES,
-        # Nobody looks for a payload between two others, and its bounds are long.
+        # Payloads are not queried by range, and their bounds are long.
         write_statistics=[*NUMBERS, *NAMES[:-2], "qos", "retain"],
-        # Payloads seldom repeat: a dictionary of them is built in vain, and zstd finds what does.
+        # Payloads seldom repeat, so a dictionary is useless; zstd compresses repetitions.
         use_dictionary=[*NAMES, "properties.list.element.key", "properties.list.element.value"],
         column_encoding=dict.fromkeys(NUMBERS, "DELTA_BINARY_PACKED"),
         sorting_columns=pq.SortingColumn.from_ordering(

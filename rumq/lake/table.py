@@ -27,9 +27,9 @@ PARTS = {"stream": "string", "dt": "date", "hr": "integer"}
 
 
 def register(folder: Folder, now_ms: int) -> tuple[int, int]:
-    """Bring the table to what the manifest says: its version now, and how many are new.
+    """Update the table to the manifest; returns its version, and the number of new versions.
 
-    Each line of the manifest is a version, so whoever does it again, or beside somebody else, writes the same.
+    Each line of the manifest is a version, so repeated and concurrent calls write the same.
     raises: LakeError, OSError"""
     edits = list(Manifest(folder).readable().edits())
     begin = next_version(folder)
@@ -51,8 +51,8 @@ def next_version(folder: Folder) -> int:
 
 
 def actions_of(edit: Edit, now_ms: int) -> list[dict[str, Any]]:
-    """Of one line: files that are there now, and those that no longer are."""
-    # Merging and showing move records from file to file: who follows the table must not see them anew.
+    """The actions of one line: added and removed files."""
+    # Merging and showing move records between files: a streaming reader of the table must not see them again.
     is_new = edit["edit"] == "add"
     actions = [removal(path, now_ms, is_new) for path in edit.get("gone", ())]
     actions += [
@@ -62,7 +62,7 @@ def actions_of(edit: Edit, now_ms: int) -> list[dict[str, Any]]:
 
 
 def head(folder: Folder, now_ms: int) -> list[dict[str, Any]]:
-    """What the first commit begins with."""
+    """The first actions of the first commit."""
     fields = [field(name, kind) for name, kind in PARTS.items()]
     fields += [field(each.name, delta_type(each.type)) for each in SCHEMA]
     return [
@@ -91,8 +91,8 @@ def delta_type(kind: pa.DataType) -> str | dict[str, Any]:
 
 
 def addition(file: File, now_ms: int, is_new: bool) -> dict[str, Any]:
-    # Delta wants paths as in a URI: those of the lake have nothing that would have to be written otherwise.
-    # A hidden file is of the hour that it will be shown in.
+    # Delta escapes paths as in a URI: paths of the lake need no escapes.
+    # A hidden file belongs to the hour in which it will be shown.
     shown = file_path(file.partition, file.hour, file.base_lsn, file.next_lsn)
     values = dict(part.split("=", 1) for part in shown.split("/")[:-1])
     values["hr"] = str(int(values["hr"]))
@@ -105,7 +105,7 @@ def addition(file: File, now_ms: int, is_new: bool) -> dict[str, Any]:
 
 
 def statistics(file: File) -> dict[str, Any]:
-    """By which readers pass a file over."""
+    """Statistics by which readers skip a file."""
     least: dict[str, Any] = {"lsn": file.base_lsn, "partition": file.partition}
     most: dict[str, Any] = {"lsn": file.next_lsn - 1, "partition": file.partition}
     if file.first_topic and file.last_topic:

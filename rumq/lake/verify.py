@@ -1,4 +1,4 @@
-"""Compares every file of a lake with its manifest, and with the log where one is given. docs/lake.md, "Verify".
+"""Compares every file of a lake with its manifest, and optionally with the log. docs/lake.md, "Verify".
 
 Reads only. The digests are computed again from the records of the log, as far back as it goes."""
 
@@ -22,7 +22,7 @@ Severity = Literal["error", "warning"]
 
 
 class Finding(NamedTuple):
-    """error: a record is lost, doubled or another; warning: a file more than there should be."""
+    """error: a record is lost, duplicated or different; warning: an extra file."""
 
     severity: Severity
     partition: str
@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 
 
 def verify(folder: Folder, log: LogReader | None = None) -> Iterator[Finding]:
-    """What does not fit. raises: OSError"""
+    """Yield all findings. raises: OSError"""
     manifest = Manifest(folder)
     for line in manifest.bad_lines:
         yield Finding("error", "", NAME, f"line {line} does not match its checksum")
@@ -62,7 +62,7 @@ def verify(folder: Folder, log: LogReader | None = None) -> Iterator[Finding]:
 
 
 def holes(partition: Partition) -> Iterator[str]:
-    """Records that no file has, or two, as the manifest alone says."""
+    """Records that no file has, or two, by the manifest alone."""
     reached = partition.first_lsn
     spans = [(f.base_lsn, f.next_lsn, f.path) for f in partition.files.values()]
     spans += [(gap.base_lsn, gap.next_lsn, "") for gap in partition.gaps]
@@ -84,7 +84,7 @@ def lost_within(gaps: list[Lost], file: File) -> int:
 
 
 def file_faults(folder: Folder, file: File) -> Iterator[str]:
-    """A file against its line of the manifest."""
+    """Compare a file with its line of the manifest."""
     if folder.size(file.path) < 0:
         yield "it is missing"
         return
@@ -110,13 +110,13 @@ def file_faults(folder: Folder, file: File) -> Iterator[str]:
 
 
 def log_faults(view: PartitionView, file: File, gaps: list[Lost]) -> Iterator[str]:
-    """A file's line of the manifest against the records of the log."""
+    """Compare a file's line of the manifest with the records of the log."""
     rows = lsn = payload = 0
     for piece in pieces(view, file.base_lsn, file.next_lsn):
         if isinstance(piece, Gap):
             known = any(g.base_lsn <= piece.base_lsn and piece.next_lsn <= g.next_lsn for g in gaps)
             if not known:
-                return  # damaged since, or gone: the lake has what the log has not
+                return  # damaged or removed since: the lake has records that the log lacks
             continue
         rows += len(piece)
         lsn += piece.lsn_digest()

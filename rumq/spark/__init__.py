@@ -29,7 +29,7 @@ MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is used: pyspark loads this module in every session that looks for sources."""
+    """Import a public name at its first use: pyspark loads this module in every session that searches for sources."""
     if name in MODULES:
         return getattr(import_module(f"rumq.spark.{MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,1 +1,1 @@
-"""The log as a table, without Spark and without gRPC: options, partition ranges, scans; under Spark and Flight."""
+"""The log as a table, the base of Spark and Flight: options, partition ranges, scans. Without Spark and gRPC."""

@@ -1,6 +1,6 @@
 """The options of format "rumq" for reading from a broker over the network. docs/spark.md, "From other machines".
 
-Secrets are in files: options name these files, which are read where they are used."""
+Secrets are in files, which options name, and which are read when they are used."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def maybe_flight_location(said: Mapping[str, str]) -> FlightLocation | None:
 
 
 def check_pairs(given: Mapping[str, str], address: str) -> None:
-    """raises: BadOption for options that say nothing without another, or contradict one"""
+    """raises: BadOption for options that need or contradict another one"""
     for name, other in (
         ("username", "passwordFile"),
         ("passwordFile", "username"),

@@ -1,12 +1,12 @@
-"""Errors of reading and writing tables that are not our bugs, each a sentence with the way out.
+"""Errors of reading and writing tables that are not our bugs, each with a remedy.
 
-Pickle rebuilds them from plain arguments: they come from other processes."""
+Pickle rebuilds them from plain arguments, because they cross processes."""
 
 from rumq.errors import RumqError
 
 
 class BadOption(RumqError, ValueError):
-    """The reader's fault. option, value, and what is allowed."""
+    """An invalid value of an option. allowed: the valid ones"""
 
     def __init__(self, option: str, value: str, allowed: str) -> None:
         super().__init__(option, value, allowed)
@@ -17,7 +17,7 @@ class BadOption(RumqError, ValueError):
 
 
 class UnknownOption(RumqError, ValueError):
-    """An option that is not known here. hint: the near word, or why it is not for this."""
+    """An unknown option. hint: the nearest name, or why it does not apply."""
 
     def __init__(self, option: str, hint: str) -> None:
         super().__init__(option, hint)
@@ -28,7 +28,7 @@ class UnknownOption(RumqError, ValueError):
 
 
 class BadColumn(RumqError, ValueError):
-    """A schema asks for what there is not."""
+    """A column of a schema that does not exist."""
 
     def __init__(self, column: str, allowed: str) -> None:
         super().__init__(column, allowed)
@@ -50,7 +50,7 @@ class BadRow(RumqError, ValueError):
 
 
 class DataLoss(RumqError):
-    """Records that were asked for cannot be read. failOnDataLoss=false reads on without them."""
+    """Requested records cannot be read. failOnDataLoss=false skips them."""
 
     def __init__(self, partition: str, first: int, next_lsn: int, why: str) -> None:
         super().__init__(partition, first, next_lsn, why)
@@ -59,13 +59,13 @@ class DataLoss(RumqError):
     def __str__(self) -> str:
         return (
             f"rumq: records {self.first} to {self.next_lsn - 1} of {self.partition} cannot be read: {self.why}. "
-            "Keep records longer (retention_bytes_max, retention_seconds_max), start later, or read on without them: "
+            "Keep records longer (retention_bytes_max, retention_seconds_max), start later, or skip them: "
             ".option('failOnDataLoss', 'false')"
         )
 
 
 class OtherLog(RumqError):
-    """A checkpoint was made with another log. was, found: the segments that a record was in, and is in here"""
+    """A checkpoint of another log. was, found: the record's segment in that log and in this one"""
 
     def __init__(self, partition: str, lsn: int, was: str, found: str) -> None:
         super().__init__(partition, lsn, was, found)
@@ -74,13 +74,13 @@ class OtherLog(RumqError):
     def __str__(self) -> str:
         return (
             f"rumq: this checkpoint is of another log: record {self.lsn} of {self.partition}, the last that the query "
-            f"has done, was in segment {self.was}, and is in {self.found} here. Read the log that it is of (a restored "
-            "copy of that is the same), or begin with a new checkpointLocation; startingOffsets says where"
+            f"has processed, was in segment {self.was}, and is in {self.found} here. Read the checkpoint's log (or a "
+            "restored copy of it), or begin with a new checkpointLocation, and startingOffsets for its start"
         )
 
 
 class NoJava(RumqError):
-    """Spark cannot start on this machine. what: was seen; do: the way out"""
+    """Spark cannot start on this machine. what: the cause; do: the remedy"""
 
     def __init__(self, what: str, do: str) -> None:
         super().__init__(what, do)
@@ -91,7 +91,7 @@ class NoJava(RumqError):
 
 
 class WrongWorker(RumqError):
-    """A Python of Spark's workers does not fit the driver's."""
+    """Spark's workers run another Python or rumq than the driver."""
 
     def __init__(self, worker: str, driver: str) -> None:
         super().__init__(worker, driver)
@@ -100,12 +100,12 @@ class WrongWorker(RumqError):
     def __str__(self) -> str:
         return (
             f"rumq: Spark's workers run {self.worker}, the driver runs {self.driver}: set PYSPARK_PYTHON to one "
-            "Python that has rumq, before the session starts, or use rumq.spark.session()"
+            "Python with rumq before the session starts, or use rumq.spark.session()"
         )
 
 
 class NoColumn(RumqError, ValueError):
-    """A job is asked about a column that its rows do not have. hint: the near name, or those that there are."""
+    """An unknown column of a job. hint: the nearest name, or all columns."""
 
     def __init__(self, column: str, hint: str) -> None:
         super().__init__(column, hint)
@@ -116,16 +116,14 @@ class NoColumn(RumqError, ValueError):
 
 
 class BrokerCannot(RumqError):
-    """The broker, or its settings, have not what is needed for rows that are stored once."""
+    """The broker, or its settings, lack a feature that `once` needs."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
 
     def __str__(self) -> str:
-        return (
-            f"rumq: once = true: the broker {self.what}: let it, or publish with once = false, at least once"
-        )
+        return f"rumq: once = true: the broker {self.what}: change that, or publish with once = false, at least once"
 
 
 class BadProgressMarker(RumqError):
@@ -137,13 +135,13 @@ class BadProgressMarker(RumqError):
 
     def __str__(self) -> str:
         return (
-            f"rumq: the state topic {self.topic} holds {self.payload[:60]!r}, which is no mark of this version: set "
-            "stateTopic to one that nobody else publishes to"
+            f"rumq: the state topic {self.topic} has {self.payload[:60]!r}, which is no progress marker of this "
+            "version: set stateTopic to a topic that no other client publishes to"
         )
 
 
 class BatchSuperseded(RumqError):
-    """An attempt at a batch that is behind: a late one, or a checkpoint of yesterday."""
+    """An attempt at a superseded batch: a late one, or from an old checkpoint."""
 
     def __init__(self, topic: str, marked: int, batch: int) -> None:
         super().__init__(topic, marked, batch)
@@ -151,13 +149,13 @@ class BatchSuperseded(RumqError):
 
     def __str__(self) -> str:
         return (
-            f"rumq: nothing of batch {self.batch} was published: the mark on {self.topic} is at batch {self.marked}. "
-            "Another run of this query is further; if an old checkpoint was restored on purpose, begin with a new one"
+            f"rumq: nothing of batch {self.batch} was published: the progress marker on {self.topic} is at batch "
+            f"{self.marked}. Another run of this query is ahead; after restoring an old one, use a new checkpoint"
         )
 
 
 class Doubt(RumqError):
-    """It cannot be told which rows the broker has."""
+    """It is unknown which rows the broker has."""
 
     def __init__(self, topic: str, what: str) -> None:
         super().__init__(topic, what)
@@ -165,13 +163,13 @@ class Doubt(RumqError):
 
     def __str__(self) -> str:
         return (
-            f"rumq: {self.what}, so it cannot be told which rows it has. Set onceDoubt = repeat, or clear the mark (an "
-            f"empty retained message to {self.topic}): the batch is then published again from its first row"
+            f"rumq: {self.what}, so it is unknown which rows it has. Set onceDoubt = repeat, or clear the progress "
+            f"marker (an empty retained message to {self.topic}): the batch is then published again from its first row"
         )
 
 
 class RowsChanged(RumqError):
-    """Rows that were published before came out otherwise."""
+    """A retry computed other rows than an earlier attempt published."""
 
     def __init__(self, topic: str, batch: int, first: int, end: int, cleared: bool) -> None:
         super().__init__(topic, batch, first, end, cleared)
@@ -180,11 +178,11 @@ class RowsChanged(RumqError):
     def __str__(self) -> str:
         seen = (
             f"rumq: rows {self.first} to {self.end - 1} of batch {self.batch} are not those that an earlier attempt "
-            "published: other options, or a query that gives other rows or another order when it runs again"
+            "published: options changed, or the query is not repeatable (other rows, or another order)"
         )
         if self.cleared:
-            return f"{seen}. The mark is cleared: the next attempt publishes the batch from its first row"
+            return f"{seen}. The progress marker is cleared: the next attempt publishes the batch from its first row"
         return (
-            f'{seen} (docs/spark.md, "Each row once"). Set onceDoubt = repeat, or clear the mark (an empty retained '
-            f"message to {self.topic}): the batch is then published from its first row"
+            f'{seen} (docs/spark.md, "Each row once"). Set onceDoubt = repeat, or clear the progress marker (an empty '
+            f"retained message to {self.topic}): the batch is then published from its first row"
         )

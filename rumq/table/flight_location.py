@@ -1,6 +1,6 @@
 """Address, credentials and timeouts of a Flight server: plain data that Spark pickles and sends to its workers.
 
-It names the files of secrets and holds none."""
+It has the names of secret files, not their content."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ADDRESS = "grpc://host:8815 or grpc+tls://host:8815"
 
 @dataclass(frozen=True)
 class FlightLocation:
-    """address: grpc://host:port or grpc+tls://host:port, as `address_of` gives it; files are read where they are used
+    """address: grpc://host:port or grpc+tls://host:port, as of `address_of`; files are read when they are used
 
     read_seconds_max: between two batches, and for any other answer
-    retries: of a call that found nobody; retry_seconds: before the first, twice as long before each further one
-    away_seconds_max: besides, for how long somebody who has answered before may be away
+    retries: of a call without answer; retry_seconds: before the first, doubled before each further one
+    away_seconds_max: how long to wait for a server that has answered before
     """
 
     address: str
@@ -35,7 +35,7 @@ class FlightLocation:
 
 
 def maybe_address(text: str) -> str | None:
-    """The address with its port; None for what is none."""
+    """The address with its port; None if it is invalid."""
     try:
         parts = urlsplit(text)
         port = parts.port

@@ -20,9 +20,9 @@ BATCH_BYTES_MAX = 8 << 20  # of frames; larger ones make Spark slower, much larg
 
 
 class LakeFallback(NamedTuple):
-    """The lake of a partition, and which of its records are wanted.
+    """Reads the wanted records of a partition from its lake.
 
-    location: of the lake; columns, schema, wants, times: as of `scan`; ranges: bounds of the topics that are wanted"""
+    location: of the lake; columns, schema, wants, times: as of `scan`; ranges: bounds of the wanted topics"""
 
     location: str
     partition: str
@@ -33,7 +33,7 @@ class LakeFallback(NamedTuple):
     times: tuple[int, int] | None = None
 
     def read(self, gap: Gap) -> Iterator[tuple[pa.RecordBatch, int] | Gap]:
-        """The records of a gap in order, as `scan_with_positions` yields them, after the gaps that the lake has too.
+        """The records of a gap in order, as `scan_with_positions` yields them, and the lake's own gaps.
 
         raises: LakeError, OSError"""
         lake = lake_at(self.location)

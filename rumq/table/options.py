@@ -25,7 +25,7 @@ EITHER = (
 )  # fmt: skip
 BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 STREAM = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
-# What the Kafka source has and this one has not, lower case.
+# Options of the Kafka source that this one lacks, lower case.
 NOT_HERE = {
     "kafka.bootstrap.servers": 'name its files, .load("rumq-data"), or .option("broker", "grpc://host:8815")',
     "password": "options are in the plans and logs of Spark: put it in a file, passwordFile",
@@ -46,7 +46,7 @@ LENGTH = re.compile(
 
 @dataclass(frozen=True)
 class Bound:
-    """Where reading begins or ends. At most one is given; the first that is counts.
+    """A starting or ending position. The first field that is set applies.
 
     time_us: of every partition; times_us: partition name -> µs since 1970; word: "earliest", "latest"; tail: the last
     so many records; lsns: partition name -> lsn, -2 for the first and -1 for the end
@@ -68,7 +68,7 @@ class Options:
     stream: str | None = None
     start: Bound = field(default_factory=lambda: Bound("earliest"))
     end: Bound = field(default_factory=lambda: Bound("latest"))
-    when_none: str = "latest"  # where a starting time has no record behind it
+    when_none: str = "latest"  # for a starting time after the last record
     fail_on_data_loss: bool = True
     partitions_min: int = 0  # 0: as many as the driver has cores
     records_max: int = 2_000_000
@@ -78,12 +78,12 @@ class Options:
     trigger_records_min: int = 0
     trigger_seconds_max: float = 900.0
     trigger_bytes_max: int = 0  # 0: no bound
-    flight_location: FlightLocation | None = None  # the broker to read from, and then path is empty
-    lake: str = ""  # "": where the log is exported to, if it says so; "none": no lake
+    flight_location: FlightLocation | None = None  # the broker to read from, instead of path
+    lake: str = ""  # "": the one in the log's export marker, if any; "none": no lake
 
 
 def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> Options:
-    """streaming: None when Spark did not say yet which kind of query it is. raises: BadOption, UnknownOption"""
+    """streaming: None if the kind of query is not known yet. raises: BadOption, UnknownOption"""
     check_names(given, streaming)
     said = {name.lower(): value for name, value in given.items()}
 
@@ -131,7 +131,7 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
 
 
 def check_names(given: Mapping[str, str], streaming: bool | None) -> None:
-    """raises: UnknownOption, with the near word or the reason"""
+    """raises: UnknownOption, with the nearest name or the reason"""
     known = {name.lower(): name for name in EITHER + BATCH + STREAM}
     stray = BATCH if streaming else STREAM if streaming is not None else ()
     other = {name.lower() for name in stray}
@@ -148,13 +148,13 @@ def check_names(given: Mapping[str, str], streaming: bool | None) -> None:
 
 
 def near(name: str, known: Mapping[str, str]) -> str:
-    """known: lower case -> as it is written"""
+    """known: lower case -> its spelling"""
     found = difflib.get_close_matches(name, list(known), 1, 0.6)
     return f"did you mean {known[found[0]]}?" if found else f"there are {', '.join(known.values())}"
 
 
 def bound(which: str, said: Mapping[str, str], default: str, now_us: int) -> Bound:
-    """which: "starting" or "ending". A time counts before times of partitions, and those before offsets."""
+    """which: "starting" or "ending". Priority: a time, times by partition, offsets."""
     name = f"{which}Timestamp"
     if (value := said.get(name.lower())) is not None:
         return Bound(default, time_us=moment(name, value, now_us))
@@ -179,7 +179,7 @@ def bound(which: str, said: Mapping[str, str], default: str, now_us: int) -> Bou
 
 
 def numbers(name: str, value: str, allowed: str, least: int = 0) -> dict[str, int]:
-    """Partition name -> number. What a checkpoint holds, {"v": 1, "lsn": {...}}, is understood too."""
+    """Partition name -> number. Accepts the form in checkpoints, too: {"v": 1, "lsn": {...}}."""
     try:
         parsed = json.loads(value)
         if isinstance(parsed, dict) and parsed.get("v") == 1 and "lsn" in parsed:
@@ -192,9 +192,9 @@ def numbers(name: str, value: str, allowed: str, least: int = 0) -> dict[str, in
 
 
 def moment(name: str, value: str, now_us: int) -> int:
-    """µs since 1970 of milliseconds, an ISO time, or how long ago: -10m."""
+    """µs since 1970 from milliseconds, an ISO time, or an age: -10m."""
     if value.isascii() and value.isdigit():
-        return int(value) * 1000  # milliseconds, as the Kafka source has it
+        return int(value) * 1000  # milliseconds, as in the Kafka source
     if (ago := re.fullmatch(r"-(\d+)(s|m|h|d)", value, re.ASCII)) is not None:
         return now_us - round(int(ago[1]) * DELAYS[ago[2]] * 1e6)
     try:
@@ -289,7 +289,7 @@ def seconds(name: str, value: str) -> float:
 
 
 def length(name: str, value: str) -> str:
-    """A length of time as Spark writes it, "5 minutes", unchanged. raises: BadOption"""
+    """A duration in Spark's form, "5 minutes", unchanged. raises: BadOption"""
     if LENGTH.fullmatch(value.strip().lower()) is None:
         raise BadOption(name, value, "a length of time such as 30 seconds, 5 minutes or 1 day")
     return value

@@ -1,6 +1,6 @@
-"""A partition as one range of records: what its log still has, and what the lake has of it. docs/spark.md, "History".
+"""A partition as one range of records, in its log and in its lake. docs/spark.md, "History".
 
-`rumq.table.scan` decides for each record, when it is read, whether the log or the lake gives it."""
+`rumq.table.scan` decides for each record, when it is read, between log and lake."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReadablePartition(Protocol):
 
 
 def log_reader(path: str) -> LogReader:
-    """raises: BadOption where there is no log"""
+    """raises: BadOption if there is no log"""
     try:
         return LogReader(RealFiles(), path)
     except (OSError, StoreError) as fault:
@@ -44,11 +44,11 @@ def log_reader(path: str) -> LogReader:
 
 
 _views: dict[tuple[str, str], PartitionView] = {}
-_looking = threading.Lock()  # views of a partition share what they know of its files
+_looking = threading.Lock()  # views of a partition share their knowledge of its files
 
 
 def maybe_view(path: str, name: str) -> PartitionView | None:
-    """A partition as it is now. A process that lives long, on the driver or of a worker, looks at what is new only."""
+    """The current state of a partition. Long-lived processes, on the driver and on workers, scan new data only."""
     with _looking:
         view = log_reader(path).maybe_partition(name, _views.get((path, name)))
         if view is None:
@@ -86,12 +86,12 @@ class PartitionRange:
 
     @property
     def last_ts(self) -> int:
-        """When its newest record came, µs since 1970; 0 when it has none, or that is not known."""
+        """Time of its newest record, µs since 1970; 0 if it has none, or if unknown."""
         found = self.view.last_ts if self.view is not None else 0
         return found or max((file.last_ts for file in self.exported.files.values()), default=0)
 
     def check(self) -> None:
-        """raises: BadOption where log and lake cannot be of one broker"""
+        """raises: BadOption if log and lake cannot be of one broker"""
         view, next_lsn = self.view, self.exported.next_lsn
         if view is None or next_lsn <= 0:
             return
@@ -113,11 +113,11 @@ class PartitionRange:
         return self.view.find_time(ts_us, behind_lost=behind_lost) if self.view is not None else self.end_lsn
 
     def segment_of(self, lsn: int) -> str:
-        """The file of the log that has a record; "": none does."""
+        """The log's segment file that has a record; "" if none has it."""
         return self.view.segment_of(lsn) if self.view is not None else ""
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
-        """How far about `bytes_max` bytes of the log go from a record on; one record at least."""
+        """The end of about `bytes_max` bytes of the log from a record on; at least one record."""
         for file in files_within(self.exported, from_lsn, min(to_lsn, self.log_first_lsn)):
             at, stop = max(from_lsn, file.base_lsn), min(to_lsn, file.next_lsn)
             size = file.raw * (stop - at) // (file.next_lsn - file.base_lsn)
@@ -131,7 +131,7 @@ class PartitionRange:
 
 
 class LakeLocations(NamedTuple):
-    """Where the records of a log are. of: partition -> its lake; lakes: as they were before the log was looked at"""
+    """Lakes and log of a data directory. of: partition -> its lake; lakes: read before the log"""
 
     of: dict[str, str]
     lakes: dict[str, Lake]
@@ -142,9 +142,9 @@ class LakeLocations(NamedTuple):
 
 
 def lake_locations(options: Options, names: list[str]) -> LakeLocations:
-    """Of each partition, also of those that only a lake has. names: those of the log
+    """Ranges of all partitions, including those that only a lake has. names: those of the log
 
-    raises: BadOption where a lake cannot be read"""
+    raises: BadOption if a lake cannot be read"""
     if options.lake == NO_LAKE:
         return LakeLocations({}, {})
     if options.lake:
@@ -166,14 +166,14 @@ def lake_locations(options: Options, names: list[str]) -> LakeLocations:
 
 
 def lakes_by_partition(options: Options) -> dict[str, str]:
-    """Partition -> the place of its lake, for those that have one."""
+    """Partition -> location of its lake, if it has one."""
     return lake_locations(options, log_reader(options.path).names()).of
 
 
 def partition_ranges(options: Options, only: Collection[str] | None = None) -> list[PartitionRange]:
-    """Those of a data directory. only: of these those that are there, whatever the options say. raises: BadOption"""
+    """Ranges of a data directory. only: these partitions, if they exist, whatever the options. raises: BadOption"""
     names = log_reader(options.path).names()
-    # The lakes come first: what they have the log then has, or it is another log.
+    # Read the lakes first: then the log is at least as far as they are, or it is another log.
     where = lake_locations(options, names)
     found = []
     there = {name: name.partition("/")[0] for name in [*names, *sorted(where.of)]}
@@ -187,7 +187,7 @@ def partition_ranges(options: Options, only: Collection[str] | None = None) -> l
 
 
 def chosen(options: Options, there: dict[str, str]) -> list[str]:
-    """Names of partitions. there: name -> its stream"""
+    """Names of partitions. there: name -> stream, of existing ones"""
     streams = sorted(set(there.values()))
     if options.stream is not None and options.stream not in streams:
         allowed = f"one of the streams: {', '.join(streams) or 'none is there yet'}"

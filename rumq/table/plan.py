@@ -1,4 +1,4 @@
-"""Which records a query reads: partitions, start and end of each, and ranges for tasks."""
+"""The plan of a query: partitions, start and end of each, and ranges for tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rumq.table.partition_ranges import ReadablePartition
 from rumq.table.pushed_filters import US_END, PushedFilters
 
 NO_FILTERS = PushedFilters()
-TASK_ROWS_MIN = 250_000  # below this a task's start costs more than another core saves
+TASK_ROWS_MIN = 250_000  # for fewer rows a task's start costs more than another core saves
 
 
 class Span(NamedTuple):
@@ -26,7 +26,7 @@ class Span(NamedTuple):
 def spans(
     options: Options, found: Sequence[ReadablePartition], pushed_filters: PushedFilters = NO_FILTERS
 ) -> list[Span]:
-    """What a batch query reads of these partitions. raises: BadOption, DataLoss"""
+    """The spans of a batch query in these partitions. raises: BadOption, DataLoss"""
     starts, ends = starting(options, found), ending(options, found)
     for view in found:
         if starts[view.name] > ends[view.name] and (options.start.lsns or options.start.times_us):
@@ -38,7 +38,7 @@ def spans(
 
 
 def narrowed(view: ReadablePartition, span: Span, pushed_filters: PushedFilters) -> Span:
-    """What of it may be wanted."""
+    """The part of it that the filters may want."""
     name, start, end = span
     start, end = max(start, pushed_filters.first_lsn), min(end, pushed_filters.end_lsn)
     if pushed_filters.times is not None and start < end:
@@ -51,7 +51,7 @@ def narrowed(view: ReadablePartition, span: Span, pushed_filters: PushedFilters)
 
 
 def starting(options: Options, found: Sequence[ReadablePartition]) -> dict[str, int]:
-    """Partition name -> first lsn. raises: BadOption, DataLoss for one that retention took"""
+    """Partition name -> first lsn. raises: BadOption, DataLoss for one that retention removed"""
     bound = options.start
     check_named_partitions("startingOffsets", bound, found)
     lsns = {}
@@ -101,7 +101,7 @@ def resolved(view: ReadablePartition, lsn: int) -> int:
 
 
 def check_named_partitions(option: str, bound: Bound, found: Sequence[ReadablePartition]) -> None:
-    """Offsets name exactly the partitions that are read: what is left out would be read from who knows where."""
+    """Offsets must name exactly the partitions that are read: a missing one would have no start."""
     said = bound.lsns if bound.lsns is not None else bound.times_us
     if said is None:
         return
@@ -127,7 +127,7 @@ def at_time(options: Options, view: ReadablePartition, time_us: int) -> int:
 def cut(found: Iterable[Span], partitions_min: int, records_max: int, cores: int) -> list[Span]:
     """Ranges for tasks: of equal size within a span, in order.
 
-    partitions_min: 0 for as many as there are cores, of TASK_ROWS_MIN at least
+    partitions_min: 0 for one per core, each of at least TASK_ROWS_MIN
     """
     found = list(found)
     total = sum(span.end - span.start for span in found)

@@ -27,7 +27,7 @@ TESTS: dict[str, Callable[[str, Any], bool]] = {
 
 
 class Condition(NamedTuple):
-    """Of a text. kind: a name of `TESTS`"""
+    """A test of a text. kind: a name of `TESTS`"""
 
     kind: str
     value: Any
@@ -37,7 +37,7 @@ class Condition(NamedTuple):
         return TESTS[self.kind](word, self.value) != self.negated
 
     def maybe_values(self) -> list[str] | None:
-        """All texts of which it is true, where these can be listed."""
+        """All texts that pass, if they can be listed."""
         if self.negated or self.kind not in ("EqualTo", "EqualNullSafe", "In"):
             return None
         return list(self.value) if self.kind == "In" else [self.value]
@@ -45,7 +45,7 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class PushedFilters:
-    """first_lsn..end_lsn and first_us..end_us (µs since 1970) are ranges whose end is not in them."""
+    """first_lsn..end_lsn and first_us..end_us (µs since 1970): ranges with exclusive end."""
 
     topics: tuple[Condition, ...] = ()
     partitions: tuple[Condition, ...] = ()
@@ -62,21 +62,21 @@ class PushedFilters:
         return all(test.holds(partition) for test in self.partitions)
 
     def wants(self, other: Callable[[str], bool] | None) -> Callable[[str], bool] | None:
-        """What says of a topic whether it is wanted, with what says so already; None: all are."""
+        """A test of wanted topics, combined with an existing one; None: all are."""
         if not self.topics:
             return other
         tests = self.topics
         return lambda topic: (other is None or other(topic)) and all(test.holds(topic) for test in tests)
 
     def maybe_topics(self) -> list[str] | None:
-        """All topics that may be wanted; None where they cannot be listed."""
+        """All topics that may be wanted; None if they cannot be listed."""
         lists: list[list[str]] = [found for test in self.topics if (found := test.maybe_values()) is not None]
         if not lists:
             return None
         return sorted(word for word in set(lists[0]) if all(test.holds(word) for test in self.topics))
 
     def ranges(self, others: list[tuple[str, str]] | None) -> list[tuple[str, str]] | None:
-        """Bounds of the topics that may be wanted: (from, below). others: those that are known already"""
+        """Bounds of the topics that may be wanted: (from, below). others: existing bounds"""
         if (words := self.maybe_topics()) is not None and words:
             return [(word, word + "\0") for word in words]
         starts = [test.value for test in self.topics if test.kind == "StringStartsWith" and not test.negated]
@@ -86,7 +86,7 @@ class PushedFilters:
         return [(longest, longest[:-1] + chr(ord(longest[-1]) + 1))]
 
     def filters(self, others: tuple[str, ...], wants: Callable[[str], bool] | None) -> tuple[str, ...] | None:
-        """MQTT filters that cover what may be wanted; None: nothing can be. others, wants: what is asked for already"""
+        """MQTT filters that cover all wanted topics; None: no topic can be. others, wants: existing filters and test"""
         if (words := self.maybe_topics()) is not None:
             found = tuple(word for word in words if is_filter(word) and (wants is None or wants(word)))
             return found or None

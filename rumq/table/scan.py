@@ -1,4 +1,4 @@
-"""A range of one partition's records as Arrow batches, out of the log and, where it has a gap, the lake."""
+"""A range of one partition's records as Arrow batches, from the log and, at its gaps, from the lake."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Times = tuple[int, int]
 
 
 def topic_matcher(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
-    """A test of topics; None: all are wanted. Topics that begin with `$` only where a filter names them."""
+    """A test of topics; None: all are wanted. Topics that begin with `$` only if a filter names them."""
     if pattern is not None:
         expression = re.compile(pattern)
         return lambda topic: expression.fullmatch(topic) is not None
@@ -36,13 +36,12 @@ def scan(
     wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, fallback: LakeFallback | None = None,
     times: Times | None = None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """Records start..end that are wanted, in order.
+    """Wanted records of start..end, in order.
 
-    view: None where only the lake has the partition; columns: name in the schema -> name in `columns.MAKERS`
-    fallback: has what the log has not; times: from when to before when, µs since 1970
-    raises: DataLoss for what cannot be read, also where retention took it since the range was planned; OSError;
-    LakeError
-    cost: memory for a few batches, whatever the range; of the lake for a file of it
+    view: None if only the lake has the partition; columns: name in the schema -> name in `columns.MAKERS`
+    fallback: for records that the log lacks; times: first and end (exclusive), µs since 1970
+    raises: DataLoss for unreadable records, including those that retention removed since the plan; OSError; LakeError
+    cost: memory for a few batches, whatever the range; for the lake, of one of its files
     """
     found = scan_with_positions(
         view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, fallback=fallback,
@@ -56,7 +55,7 @@ def scan_with_positions(
     wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, fallback: LakeFallback | None = None,
     times: Times | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
-    """As `scan`, each batch with the lsn from which on to read what it has not."""
+    """As `scan`, each batch with the lsn to resume from."""
     if view is None:
         yield from read_fallback(
             "", Gap(start, end, "the log does not have the partition"), fallback, fail_on_data_loss
@@ -72,7 +71,7 @@ def scan_with_positions(
             if ready:
                 yield concatenated(ready), next_lsn
                 ready, rows, size = [], 0, 0
-            # Behind the end of the log nothing can be in its lake.
+            # The lake has no records beyond the end of the log.
             elsewhere = fallback if block.base_lsn < view.end_lsn else None
             yield from read_fallback(view.name, block, elsewhere, fail_on_data_loss)
             continue
@@ -97,7 +96,7 @@ def scan_with_positions(
 def read_fallback(
     name: str, gap: Gap, fallback: LakeFallback | None, fail_on_data_loss: bool
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """The records of a gap that the lake has. raises: DataLoss for those that it has not"""
+    """The records of a gap, from the lake. raises: DataLoss for those that it lacks"""
     for part in fallback.read(gap) if fallback is not None else [gap]:
         if not isinstance(part, Gap):
             yield part
@@ -116,7 +115,7 @@ def within(block: Block, times: Times) -> Block:
 def blocks(
     view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
 ) -> Iterator[Block | Gap]:
-    """Chunks, many small ones as one, and what cannot be read."""
+    """Chunks, many small ones combined, and gaps."""
     waiting: list[Chunk] = []
     rows = size = 0
     for found in chunks_of_range(view, start, end, wants):
@@ -139,9 +138,9 @@ def blocks(
 def chunks_of_range(
     view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
 ) -> Iterator[Chunk | Gap]:
-    """Every record of start..end that is wanted, and others, or a gap that says why not.
+    """Chunks that include all wanted records of start..end, and gaps with their reasons.
 
-    wants: what an index can tell to be without those topics is not read"""
+    wants: chunks without such topics, according to an index, are not read"""
     if start < view.first_lsn:
         yield Gap(start, min(end, view.first_lsn), "retention has taken them")
     if wants is None:
@@ -156,16 +155,16 @@ def chunks_of_range(
 
 
 def lengths(publishers: Mapping[int, bytes]) -> npt.NDArray[np.int64]:
-    """Bytes of each client id by its number, and a last 0 for numbers that are not there."""
+    """Bytes of each client id by its number, and a last 0 for missing numbers."""
     found = np.zeros(max(publishers, default=-1) + 2, np.int64)
     found[list(publishers)] = [len(name) for name in publishers.values()]
     return found
 
 
 def cut(block: Block, id_bytes: npt.NDArray[np.int64]) -> Iterator[tuple[Block, int]]:
-    """Parts that are no larger than a batch may be, with their bytes; a record that is larger is one of its own.
+    """Parts up to the size of a batch, with their bytes; a larger record is a part of its own.
 
-    id_bytes: see `lengths`; a record has no client id in it, a row has"""
+    id_bytes: see `lengths`; rows include the client id, records do not"""
     if not len(block.rows):
         return
     numbers = np.minimum(block.rows["pub_no"], len(id_bytes) - 1)

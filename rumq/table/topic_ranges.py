@@ -10,19 +10,19 @@ AFTER_SLASH = "0"  # the character behind "/"
 
 
 def topic_range(topic_filter: str) -> tuple[str, str] | None:
-    """(from this topic on, below that) of all topics that a filter covers; None: they may be anywhere."""
+    """Bounds (from, below) of all topics that a filter covers; None: no bounds."""
     literal = literal_levels(topic_filter)
     if not literal:
         return None
     path = "/".join(literal)
     if path == topic_filter:
-        return path, path + "\0"  # there is no topic in between
+        return path, path + "\0"  # no topic is in between
     # `a/#` covers `a` too; `a/+` covers what begins with `a/`.
     return path, path + AFTER_SLASH
 
 
 def topic_ranges(topic_filters: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Of any of some filters; None: they may be anywhere."""
+    """Bounds of each of some filters; None: no bounds."""
     found = [topic_range(each) for each in topic_filters]
     ranges = [each for each in found if each is not None]
     return ranges if found and len(ranges) == len(found) else None

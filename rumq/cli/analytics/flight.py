@@ -1,4 +1,4 @@
-"""`rumqd flight`: the log over the network for Spark and other Arrow clients. docs/spark.md, "From other machines"."""
+"""`rumqd flight`: serve the log over Arrow Flight. docs/spark.md, "From other machines"."""
 
 import argparse
 from pathlib import Path
@@ -9,8 +9,8 @@ NAME = "flight"
 LINE = "serve the log to Spark and other Arrow clients"
 ABOUT = """\
 Serve the log of a data directory over Arrow Flight until SIGTERM or SIGINT, read-only, with its broker on or off. A
-broker does so by itself where flight.port is set. Who may read what is as for MQTT: users, tokens and rules of [auth].
-SIGHUP has users and rules read again.
+broker starts this itself if flight.port is set. Users, tokens and rules of [auth] apply as for MQTT; SIGHUP reloads
+users and rules.
 """
 EXAMPLES = """\
 examples:
@@ -18,13 +18,13 @@ examples:
   rumqd flight --config config.toml --host '*'                   for others, with the users and rules of config.toml
   rumqd flight --set flight.tls_certificate=server.pem --set flight.tls_key=server.key
 
-exit status: 0 stopped as asked; 1 it cannot listen there; 2 settings refused; 3 no data directory
+exit status: 0 stopped by a signal; 1 it cannot listen there; 2 invalid settings; 3 no data directory
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser, FLIGHT_FLAGS)
-    # What a broker starts beside itself: it ends with the broker.
+    # For a broker's sidecar: it ends with the broker.
     parser.add_argument("--for-broker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--mosquitto-conf", type=Path, help=argparse.SUPPRESS)
 

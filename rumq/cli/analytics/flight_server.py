@@ -40,7 +40,7 @@ def serve(args: argparse.Namespace) -> int:
     if args.for_broker:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         args.told = args.temporary = (
-            True  # of a mosquitto.conf: the broker has said it, and names the directory
+            True  # of a mosquitto.conf: the broker reports it, and names the directory
         )
     settings = loaded_settings(args).settings
     setup_events(settings.events.format, settings.events.level)

@@ -6,7 +6,7 @@ import time
 
 from rumq.errors import RumqError
 
-CHECKPOINT_VERSIONS = 100  # so many files of a table's log does its reader open at most
+CHECKPOINT_VERSIONS = 100  # a reader opens at most so many files of a table's log
 
 
 def register_table(place: str) -> int:

@@ -1,4 +1,4 @@
-"""`rumqd lake verify`: what does not fit, line by line."""
+"""`rumqd lake verify`: print the findings, one per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rumq.errors import RumqError
 
 
 def print_findings(place: str, data: str | None, *, as_json: bool) -> int:
-    """Every finding; status 1 when a record is lost, doubled or another. raises: RumqError"""
+    """Print every finding; status 1 if a record is lost, duplicated or different. raises: RumqError"""
     try:
         import pyarrow  # noqa: F401
     except ImportError:

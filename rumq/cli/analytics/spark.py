@@ -1,4 +1,4 @@
-"""`rumqd spark`: jobs on the log, what Spark needs of this machine, and where queries stand. docs/spark.md."""
+"""`rumqd spark`: jobs on the log, a check of Spark's installation, offsets of a checkpoint. docs/spark.md."""
 
 import argparse
 import json
@@ -9,24 +9,22 @@ from rumq.cli.analytics import spark_run
 
 NAME = "spark"
 LINE = "Spark: run a job, doctor, offsets of a checkpoint"
-ABOUT = (
-    "Run jobs on the log, look at what Spark needs of this machine, and where a query of format rumq stands."
-)
+ABOUT = "Run jobs on the log, check Spark's installation, and print the offsets of a query of format rumq."
 EXAMPLES = """\
 examples:
-  rumqd spark run --list                         the jobs that there are
+  rumqd spark run --list                         list the jobs
   rumqd spark doctor                             Java, packages, and the Python that workers will run
-  rumqd spark offsets checkpoints/hourly         JSON, good for startingOffsets of a new query
+  rumqd spark offsets checkpoints/hourly         JSON for startingOffsets of a new query
 
-exit status: 0 all is well; 1 something is not
+exit status: 0 done, nothing is wrong; 1 a fault, which is printed
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
-    doctor = commands.add_parser("doctor", help="is there all that Spark needs, and what to do")
+    doctor = commands.add_parser("doctor", help="check Spark's installation, with remedies")
     doctor.set_defaults(run=run_doctor)
-    offsets = commands.add_parser("offsets", help="where a query stands: the lsn that it reads next")
+    offsets = commands.add_parser("offsets", help="print the offsets of a query: its next lsns")
     offsets.add_argument("checkpoint", metavar="CHECKPOINT", help="the query's checkpointLocation")
     offsets.set_defaults(run=run_offsets)
     jobs = commands.add_parser(

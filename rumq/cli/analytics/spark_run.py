@@ -15,23 +15,23 @@ from rumq.spark.jobs import JOBS
 from rumq.table.errors import BadOption
 
 ABOUT = """\
-Run a job on the log with Spark on this machine, and see what comes out, or publish it, or keep it as Parquet files.
-Without --checkpoint all that is there is read, each time. With it each record is taken once, however often the job is
-started: --once takes what is new and ends (good for cron), --every goes on for ever.
+Run a job on the log with Spark on this machine, and print, publish or store the result as Parquet files.
+Without --checkpoint each run reads the whole log. With it each record is processed once, over any number of runs:
+--once reads new records and exits (for cron), --every continues until stopped.
 """
 EXAMPLES = """\
 examples:
-  rumqd spark run --list                         the jobs
+  rumqd spark run --list                         list the jobs
   rumqd spark run downsample --help              the options of one
   rumqd spark run sessions --by client_id --gap '5 minutes'
   rumqd spark run export --to archive --checkpoint checkpoints/archive --once
 
-exit status: 0 done; 1 it failed, which is told; 2 arguments refused
+exit status: 0 done; 1 the job failed; 2 invalid arguments
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--list", action="store_true", help="say which jobs there are")
+    parser.add_argument("--list", action="store_true", help="list the jobs")
     parser.add_argument("job", nargs="?", metavar="JOB", choices=[*JOBS], help=", ".join(JOBS))
     parser.add_argument(
         "arguments", nargs=argparse.REMAINDER, metavar="...", help="see rumqd spark run JOB --help"
@@ -59,34 +59,37 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argparse.Namespace:
-    """Options of every job and of this one."""
+    """Common options, and those of this job."""
     parser = argparse.ArgumentParser(
         prog=f"rumqd spark run {name}", description=job.__doc__, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    job.add_arguments(parser.add_argument_group("of this job"))
-    read = parser.add_argument_group("what is read")
+    job.add_arguments(parser.add_argument_group("options of this job"))
+    read = parser.add_argument_group("source")
     place = read.add_mutually_exclusive_group()
     place.add_argument(
         "--data", metavar="DIR", help="a data directory, with the broker on or off [rumq-data]"
     )
-    place.add_argument("--broker", metavar="URL", help="grpc://host:8815, from another machine")
+    place.add_argument("--broker", metavar="URL", help="Flight server of a broker, grpc://host:8815")
     read.add_argument(
         "--subscribe", metavar="FILTERS", help="MQTT topic filters, separated by commas [all topics]"
     )
     read.add_argument(
-        "--from", dest="from_", metavar="WHEN", help="earliest, latest, tail:1000, -10m, a time [earliest]"
+        "--from",
+        dest="from_",
+        metavar="WHEN",
+        help="start: earliest, latest, tail:1000, -10m, a time [earliest]",
     )
-    read.add_argument("--until", metavar="WHEN", help="-10m or a time; not for streams [what is there]")
+    read.add_argument("--until", metavar="WHEN", help="end: -10m or a time; not for streams [end of the log]")
     read.add_argument(
         "--topics",
         metavar="PATTERN",
-        help="only topics like 'plant/{plant}/dev/{device}', with columns of these names",
+        help="only topics like 'plant/{plant}/dev/{device}', whose levels become columns",
     )
     read.add_argument(
         "--json",
         metavar="SCHEMA",
-        help="'time timestamp, celsius double': columns of the payload; what is not so is left out",
+        help="columns of the payload, 'time timestamp, celsius double'; drops payloads that do not match",
     )
     read.add_argument(
         "--option",
@@ -95,14 +98,14 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
         metavar="NAME=VALUE",
         help="any other option of the source (docs/spark.md)",
     )
-    out = parser.add_argument_group("where it goes")
+    out = parser.add_argument_group("output")
     out.add_argument(
         "--to",
         metavar="URL|DIR",
-        help="mqtt://host:1883, or a folder for Parquet files [a line of JSON a row]",
+        help="mqtt://host:1883, or a folder for Parquet files [print a line of JSON per row]",
     )
     out.add_argument(
-        "--topic", metavar="TOPIC", help="to publish to, 'weather/{city}/daily' with columns in braces"
+        "--topic", metavar="TOPIC", help="topic to publish to, with columns in braces: 'weather/{city}/daily'"
     )
     out.add_argument(
         "--to-option",
@@ -114,28 +117,26 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
     out.add_argument(
         "--bad",
         metavar="TOPIC|DIR",
-        help="where payloads go that are not as --json says, with place and reason",
+        help="dead letters: payloads that do not match --json, with place and reason",
     )
     out.add_argument(
         "--other-broker",
         action="store_true",
-        help="--to is not where this reads from: topics may be the same",
+        help="--to is another broker than the source: topics may be the same",
     )
-    go = parser.add_argument_group("how it runs")
-    go.add_argument("--checkpoint", metavar="DIR", help="where it keeps how far it is")
+    go = parser.add_argument_group("execution")
+    go.add_argument("--checkpoint", metavar="DIR", help="folder for the progress of the query")
     pace = go.add_mutually_exclusive_group()
-    pace.add_argument("--once", action="store_true", help="take what is new since the last time, and end")
-    pace.add_argument("--every", metavar="TIME", help="go on for ever, looking so often: 1s")
-    go.add_argument("--name", default=name, help=f"of the query, for its lag and Spark's pages [{name}]")
-    go.add_argument(
-        "--lag", metavar="URL", help="mqtt://host:1883: publish there how far behind it is, retained"
-    )
-    go.add_argument("--master", default="local[*]", help="of Spark [local[*], the cores of this machine]")
+    pace.add_argument("--once", action="store_true", help="process records since the last run, and exit")
+    pace.add_argument("--every", metavar="TIME", help="continue until stopped, polling at this interval: 1s")
+    go.add_argument("--name", default=name, help=f"query name, for lag and Spark's UI [{name}]")
+    go.add_argument("--lag", metavar="URL", help="publish the query's lag there, retained: mqtt://host:1883")
+    go.add_argument("--master", default="local[*]", help="Spark master [local[*], the cores of this machine]")
     return parser.parse_args(arguments)
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """raises: BadOption, UnknownOption, and what a broker that cannot be reached says"""
+    """raises: BadOption, UnknownOption, and the connection error of an unreachable broker"""
     import time
 
     from rumq.spark.sink.broker_check import reach
@@ -205,12 +206,12 @@ def run_job(job: ModuleType, args: argparse.Namespace) -> int:
         args.master,
         lag=args.lag,
         spark_ui_enabled="false",
-        spark_log_level="OFF",  # what ends the job is told here, as one sentence
+        spark_log_level="OFF",  # this command prints the fault as one sentence
     )
     if threading.current_thread() is threading.main_thread():
-        # Spark's own handler asks the JVM in the middle of another question, and a trace is printed.
+        # Spark's own handler calls the JVM during another call, and prints a trace.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # What Ctrl-C breaks off py4j would log with its trace; whatever else it logs there comes as an exception, too.
+    # py4j would log a trace for a call that Ctrl-C interrupts; its other faults are exceptions as well.
     logging.getLogger().addFilter(lambda record: "while sending command" not in record.getMessage())
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     said = run_in(spark, job, args)

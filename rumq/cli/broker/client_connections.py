@@ -48,7 +48,7 @@ def open_listeners(
 
 
 def connections_max(settings: Settings, partitions: int) -> list[int]:
-    """Of each listener as many as the settings allow, and as there are descriptors for; told if these are fewer."""
+    """Limits by listener: from the settings, and from the available descriptors, with an event if these are fewer."""
     limit = raise_limit()
     room = max(1, room_for_connections(limit, partitions + 1) - 2 * SPARE)
     wanted = max(each.connections_max for each in settings.listeners)
@@ -58,9 +58,11 @@ def connections_max(settings: Settings, partitions: int) -> list[int]:
 
 
 def take_handed_over(shard: Shard, policies: list[ListenerPolicy], outbox_bytes_max: int) -> None:
-    """Take connections that other shards hand over, with what they have read of them."""
+    """Accept connections that other shards hand over, with the bytes read so far."""
 
-    early: list[tuple[str, socket.socket, str, bytes, int]] = []  # they wait until their sessions are there
+    early: list[
+        tuple[str, socket.socket, str, bytes, int]
+    ] = []  # they wait until their sessions are recovered
 
     def take(kind: str, sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
         if not shard.lifecycle.is_restored:
@@ -85,7 +87,7 @@ def take_handed_over(shard: Shard, policies: list[ListenerPolicy], outbox_bytes_
 
 
 def welcome(shard: Shard, connection: Connection, policy: ListenerPolicy) -> Handshake:
-    """The protocol of a new connection, which knows the certificate that TLS has checked."""
+    """The protocol of a new connection, with its verified TLS certificate."""
     handshake = shard.broker.welcome(connection, policy)
     shown = connection.certificate
     if shown is not None:

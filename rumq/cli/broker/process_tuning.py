@@ -1,4 +1,4 @@
-"""What a shard asks of its process: the C library's memory, the garbage collector, the interpreter's lock."""
+"""Process-wide tuning of a shard: the C library's memory, the garbage collector, the interpreter lock."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_memory() -> None:
-    """Have the C library keep what is freed: a batch's buffers come and go with every turn, and each fresh page
-    costs more than the copy into it (mallopt(3)). Other C libraries than glibc are left as they are."""
+    """Have glibc keep freed memory (mallopt(3)): every turn allocates and frees a batch's buffers, and a fresh page
+    costs more than the copy into it. Other C libraries are not changed."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, 1 << 28)
@@ -21,15 +21,15 @@ def keep_memory() -> None:
 
 
 def freeze() -> None:
-    """What is here now stays: the collector need not look at it again, and cycles are rare on the hot path.
+    """Freeze existing objects: they stay, and cycles are rare on the hot path.
 
-    By itself it looks at young objects only, so that no turn waits long for it: at all others a turn has it look,
-    once so many connections have ended that their cycles may have added up."""
+    Automatic collections cover young objects only, so that no turn waits long; a turn runs a full collection after many
+    ended connections, whose cycles may have accumulated."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS_MAX, NEVER, NEVER)
 
 
 def yield_soon() -> None:
-    """Worker threads need the interpreter for moments only; the loop takes it back soon."""
+    """Shorten the switch interval: worker threads need the interpreter briefly, and the loop must get it back soon."""
     sys.setswitchinterval(SWITCH_SECONDS)

@@ -24,7 +24,7 @@ from rumq.shards.stats.event_log import tell
 
 
 class Reload:
-    """settings: those in force; read: gives those that are written now, raises ConfigError"""
+    """settings: those in force; read: returns the current ones from file and environment, raises ConfigError"""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Reload:
         self._files = file_digests(settings)
 
     def reload(self, shard: Shard) -> bool:
-        """False where the new ones are faulty."""
+        """False if the new settings are invalid."""
         try:
             wanted = self._read()
             made = ListenerPolicies(wanted).policies
@@ -73,7 +73,7 @@ class Reload:
 
 
 def set_disk(shard: Shard, settings: Settings) -> None:
-    """How much of the disk stays free, and for what."""
+    """Apply the limits of free disk space."""
     shard.admission.free_bytes_min = reserve(settings, shard.store.root)
     shard.disk.settings = dataclasses.replace(
         shard.disk.settings,

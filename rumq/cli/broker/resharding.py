@@ -1,7 +1,7 @@
-"""Sessions and retained messages to other homes, when the number of shards is not what it was at the last run.
+"""Move sessions and retained messages to other home shards after a change of the number of shards.
 
-Everything is read from the old journals and written to new ones, of the next generation; a file says which ones count,
-and is replaced at the end. A start that is interrupted begins again. Runs before any shard does."""
+It reads the old journals and writes new ones, of the next generation; the file SHARDS selects the generation, and is
+replaced at the end. An interrupted start begins again. Runs before any shard."""
 
 from __future__ import annotations
 
@@ -25,15 +25,13 @@ from rumq.shards.stats.event_log import tell
 
 
 def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:
-    """Make the journals those of `count` shards; returns their generation. raises: OSError, StoreError"""
+    """Rewrite the journals for `count` shards; returns their generation. raises: OSError, StoreError"""
     files = RealFiles()
     was = read_shard_count(files, data)
     if was.shards == count:
         return was.generation
     if not os.path.isdir(f"{data}/{internal.name}"):
-        write_shard_count(
-            files, data, ShardCount(count, was.generation)
-        )  # a new directory: nothing is to move
+        write_shard_count(files, data, ShardCount(count, was.generation))  # a new directory: nothing to move
         return was.generation
     started = time.monotonic()
     now_us = time.time_ns() // 1000
@@ -73,7 +71,7 @@ class Resharding:
         return partition
 
     def read(self, index: int, roster: ShardCount) -> None:
-        """What one shard knew: its sessions, its shares, and what is retained in its partitions."""
+        """State of one old shard: sessions, shared groups, and the retained messages of its partitions."""
         partition = self._open(index, roster.generation)
         replayed = replay(self._store, partition, tell)
         partition.writer.close()
@@ -94,7 +92,7 @@ class Resharding:
                 self._retained_from[each.index] = replayed.retained_from[each.index]
 
     def write(self, index: int, roster: ShardCount) -> None:
-        """Everything whose home is one shard now, into its new journal."""
+        """Write everything with this home shard to its new journal."""
         store, count = self._store, roster.shards
         replayed = ReplayedState()
         replayed.layout, replayed.changed = self._layout, True

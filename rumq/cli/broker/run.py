@@ -39,15 +39,15 @@ UNCOMPILED = (
     "each message costs many times the CPU: install gcc and Python's headers (Debian: gcc python3-dev), then rumq: "
     "pip install --force-reinstall --no-cache-dir; in a clone pip install -e ."
 )
-HOLD_SECONDS = 2.0  # a broker that was killed may need a moment to be gone
+HOLD_SECONDS = 2.0  # a killed broker may need a moment to exit
 
 
 def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit status. read: gives the settings as they are written now
+    """Serve until SIGTERM or SIGINT; returns the exit status. read: returns the current settings
 
-    sources: the command line that gives another process the same settings
+    sources: command line flags for another process with the same settings
 
-    raises: DataDirectoryError when the data directory cannot be used, RumqError when no address can be bound
+    raises: DataDirectoryError if the data directory cannot be used, RumqError if no address can be bound
     """
     started = time.monotonic()
     # Until there is somebody to read the settings again: one that comes meanwhile is not lost.
@@ -110,7 +110,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
 
 
 def told(fault: RumqError) -> int:
-    """Say what is wrong; the exit status that says it too."""
+    """Report an error; returns its exit status."""
     for line in str(fault).splitlines():
         print(f"rumqd: {line}", file=sys.stderr)
     return DATA_IN_USE if isinstance(fault, DataDirectoryError) else FAILED
@@ -140,7 +140,7 @@ def lock_of(data: str) -> int:
 
 
 def holder_lives(data: str) -> bool:
-    """Whether the process that LOCK names is there; its shards may outlive it by a moment."""
+    """Whether the process in LOCK exists; its shards may outlive it briefly."""
     try:
         with open(f"{data}/LOCK") as file:
             os.kill(int(file.read().split()[1]), 0)

@@ -1,6 +1,6 @@
-"""What differs between two readings of the settings, and whether a reload is enough for it to take effect.
+"""Differences between two readings of the settings, and whether they need a restart.
 
-A key that names a file has changed when the file's content has. Applies nothing."""
+A key that names a file has changed if the file's content has. Applies nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_ONCE = (
     "mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min",
     "log.free_percent_min", "log.wanted_free_percent_min",
 )  # fmt: skip
-# ... but for these, which listeners and the router are made with.
+# ... except these, which listeners and the router read once at their construction.
 AT_A_START = frozenset(
     {"mqtt.outbox_bytes_max", "mqtt.backlog_records_max", "events.lag_records_max", "events.lag_seconds_max"}
 )
@@ -57,7 +57,7 @@ UNREADABLE = b""
 
 
 def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
-    """The dotted names of the keys whose values differ; of streams the names of their keys."""
+    """Dotted names of keys with different values; for streams, the names of their keys."""
     if isinstance(old, Settings) and isinstance(new, Settings):
         yield from listener_differences(old, new)
     if isinstance(old, msgspec.Struct) and type(old) is type(new):
@@ -77,7 +77,7 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
 
 
 def listener_differences(old: Settings, new: Settings) -> Iterator[str]:
-    """Of each listener by its number; "listener" where there are more or fewer."""
+    """Changes by number of the listener; "listener" if their count differs."""
     if len(old.listeners) != len(new.listeners):
         yield "listener"
     for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False)):
@@ -85,7 +85,7 @@ def listener_differences(old: Settings, new: Settings) -> Iterator[str]:
 
 
 def can_change(key: str) -> bool:
-    """Whether a setting takes effect without a restart; of [mqtt] for clients that connect from now on."""
+    """Whether a setting takes effect without a restart; those of [mqtt] for new connections."""
     if key in AT_A_START:
         return False
     section, _, name = key.rpartition(".")
@@ -97,12 +97,11 @@ def can_change(key: str) -> bool:
 
 
 def need_restart(old: Settings, new: Settings, changed: list[str]) -> list[str]:
-    """Those of the changed keys that a reload does not put into force."""
+    """The changed keys that need a restart."""
     switched = {
         f"{key_of(number)}.tls_certificate"
         for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False))
-        if bool(before.tls_certificate)
-        != bool(after.tls_certificate)  # TLS where there was none, or none any more
+        if bool(before.tls_certificate) != bool(after.tls_certificate)  # TLS was switched on or off
     }
     return [key for key in changed if key in switched or not can_change(key)]
 
@@ -136,7 +135,7 @@ def updated(old: msgspec.Struct, new: msgspec.Struct, key: str, kept: set[str]) 
 
 
 def file_digests(settings: Settings) -> dict[str, tuple[str, bytes]]:
-    """Key -> (path, SHA-256 of what the file holds now), of each key that names one; UNREADABLE where that fails.
+    """Key -> (path, SHA-256 of its content), for each key that names a file; UNREADABLE if that fails.
 
     cost: every such file is read"""
     sections: list[tuple[str, Any]] = [("auth", settings.auth), (key_of(FLIGHT), settings.flight)]
@@ -161,7 +160,7 @@ def digest(path: str) -> bytes:
 
 
 def changed_files(old: dict[str, tuple[str, bytes]], new: dict[str, tuple[str, bytes]]) -> list[str]:
-    """The keys whose file is the same one with other content."""
+    """Keys with the same file and different content."""
     return [
         key
         for key, (path, content) in new.items()

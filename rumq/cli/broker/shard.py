@@ -1,4 +1,4 @@
-"""One shard as a process: built from the settings, run until a signal, stopped in order.
+"""One shard as a process: built from the settings, run until a signal, shut down in order.
 
 With several shards each has a process of its own; with one it is the process of `rumqd run`."""
 
@@ -45,7 +45,7 @@ from rumq.version import VERSION
 
 
 def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit status. read: gives the settings as they are now, for SIGHUP
+    """Serve until SIGTERM or SIGINT; returns the exit status. read: returns the current settings, for SIGHUP
 
     raises: DataDirectoryError"""
     keep_memory()
@@ -98,7 +98,7 @@ def platform_of(settings: Settings, place: Place) -> Platform:
 
 
 class ShardProcess:
-    """A built shard with what runs beside it: listeners, the scrubber, the admin socket, sidecars, signals."""
+    """A built shard with its services: listeners, the scrubber, the admin socket, sidecars, signals."""
 
     def __init__(
         self, settings: Settings, place: Place, shard: Shard, policies: list[ListenerPolicy],
@@ -110,11 +110,11 @@ class ShardProcess:
         self._is_only_one = place.ready < 0
         self._scrubber = Worker("rumq-scrub", shard.events.failed)
         shard.pump.watch(self._scrubber.fd, self._scrubber.finish)
-        # One shard has the sidecars: they live and die with it, as with a broker of one process.
+        # One shard owns the sidecars, which start and end with it, as in a broker of one process.
         self._sidecars = Sidecars(sidecars(settings, place.data, place.sources) if place.index == 0 else [])
 
     async def run(self, settings_reload: Reload) -> None:
-        """Serve until a signal to stop."""
+        """Serve until a stop signal."""
         shard, index = self._shard, self._place.index
         async with trio.open_nursery() as services:
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
@@ -140,14 +140,14 @@ class ShardProcess:
         await stop(shard, self._listeners)
 
     async def _join(self) -> None:
-        """Meet the other shards, restore what an earlier run left here and in their logs, and begin."""
+        """Connect to the other shards, recover sessions from the journal and their logs, and start."""
         while not self._shard.startup.advance():
             await trio.sleep(0.001)
         freeze()
         self._begin()
 
     def _begin(self) -> None:
-        """Clients may come."""
+        """Accept clients."""
         settings, place, shard = self._settings, self._place, self._shard
         self._listeners += open_listeners(settings, place.doorways, shard, self._policies, self._transports)
         store: Store = shard.store
@@ -175,7 +175,7 @@ class ShardProcess:
             tell("broker.ready", host=host, port=port, seconds=round(time.monotonic() - place.started, 3))
 
     def _announce(self, what: bytes) -> None:
-        """Clients are served with the settings in force: tell the supervisor, or who started this process."""
+        """Report to the supervisor, or to the process that started this one, that clients are served."""
         if self._is_only_one:
             notify(READY)
         else:

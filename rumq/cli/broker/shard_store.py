@@ -26,7 +26,7 @@ STATUS = StreamSpec("_sys", (), 1, "memory")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a shard runs. started: when the broker was, monotonic; ready: a pipe to tell of it, -1 for the only one"""
+    """Environment of a shard. started: start of the broker, monotonic; ready: a pipe to report it, or -1"""
 
     data: str
     lock: int
@@ -34,7 +34,7 @@ class Place:
     streams: list[StreamSpec]
     generation: int  # of the journals
     started: float
-    sources: list[str]  # the command line that gives another process the same settings
+    sources: list[str]  # command line flags for another process with the same settings
     index: int = 0
     count: int = 1
     doors: list[ShardSocket] | None = None
@@ -43,7 +43,7 @@ class Place:
 
 
 def open_shard_store(settings: Settings, place: Place) -> Store:
-    """The shard's part of the store, recovered; what was found is told."""
+    """The shard's part of the store, recovered; findings are reported as events."""
 
     def volatile(index: int) -> VolatilePartition | RemotePartition:
         if place.index:
@@ -83,7 +83,7 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
 
 
 def internal_stream(settings: Settings) -> StreamSpec:
-    """Where sessions are kept: as safe as the safest of the streams that they read."""
+    """The stream of the session journal, with the strongest durability of all streams."""
     durable = any(s.durability == "disk" for s in settings.stream)
     return StreamSpec(
         STATE_STREAM, (), 1, "disk" if durable else "process",
@@ -92,7 +92,7 @@ def internal_stream(settings: Settings) -> StreamSpec:
 
 
 def boot_id() -> bytes:
-    """Which run of the machine this is: what a kill survives, a power loss may not."""
+    """The boot id of the machine: data that survives a kill may not survive a power loss."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return bytes.fromhex(file.read().strip().replace("-", ""))
@@ -101,7 +101,7 @@ def boot_id() -> bytes:
 
 
 def note_inventory(place: Place) -> None:
-    """All partitions are open: what is to be there at the next start is written down."""
+    """Once all partitions are open, write the list that the next start expects."""
     names = [f"{spec.name}/g{GENERATION}/p{n}" for spec in place.streams for n in range(spec.partitions)]
     names += [f"{STATE_STREAM}/g{place.generation}/p{number}" for number in range(place.count)]
     try:

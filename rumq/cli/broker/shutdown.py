@@ -1,4 +1,4 @@
-"""The stop of a shard, in phases that are each reported and each bounded in time."""
+"""The shutdown of a shard, in phases, each reported and bounded in time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LINGER_SECONDS_MAX = 0.25  # for clients that do not close their side
 
 
 async def stop(shard: Shard, listeners: list[Listener]) -> None:
-    """No new connections; every client is told; what they sent is written, here and in other shards. Sealing the log
-    is the caller's."""
+    """Stop accepting, disconnect every client, and write what they sent, here and in other shards. The caller seals the
+    log."""
     pump, commit, peers = shard.pump, shard.commit, shard.peers
     for listener in listeners:
         listener.close()
@@ -29,7 +29,7 @@ async def stop(shard: Shard, listeners: list[Listener]) -> None:
     commit.is_draining = True
     await phase("clients told", lambda: not clients(pump), pump)
     with trio.move_on_after(LINGER_SECONDS_MAX):
-        # A client that is still writing is to read why it ends: a process that exits resets its sockets.
+        # Let clients that are still writing read the reason: a process that exits resets its sockets.
         while pump.lingering:
             await trio.sleep(0.005)
     await phase("log written", commit.idle, pump)
@@ -41,12 +41,12 @@ async def stop(shard: Shard, listeners: list[Listener]) -> None:
 
 
 def clients(pump: Pump) -> int:
-    """How many clients are connected."""
+    """Number of connected clients."""
     return sum(not connection.link.is_bus for connection in pump.connections.values())
 
 
 async def phase(name: str, is_over: Callable[[], bool], pump: Pump) -> None:
-    """Wait for the end of one phase, for `STOP_SECONDS_MAX` at most."""
+    """Wait for the end of one phase, at most `STOP_SECONDS_MAX`."""
     with trio.move_on_after(STOP_SECONDS_MAX):
         while not is_over():
             await trio.sleep(0.005)

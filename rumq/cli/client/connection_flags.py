@@ -1,4 +1,4 @@
-"""The flags by which `rumqd pub` and `rumqd sub` find their broker: those of mosquitto_pub."""
+"""Connection flags of `rumqd pub` and `rumqd sub`, the same as of mosquitto_pub."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ TLS_PORT = 8883
 
 
 def add_connection_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-h", "--host", help="broker's address [localhost]")
-    parser.add_argument("-p", "--port", type=port, help=f"its port [1883; with TLS {TLS_PORT}]")
+    parser.add_argument("-h", "--host", help="broker address [localhost]")
+    parser.add_argument("-p", "--port", type=port, help=f"broker port [1883; with TLS {TLS_PORT}]")
     parser.add_argument(
         "-L",
         "--url",
-        help="all of it: mqtt[s]://[user[:password]@]host[:port][/TOPIC], ws[s]://host[:port]/PATH",
+        help="instead of host, port and topic: mqtt[s]://[user[:password]@]host[:port][/TOPIC], ws[s]://host[:port]/PATH",
     )
-    parser.add_argument("-i", "--id", default="", help="client id [the broker gives one]")
+    parser.add_argument("-i", "--id", default="", help="client id [assigned by the broker]")
     parser.add_argument("-k", "--keep-alive", type=sixteen_bits, default=60, metavar="SECONDS", help="[60]")
     parser.add_argument("-u", "--username")
     parser.add_argument("-P", "--password")
@@ -28,24 +28,26 @@ def add_connection_flags(parser: argparse.ArgumentParser) -> None:
         "-V", "--protocol-version", choices=VERSIONS, default="5", metavar="VERSION", help="5 or 3.1.1 [5]"
     )
     tls = parser.add_argument_group(
-        "TLS", f"spoken with any of these flags, with mqtts:// and wss://, and on port {TLS_PORT}"
+        "TLS", f"enabled by any of these flags, by mqtts:// and wss://, and by port {TLS_PORT}"
     )
     tls.add_argument(
         "--cafile", default="", metavar="FILE",
-        help="PEM of the authorities that the broker's certificate may come from [the system's]",
+        help="PEM file of trusted authorities [the system's]",
     )  # fmt: skip
-    tls.add_argument("--capath", default="", metavar="DIR", help="the same as a directory of hashed names")
-    tls.add_argument("--cert", default="", metavar="FILE", help="PEM of the certificate to show")
-    tls.add_argument("--key", default="", metavar="FILE", help="PEM of its key [in --cert]")
+    tls.add_argument(
+        "--capath", default="", metavar="DIR", help="directory of trusted authorities with hashed names"
+    )
+    tls.add_argument("--cert", default="", metavar="FILE", help="PEM file of the client certificate")
+    tls.add_argument("--key", default="", metavar="FILE", help="PEM file of its key [in --cert]")
     tls.add_argument(
         "--insecure", action="store_true",
-        help="take a certificate for another host name; who has signed it is checked all the same",
+        help="accept a certificate for another host name; its signature is still verified",
     )  # fmt: skip
-    tls.add_argument("--tls-use-os-certs", action="store_true", help="TLS, and the system's authorities")
+    tls.add_argument("--tls-use-os-certs", action="store_true", help="use TLS with the system's authorities")
 
 
 def url_topic(args: argparse.Namespace) -> str:
-    """The topic that --url names, if any. raises: ConfigError"""
+    """The topic in --url, if any. raises: ConfigError"""
     from rumq.client.address import parse_url
 
     if args.url is None:
@@ -54,8 +56,8 @@ def url_topic(args: argparse.Namespace) -> str:
     return "" if address.is_websocket else address.path
 
 
-def way(args: argparse.Namespace) -> dict[str, Any]:
-    """What `rumq.client.connect` is to be given of these flags. raises: ConfigError"""
+def connect_arguments(args: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `rumq.client.connect` from these flags. raises: ConfigError"""
     from rumq.client.address import parse_url
 
     if args.url is not None and (args.host is not None or args.port is not None):
@@ -82,7 +84,7 @@ def maybe_tls(args: argparse.Namespace) -> "Tls | None":
 
 
 def mqtt_version(args: argparse.Namespace) -> int:
-    """5, or 4 for MQTT 3.1.1, as the protocol itself counts."""
+    """Protocol level: 5, or 4 for MQTT 3.1.1."""
     return VERSIONS[args.protocol_version]
 
 

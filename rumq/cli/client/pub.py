@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rumq.cli.client.connection_flags import (
     add_connection_flags,
+    connect_arguments,
     mqtt_version,
     name_and_value,
     positive,
     url_topic,
-    way,
 )
 from rumq.errors import ConfigError, Fault
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NAME = "pub"
 LINE = "publish messages"
 ABOUT = """\
-Publish to a topic. With -q 1 or 2 it returns once the broker has acknowledged everything, which for a stream
-of durability "disk" means that it is on disk.
+Publish to a topic. With -q 1 or 2 it exits once the broker has acknowledged all messages; with durability "disk"
+they are on disk then.
 """
 EXAMPLES = """\
 examples:
@@ -36,7 +36,7 @@ examples:
   rumqd pub plant/7/temp -m 21.5 -h broker.example --cafile ca.pem --cert client.pem --key client.key
   rumqd pub -L mqtts://alice:secret@broker.example/plant/7/temp -m 21.5
 
-exit status: 0 all published (and acknowledged, with -q 1 or 2), 2 arguments refused, 1 otherwise
+exit status: 0 all published (and acknowledged, with -q 1 or 2), 2 invalid arguments, 1 any other error
 """
 
 PROPERTIES = (
@@ -54,18 +54,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection_flags(parser)
     parser.add_argument("topic", nargs="?", metavar="TOPIC")
     parser.add_argument(
-        "-t", "--topic", dest="topic_flag", metavar="TOPIC", help="the same, as in mosquitto_pub"
+        "-t", "--topic", dest="topic_flag", metavar="TOPIC", help="the topic, as in mosquitto_pub"
     )
     payload = parser.add_mutually_exclusive_group(required=True)
     payload.add_argument("-m", "--message", help="the payload, as text")
-    payload.add_argument("-f", "--file", help="the payload is this file's content")
+    payload.add_argument("-f", "--file", help="publish the content of this file")
     payload.add_argument(
         "-l", "--lines", action="store_true", help="one message for each line of standard input"
     )
-    payload.add_argument("-s", "--stdin", action="store_true", help="the payload is all of standard input")
+    payload.add_argument(
+        "-s", "--stdin", action="store_true", help="publish all of standard input as one message"
+    )
     payload.add_argument("-n", "--null", action="store_true", help="an empty payload")
     parser.add_argument("-q", "--qos", type=int, choices=(0, 1, 2), default=0, help="[0]")
-    parser.add_argument("-r", "--retain", action="store_true", help="the broker keeps it for new subscribers")
+    parser.add_argument("-r", "--retain", action="store_true", help="publish as retained message")
     parser.add_argument("--repeat", type=positive, default=1, metavar="N", help="publish it N times [1]")
     parser.add_argument(
         "--property",
@@ -105,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def properties_of(args: argparse.Namespace) -> "Properties":
-    """The PUBLISH properties asked for, by their MQTT 5 names with underscores; raises ConfigError."""
+    """PUBLISH properties from the flags, by their MQTT 5 names with underscores. raises: ConfigError"""
     properties: dict[str, Any] = {}
     for name, text in args.property:
         source, shown = f"--property {name}", text
@@ -139,7 +141,7 @@ async def publish_all(
     def outgoing(payload: bytes) -> "Outgoing":
         return Outgoing(topic, payload, qos=args.qos, retain=args.retain, properties=properties)
 
-    async with connect(**way(args)) as client:
+    async with connect(**connect_arguments(args)) as client:
         if payload is None:
             async for lines in batches_of_lines():
                 await client.publish_batch([outgoing(line) for line in lines])
@@ -165,11 +167,11 @@ def payload_of(args: argparse.Namespace) -> bytes:
 
 
 async def batches_of_lines() -> AsyncIterator[list[bytes]]:
-    """Lines of standard input without their ends, as many as there are: a slow `tail -f` waits for none."""
+    """Lines of standard input without line ends, as soon as they are available, for `tail -f`."""
     import trio
 
     rest = b""
-    # os.read returns what there is; a thread, since a terminal or file cannot be waited for otherwise.
+    # os.read returns available bytes; in a thread, because epoll does not support files.
     while chunk := await trio.to_thread.run_sync(
         os.read, sys.stdin.fileno(), READ_BYTES, abandon_on_cancel=True
     ):

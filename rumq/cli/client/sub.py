@@ -1,10 +1,16 @@
-"""`rumqd sub`: print what arrives, from now on or from the past, with the flags of mosquitto_sub."""
+"""`rumqd sub`: subscribe, optionally with replay, and print messages, with the flags of mosquitto_sub."""
 
 import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rumq.cli.client.connection_flags import add_connection_flags, positive, thirty_two_bits, url_topic, way
+from rumq.cli.client.connection_flags import (
+    add_connection_flags,
+    connect_arguments,
+    positive,
+    thirty_two_bits,
+    url_topic,  # fmt: skip
+)
 from rumq.cli.message_format import HELP, JSON, PAYLOAD, VERBOSE, Piece, Shown, formatter
 from rumq.errors import ConfigError, Fault
 
@@ -14,29 +20,29 @@ if TYPE_CHECKING:
     from rumq.client import Client, Message
 
 NAME = "sub"
-LINE = "subscribe, and print what arrives"
+LINE = "subscribe and print messages"
 ABOUT = """\
-Subscribe to topic filters and print what arrives, until SIGINT or SIGTERM. With --from, rumq first replays
-what its log holds and then goes on live, with no gap between.
+Subscribe to topic filters and print messages until SIGINT or SIGTERM. With --from, the broker first replays
+its log and then continues live, without a gap.
 """
 EXAMPLES = f"""\
 examples:
   rumqd sub -v 'plant/#'                         topic and payload
   rumqd sub plant/7/temp pump/+/state -q 1       several filters
-  rumqd sub 'plant/#' --from earliest            everything the log holds, then live
-  rumqd sub 'plant/#' --from -1h                 or -90s, -15m, -7d: from then on
+  rumqd sub 'plant/#' --from earliest            replay the whole log, then live
+  rumqd sub 'plant/#' --from -1h                 replay the last hour; or -90s, -15m, -7d
   rumqd sub 'plant/#' --from 2026-11-20T06:00:00Z
   rumqd sub plant/7/temp --from 1000 -C 10       ten messages of one topic from its offset 1,000
   rumqd sub 'plant/#' -F '%I %t %o %p'           time, topic, offset, payload
   rumqd sub 'plant/#' --json | jq .payload
-  rumqd sub 'plant/#' -q 1 -i desk --session-expiry 86400   come back within a day and miss nothing
+  rumqd sub 'plant/#' -q 1 -i desk --session-expiry 86400   reconnect within a day without loss
   rumqd sub 'plant/#' -h broker.example --cafile ca.pem --cert client.pem --key client.key
   rumqd sub 'plant/#' -L wss://alice:secret@broker.example:8884/mqtt --cafile ca.pem
 
 {HELP}
 
-exit status: 0 stopped as asked (a signal, -C reached, -W over), 2 arguments refused,
-1 otherwise (also when -W ends before -C is reached)
+exit status: 0 stopped by a signal, -C or -W; 2 invalid arguments; 1 any other error (also if -W ends before -C is
+reached)
 """
 
 
@@ -50,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="topics",
         metavar="FILTER",
-        help="the same, as in mosquitto_sub",
+        help="a topic filter, as in mosquitto_sub",
     )
     parser.add_argument("-q", "--qos", type=int, choices=(0, 1, 2), default=0, help="[0]")
     parser.add_argument(
@@ -59,21 +65,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FROM",
         help="earliest, latest, -1h, an RFC 3339 time, or a topic's offset [latest]",
     )
-    parser.add_argument("-C", "--count", type=positive, metavar="N", help="leave after N messages")
-    parser.add_argument("-W", "--wait", type=positive, metavar="SECONDS", help="leave after this time")
+    parser.add_argument("-C", "--count", type=positive, metavar="N", help="exit after N messages")
+    parser.add_argument("-W", "--wait", type=positive, metavar="SECONDS", help="exit after this time")
     lines = parser.add_mutually_exclusive_group()
-    lines.add_argument("-F", "--format", metavar="FORMAT", help="a line of output, see below [%%p]")
+    lines.add_argument("-F", "--format", metavar="FORMAT", help="output format, see below [%%p]")
     lines.add_argument(
         "-v", "--verbose", action="store_const", const=VERBOSE, dest="format", help="-F '%%t %%p'"
     )
     lines.add_argument("--json", action="store_const", const=JSON, dest="format", help="-F %%j")
-    parser.add_argument("-N", "--no-newline", action="store_true", help="no end of line after a message")
+    parser.add_argument("-N", "--no-newline", action="store_true", help="no newline after a message")
     parser.add_argument("-R", "--no-retained", action="store_true", help="do not print retained messages")
     parser.add_argument(
         "--session-expiry",
         type=thirty_two_bits,
         metavar="SECONDS",
-        help="the session outlives this command, so long; needs -i, and goes on where it was",
+        help="session expiry interval; with -i the next run resumes the session",
     )
 
 
@@ -106,15 +112,15 @@ async def subscribe_and_print(args: argparse.Namespace, line: Piece) -> int:
     from rumq.client import connect
 
     async with connect(
-        **way(args),
+        **connect_arguments(args),
         clean_start=args.session_expiry is None,
         session_expiry=args.session_expiry or 0,
     ) as client:
-        return await print_until_told(client, args, line)
+        return await print_until_stopped(client, args, line)
 
 
-async def print_until_told(client: "Client", args: argparse.Namespace, line: Piece) -> int:
-    """What ends here is cancelled inside the connection: what was printed is acknowledged before we leave."""
+async def print_until_stopped(client: "Client", args: argparse.Namespace, line: Piece) -> int:
+    """Cancelled inside the connection, so that printed messages are acknowledged before it closes."""
     import trio
 
     status = 0
@@ -144,7 +150,7 @@ async def print_some(client: "Client", args: argparse.Namespace, line: Piece) ->
     end = b"" if args.no_newline else b"\n"
     left = args.count
     while left is None or left > 0:
-        # What is received is acknowledged: take no more than is printed.
+        # Received messages are acknowledged: receive no more than are printed.
         batch = await client.receive_batch(messages_max=left)
         shown = [message for message in batch if not (args.no_retained and message.retain)]
         left = None if left is None else left - len(shown)

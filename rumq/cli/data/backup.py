@@ -1,4 +1,4 @@
-"""`rumqd backup` and `rumqd restore`: copies of a data directory that open by themselves.
+"""`rumqd backup` and `rumqd restore`: complete copies of a data directory.
 
 Refuses to know how the files are laid out."""
 
@@ -10,37 +10,37 @@ from rumq.errors import DataDirectoryError, RumqError
 
 BACKUP_LINE = "copy a data directory, with its broker on or off"
 BACKUP_ABOUT = """\
-Copy a data directory while its broker runs, or does not. Everything that was acknowledged before the backup began is in
-it: messages, sessions, retained messages. Into the directory of an earlier backup only what is new is copied; finished
-segments are hard links where source and target are on one file system.
+Copy a data directory, with its broker on or off. The copy has everything that was acknowledged before the backup began:
+messages, sessions, retained messages. A backup into the directory of an earlier one copies only new data; finished
+segments become hard links if source and target are on one file system.
 """
 BACKUP_EXAMPLES = """\
 examples:
   rumqd backup /mnt/backup/rumq                  of ./rumq-data
   rumqd backup /mnt/backup/rumq --data /var/lib/rumq --json
 
-exit status: 0 done; 3 one of the directories cannot be used; 1 anything else
+exit status: 0 done; 3 one of the directories cannot be used; 1 any other error
 """
 RESTORE_LINE = "make a data directory from a backup"
 RESTORE_ABOUT = """\
-Make a new data directory from a backup, and check every record of it. The backup stays as it is.
+Make a new data directory from a backup, and verify every record. The backup is not changed.
 """
 RESTORE_EXAMPLES = """\
 examples:
   rumqd restore /mnt/backup/rumq --data /var/lib/rumq-new && rumqd run --data /var/lib/rumq-new
 
-exit status: 0 done and sound; 1 something in it is damaged, which is told; 3 a directory cannot be used
+exit status: 0 done and sound; 1 damage was found and printed; 3 a directory cannot be used
 """
 
 
 def add_backup_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", metavar="DIR", help="where to; made if missing")
+    parser.add_argument("target", metavar="DIR", help="target directory, created if missing")
     parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="[rumq-data]")
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def add_restore_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("backup", metavar="DIR", help="what `rumqd backup` made")
+    parser.add_argument("backup", metavar="DIR", help="directory of the backup")
     parser.add_argument("-d", "--data", metavar="DIR", required=True, help="the new data directory")
 
 

@@ -1,6 +1,6 @@
-"""`rumqd doctor`: what is wrong with a data directory, and what to do about it, in words.
+"""`rumqd doctor`: faults of a data directory, each with a remedy, as text.
 
-Looks and never touches. Refuses to know how the files are laid out."""
+Reads only. Refuses to know how the files are laid out."""
 
 import argparse
 import json
@@ -15,17 +15,17 @@ from rumq.cli import access_denied
 from rumq.cli.data.exposure import exposed
 from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
 
-LINE = "say what is wrong with a data directory, and what to do"
+LINE = "diagnose a data directory, with remedies"
 ABOUT = """\
-Look at a data directory, and at what a broker needs of this machine: may it be written, is it in use, is there room,
-are all records what they were written as, does the clock make sense. Nothing is changed.
+Check a data directory and this machine: permissions, lock, free space, checksums of all records, clock, limits. It
+changes nothing.
 """
 EXAMPLES = """\
 examples:
   rumqd doctor --data /var/lib/rumq
   rumqd doctor --quick                           without reading every record
 
-exit status: 0 nothing is wrong; 1 something is
+exit status: 0 nothing is wrong; 1 it found a fault
 """
 FREE_BYTES_MIN = 1 << 30
 DESCRIPTORS_MIN = 4096
@@ -38,7 +38,7 @@ OF_A_SEGMENT = (
 
 
 class Complaint(NamedTuple):
-    """wrong: what was seen; do: the way out. serious: the exit status tells of it."""
+    """wrong: the fault; do: the remedy; serious: it counts for the exit status."""
 
     wrong: str
     do: str
@@ -68,12 +68,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def examined(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
-    """As `examine`; where this user may not look, that is what is wrong."""
+    """As `examine`; a file that this user may not read is a fault, too."""
     try:
         yield from examine(data, quick=quick, now=now)
     except PermissionError as fault:
         yield Complaint(
-            f"what is behind {fault.filename} cannot be examined",
+            f"{fault.filename} cannot be examined",
             f"stop here: {access_denied.sentence(fault)}",
         )
 
@@ -190,7 +190,7 @@ def of_the_directory(data: str) -> list[Complaint]:
 
 
 def holder_of(data: str) -> str:
-    """Who holds the directory, or an empty text."""
+    """The holder of the lock, or an empty text."""
     import fcntl
 
     try:

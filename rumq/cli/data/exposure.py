@@ -1,6 +1,6 @@
-"""Who else on this machine can read a data directory: whoever can, reads every message in it.
+"""Data directories that other users of this machine can read, and with it every message.
 
-What rumq makes is its owner's alone. A directory that an older version made, a restore by hand or `cp` may be open.
+rumq creates files for their owner only; directories of older versions, of `cp` or of a restore by hand may be open.
 Knows modes only, no access control lists and no record."""
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ ENTER, READ, WRITE = stat.S_IXOTH, stat.S_IROTH, stat.S_IWOTH
 
 
 def exposed(directory: str) -> str:
-    """What everybody on this machine can read or change there, and the way out; empty where it is closed.
+    """A file that everybody on this machine can read or change, and the remedy; empty if there is none.
 
-    A file counts if all directories down to it let others in. Cost: a look at each file of those; none otherwise"""
+    A file counts if others can enter all directories above it. Cost: one stat for each file there"""
     found = open_path(directory)
     if not found:
         return ""
@@ -38,7 +38,7 @@ def open_path(directory: str) -> str:
                     if mode & (READ | WRITE):
                         return f"{'change' if mode & WRITE else 'read'} {entry.path}"
     except OSError:
-        pass  # gone meanwhile, or not ours to look into: whoever opens it says so
+        pass  # removed meanwhile, or not readable: opening it reports the error
     return ""
 
 

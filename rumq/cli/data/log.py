@@ -1,4 +1,4 @@
-"""`rumqd log`: look into a data directory, with its broker on or off. It takes no lock and writes nothing."""
+"""`rumqd log`: inspect a data directory, with its broker on or off. It takes no lock and writes nothing."""
 
 import argparse
 
@@ -6,10 +6,10 @@ from rumq.cli.client.connection_flags import positive
 from rumq.cli.message_format import HELP, JSON
 
 NAME = "log"
-LINE = "look into a data directory: ls, read, export, verify"
+LINE = "inspect a data directory: ls, read, export, verify"
 ABOUT = """\
-Look into a data directory, with its broker on or off: nothing is locked or written. What is read is what is
-known to be on disk, which may be a moment behind a running broker.
+Inspect a data directory, with its broker on or off: it locks and writes nothing. It reads committed records, which
+may be a moment behind a running broker.
 """
 EXAMPLES = """\
 examples:
@@ -34,7 +34,7 @@ examples:
   rumqd log export --topic 'plant/#' --from 2026-11-01 --until 2026-12-01 --to november.parquet
   rumqd log export --topic plant/7/temp --from 1000 --until 2000
 
-exit status: 0 done; 1 something could not be read, which is told, or the file could not be written
+exit status: 0 done; 1 unreadable records, which are printed, or the file could not be written
 """
 DEFAULT_FORMAT = "%I %t %p"
 
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     read.add_argument("-C", "--count", type=positive, metavar="N", help="no more than N records")
     lines = read.add_mutually_exclusive_group()
     lines.add_argument(
-        "-F", "--format", metavar="FORMAT", default=DEFAULT_FORMAT, help="a line of output, see below"
+        "-F", "--format", metavar="FORMAT", default=DEFAULT_FORMAT, help="output format, see below"
     )
     lines.add_argument("--json", action="store_const", const=JSON, dest="format", help="-F %%j")
     read.set_defaults(run=run_read)
@@ -75,14 +75,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     saved = command("export", "write records to a file, as JSON lines or Parquet", EXPORT_EXAMPLES)
     saved.add_argument("-t", "--topic", metavar="FILTER", default="#", help="only topics that it matches [#]")
     saved.add_argument(
-        "--from", dest="start", metavar="FROM", default="earliest", help="as for `rumqd log read` [earliest]"
+        "--from",
+        dest="start",
+        metavar="FROM",
+        default="earliest",
+        help="start, as for `rumqd log read` [earliest]",
     )
-    saved.add_argument("--until", metavar="UNTIL", help="up to there, likewise [all that is on disk]")
-    saved.add_argument("--to", metavar="FILE", default="-", help="- for standard output [-]")
+    saved.add_argument("--until", metavar="UNTIL", help="end, exclusive, in the same form [end of the log]")
+    saved.add_argument("--to", metavar="FILE", default="-", help="output file, - for standard output [-]")
     saved.add_argument(
         "--format",
         choices=("jsonl", "parquet"),
-        help="[by the file's name: parquet for .parquet, else jsonl]",
+        help="[parquet for a name in .parquet, else jsonl]",
     )
     saved.set_defaults(run=run_export)
 

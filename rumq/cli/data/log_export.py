@@ -32,7 +32,7 @@ class Row(TypedDict):
 
 
 def export(data: str, topic_filter: str, start: str, until: str | None, to: str, *, parquet: bool) -> int:
-    """Write the records; returns 1 if some could not be read, which standard error names.
+    """Write the records; returns 1 if some could not be read, and prints these on standard error.
 
     to: a path, or "-" for standard output. raises: RumqError"""
     gaps: list[str] = []

@@ -1,4 +1,4 @@
-"""What `rumqd log` prints: segments, records, verdicts. Reads with `commitlog.log_reader`, decodes with the codec.
+"""Output of `rumqd log`: segments, records, verdicts. Reads with `commitlog.log_reader`, decodes with the codec.
 
 Refuses to know how the files are laid out."""
 
@@ -75,7 +75,7 @@ def print_segments(data: str, *, as_json: bool) -> int:
 def print_records(
     data: str, topic_filter: str, start: str, stream: str | None, count: int | None, template: str
 ) -> int:
-    """Each partition in its order; a gap is told on standard error and ends with status 1."""
+    """Each partition in its order; prints a gap on standard error and returns status 1."""
     line = formatter(template)
     status, left = 0, count
     out = sys.stdout.buffer

@@ -1,1 +1,1 @@
-"""Kernels of the lake: they walk bytes and give numbers. Compiled where that is possible, else they run as they are."""
+"""Kernels of the lake: they parse bytes and return numbers. Compiled if possible, else they run as Python."""

@@ -1,6 +1,6 @@
-"""Kernel: digests of values, and where the MQTT 5 properties of frames stand. MQTT 5.0, 2.2.2 and 3.3.2.3.
+"""Kernel: digests of values, and positions of the MQTT 5 properties of frames. MQTT 5.0, 2.2.2 and 3.3.2.3.
 
-Takes bytes and arrays of positions, gives numbers and positions. Knows no file, no Arrow."""
+Works on bytes and arrays of positions. Knows no file, no Arrow."""
 
 import cython
 
@@ -18,16 +18,16 @@ ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 @cython.nogil
 @cython.exceptval(check=False)
 def mixed(word: cython.ulonglong) -> cython.ulonglong:
-    """The finaliser of splitmix64: every bit of the word moves every bit of the result."""
+    """The finaliser of splitmix64: every input bit affects every output bit."""
     word = (word ^ (word >> 30)) * SECOND & ALL
     word = (word ^ (word >> 27)) * THIRD & ALL
     return word ^ (word >> 31)
 
 
 def digest(lsns: object, starts: object, ends: object, data: object) -> int:
-    """The sum, modulo 2**64, of a number for each (lsn, value): the same in whatever order the records come.
+    """The sum, modulo 2**64, of a hash of each (lsn, value), independent of their order.
 
-    lsns, starts, ends: int64, one a record; data: where the value of record i is the bytes starts[i]..ends[i]
+    lsns, starts, ends: int64, one per record; data: the value of record i is the bytes starts[i]..ends[i]
     """
     numbers: cython.const[cython.longlong][::1] = memoryview(lsns)
     begins: cython.const[cython.longlong][::1] = memoryview(starts)
@@ -71,14 +71,14 @@ def find_properties(
     counts: object,
     pairs: object,
 ) -> int:
-    """Where the properties of PUBLISH frames stand in `data`.
+    """Positions of the properties of PUBLISH frames in `data`.
 
-    starts, payloads: int64, where frame i and its payload begin; flags: u16 of its row (docs/log-format.md, "Row")
-    found: int64, 8 a frame, filled: begin and end of content type, response topic, correlation data (-1: it has
-    none), message expiry in seconds, payload format (-1: it has none)
-    counts: int64, filled: how many user properties each frame has
-    pairs: int64, filled as far as it goes: of each user property, in order, begin and end of its name, of its value
-    returns: how many user properties there are in all
+    starts, payloads: int64, start of frame i and of its payload; flags: u16 of its row (docs/log-format.md, "Row")
+    found: int64, 8 per frame, output: start and end of content type, response topic, correlation data (-1: none),
+    message expiry in seconds, payload format (-1: none)
+    counts: int64, output: number of user properties of each frame
+    pairs: int64, output up to its size: of each user property, in order, start and end of its name and of its value
+    returns: total number of user properties
     """
     begins: cython.const[cython.longlong][::1] = memoryview(starts)
     ends: cython.const[cython.longlong][::1] = memoryview(payloads)

@@ -1,1 +1,1 @@
-"""What the jobs of rumq/spark/jobs share: the runner, the feedback loop, state by group, columns."""
+"""Shared by the jobs of rumq/spark/jobs: the runner, the feedback loop check, state by group, columns."""

@@ -1,4 +1,4 @@
-"""Columns out of topics and JSON payloads, and messages out of columns, for DataFrames of batches and streams alike.
+"""Columns from topics and JSON payloads, and messages from columns, for batch and streaming DataFrames.
 
 docs/spark.md, "Jobs"."""
 
@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from rumq.table.errors import BadOption, NoColumn
 
 CORRUPT = "_rumq_corrupt"
-# What a message has beside topic and payload, as the sink takes it.
+# Columns of a message for the sink, beside topic and payload.
 OF_A_MESSAGE = (
     "qos", "retain", "properties", "content_type", "response_topic", "correlation_data", "message_expiry",
     "payload_format",
@@ -31,7 +31,7 @@ def check_columns(df: DataFrame, *names: str) -> None:
 
 
 def topic_parts(pattern: str) -> dict[str, int]:
-    """Name -> level, from 0, of "plant/{plant}/dev/{device}". raises: BadOption"""
+    """Name -> level (from 0) of "plant/{plant}/dev/{device}". raises: BadOption"""
     parts: dict[str, int] = {}
     levels = pattern.split("/")
     for number, level in enumerate(levels):
@@ -46,7 +46,7 @@ def topic_parts(pattern: str) -> dict[str, int]:
 
 
 def of_topic(pattern: str) -> Column:
-    """Whether column `topic` is of the pattern. raises: BadOption"""
+    """Whether column `topic` matches the pattern. raises: BadOption"""
     topic_parts(pattern)
     levels = pattern.split("/")
     split = f.split("topic", "/")
@@ -61,7 +61,7 @@ def of_topic(pattern: str) -> Column:
 
 
 def with_topic_parts(df: DataFrame, pattern: str) -> DataFrame:
-    """Columns of the levels that "plant/{plant}/dev/{device}" names, null where a topic is not like that.
+    """Columns of the levels named in "plant/{plant}/dev/{device}", null for topics that do not match.
 
     raises: BadOption, NoColumn
     """
@@ -73,23 +73,23 @@ def with_topic_parts(df: DataFrame, pattern: str) -> DataFrame:
 
 
 def with_json(df: DataFrame, schema: str, bad: str | None = None) -> DataFrame:
-    """The fields of JSON payloads as columns, in place of columns of the same name; null where a payload has none.
+    """The fields of JSON payloads as columns, replacing columns of the same name; null for missing fields.
 
-    schema: as Spark writes it, "time timestamp, celsius double"
-    bad: also a column of this name that says why a payload is not of the schema, null where it is
+    schema: in Spark's DDL, "time timestamp, celsius double"
+    bad: name of a further column: why the payload does not match the schema, null if it does
     raises: BadOption, NoColumn
     """
     check_columns(df, "payload")
     fields = parsed(schema)
     text = f.col("payload").cast("string")
-    # from_json sees only the first value of a text. In an array there is one, and nothing behind it.
+    # from_json ignores text after the first value. Inside an array such text is an error.
     inner = f.concat(f.lit('{"_":['), text, f.lit("]}"))
     whole = StructType([StructField("_", ArrayType(StructType([*fields]))), *corrupt()])
     options = {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers": "false"}
     fit = df.withColumn("_rumq_json", f.from_json(inner, whole, options))
     json = f.col("_rumq_json")
     boxed = f.try_parse_json(f.concat(f.lit('{"_":'), text, f.lit("}")))
-    # What costs a second look at the text is only asked of those that are bad, or close the array themselves.
+    # Only payloads that are bad, or could close the array themselves, are parsed a second time.
     good = (
         json[CORRUPT].isNull() & (f.size(json["_"]) == 1) & json["_"][0].isNotNull() & f.is_valid_utf8(text)
         & text.rlike(r"^\s*\{") & (~text.contains("]") | boxed.isNotNull())
@@ -130,10 +130,10 @@ def corrupt() -> StructType:
 
 
 def as_messages(df: DataFrame, topic: str, *keep: str) -> DataFrame:
-    """Rows as messages for the sink: with `payload` as they are, otherwise all columns as a JSON object.
+    """Rows as messages for the sink: unchanged if they have `payload`, otherwise all columns as a JSON object.
 
-    topic: "weather/{city}/daily" with columns as levels; what no level may have in it becomes _ ({topic} keeps its /)
-    keep: columns to keep beside
+    topic: "weather/{city}/daily" with columns as levels; forbidden characters become _ ({topic} keeps its /)
+    keep: further columns to keep
     raises: NoColumn
     """
     names = re.findall(r"\{(\w+)\}", topic)

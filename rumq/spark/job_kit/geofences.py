@@ -1,4 +1,4 @@
-"""Areas on the earth, and which of them points are in. GeoJSON, RFC 7946: degrees, longitude first."""
+"""Areas on the earth, and tests whether they contain points. GeoJSON, RFC 7946: degrees, longitude first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of each group in order, with a state that is kept from batch to batch: pandas in, pandas out."""
+"""Ordered rows of each group, with a state kept between batches, in pandas."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def step_by_group(
     df: DataFrame, by: Sequence[str], order: Sequence[str], step: Step, *,
     begin: tuple[Any, ...], state: str, out: str,
 ) -> DataFrame:  # fmt: skip
-    """Rows that `step(state, rows of a group in order)` makes, beside the next state.
+    """Rows returned by `step(state, rows of a group in order)`, which also returns the next state.
 
-    by: columns of the group; begin: the first state; state, out: schemas, as Spark writes them. A batch query begins
-    anew, a stream keeps a state for each group, for ever.
+    by: columns of the group; begin: the first state; state, out: schemas in Spark's DDL. A batch query starts with
+    `begin`; a stream keeps a state per group without expiry.
     """
     order = [*order]
 

@@ -1,4 +1,4 @@
-"""Messages published when they are due. The clock is an argument."""
+"""Publish messages when they are due. The clock is an argument."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rumq.client import Outgoing
 
-TOGETHER_SECONDS = 0.01  # messages that are due so close to each other go at once
+TOGETHER_SECONDS = 0.01  # messages due within this time are one batch
 TOGETHER_MAX = 1000
 
 
@@ -19,7 +19,7 @@ class Due(NamedTuple):
 
 
 class Paced(NamedTuple):
-    """messages: how many; late_s: by how much the latest message was late"""
+    """messages: number of messages; late_s: the largest delay of a message"""
 
     messages: int
     late_s: float
@@ -31,7 +31,7 @@ async def pace(
     now: Callable[[], float],
     sleep_until: Callable[[float], Awaitable[None]],
 ) -> Paced:
-    """Publish each message when it is due, never before, counted from when the first is there."""
+    """Publish each message when it is due, never earlier, relative to the arrival of the first."""
     together: list[Due] = []
     begun: float | None = None
     count, late_s = 0, 0.0

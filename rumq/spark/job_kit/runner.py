@@ -1,4 +1,4 @@
-"""A job from the log to where it writes: as a batch, or as streams with a checkpoint. docs/spark.md, "Jobs"."""
+"""Run a job from source to output, as a batch, or as streams with a checkpoint. docs/spark.md, "Jobs"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def source(spark: SparkSession, args: Namespace) -> DataFrame:
 
 
 def shaped(rows: DataFrame, args: Namespace) -> DataFrame:
-    """With the columns that --topics and --json name; without the rows that do not parse."""
+    """With the columns of --topics and --json; without the rows that do not parse."""
     if args.topics:
         rows = with_topic_parts(rows, args.topics)
     if args.json:
@@ -36,7 +36,7 @@ def shaped(rows: DataFrame, args: Namespace) -> DataFrame:
 
 
 def run(job: Any, spark: SparkSession, args: Namespace) -> str:
-    """Run a job to its end, or for ever; returns what to tell. job: a module of rumq.spark.jobs"""
+    """Run a job to its end, or until stopped; returns a message for the user. job: a module of rumq.spark.jobs"""
     rows = source(spark, args)
     if hasattr(job, "run"):
         return str(job.run(shaped(rows, args), args))
@@ -53,10 +53,10 @@ def run(job: Any, spark: SparkSession, args: Namespace) -> str:
         for _, _, _, topic in work:
             check_loop(topic, args.subscribe or "", args.topics or "")
     if args.checkpoint:
-        spark.streams.resetTerminated()  # what ended before is nothing of ours
+        spark.streams.resetTerminated()  # ignore queries that ended before
         queries = [stream(args, *one) for one in work]
         while any(query.isActive for query in queries):
-            # One that fails is to end the others, too.
+            # A query that fails ends the others, too.
             spark.streams.awaitAnyTermination()
             spark.streams.resetTerminated()
         for query in queries:
@@ -69,7 +69,7 @@ def run(job: Any, spark: SparkSession, args: Namespace) -> str:
 
 
 def write(output: Output, to: str | None, topic: str, args: Namespace, mode: str = "errorifexists") -> None:
-    """A batch."""
+    """Write a batch."""
     if to is None:
         for row in output.frame.select(f.to_json(f.struct(*printable(output.frame)))).toLocalIterator():
             print(row[0])
@@ -86,7 +86,7 @@ def messages(frame: DataFrame, topic: str, args: Namespace) -> DataFrame:
 
 
 def printable(frame: DataFrame) -> list[Any]:
-    """Columns for JSON: payloads as text, where they are, not as base64."""
+    """Columns for JSON, binary ones as text instead of base64."""
     return [
         f.col(field.name).cast("string").alias(field.name)
         if field.dataType.typeName() == "binary"
@@ -96,10 +96,10 @@ def printable(frame: DataFrame) -> list[Any]:
 
 
 def stream(args: Namespace, suffix: str, output: Output, to: str | None, topic: str) -> Any:
-    """A query, started."""
+    """Start a query."""
     name, checkpoint = f"{args.name}{suffix}", str(Path(args.checkpoint).absolute()) + suffix
     if to is None or output.mode == "update":
-        # Spark has no update mode for sinks in Python: a batch at a time.
+        # Spark has no update mode for Python sinks: write each batch.
         writer = output.frame.writeStream.foreachBatch(
             lambda batch, _: write(output._replace(frame=batch), to, topic, args, "append")
         )
@@ -117,11 +117,11 @@ def stream(args: Namespace, suffix: str, output: Output, to: str | None, topic: 
 
 
 class NotDone(RumqError):
-    """A job that Spark ended; its sentence."""
+    """A job that Spark ended; str() is its message."""
 
 
 def run_in(spark: SparkSession, job: Any, args: Namespace) -> str:
-    """As `run`. raises: NotDone in place of what Spark raises"""
+    """As `run`. raises: NotDone instead of Spark's exceptions"""
     try:
         return run(job, spark, args)
     except (PySparkException, Py4JJavaError) as fault:
@@ -129,6 +129,6 @@ def run_in(spark: SparkSession, job: Any, args: Namespace) -> str:
 
 
 def sentence(trace: str) -> str:
-    """What a worker or the source said on purpose, out of Spark's traces; otherwise the first line."""
+    """The message of rumq's worker or source in Spark's trace; otherwise the first line."""
     found = re.findall(r"^(?:\w+\.)+(?:\w+): (rumq: .*|no connection: .*|the broker .*)$", trace, re.M)
     return found[-1] if found else f"Spark: {(trace.strip() or 'no reason').splitlines()[0]}"

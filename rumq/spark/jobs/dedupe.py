@@ -1,4 +1,4 @@
-"""Each message once, where devices send them again: by a number that they count, or by what they say.
+"""Each message once, for devices that send them again: by a sequence number, or by content.
 
 rumqd spark run dedupe --json 'seq bigint' --by client_id --by seq --within '1 hour' \\
     --to mqtt://localhost:1883 --topic 'once/{topic}'"""
@@ -17,10 +17,10 @@ from rumq.table.options import length
 
 
 def dedupe(df: DataFrame, by: Sequence[str] = (), time: str = "ts", within: str = "10 minutes") -> DataFrame:
-    """The rows but those whose key has come before, up to `within` earlier; a key that is null is no key.
+    """The rows without duplicates: those with the key of a row up to `within` earlier. Rows with a null key stay.
 
-    by: columns of the key, such as client_id and a sequence number; none: client, topic and payload, which is right
-    only where a payload says its time. A stream remembers a key for longer: until a batch after one with a row that is
+    by: columns of the key, such as client_id and a sequence number; none: client, topic and payload, which is correct
+    only if payloads contain their time. A stream remembers a key for longer: until a batch after one with a row that is
     twice `within` later
     """
     keyed, keys = df, list(by)
@@ -28,7 +28,7 @@ def dedupe(df: DataFrame, by: Sequence[str] = (), time: str = "ts", within: str 
         check_columns(df, "client_id", "topic", "payload")
         keyed, keys = df.withColumn("_hash", f.sha2("payload", 256)), ["client_id", "topic", "_hash"]
     check_columns(keyed, time, *keys)
-    # A row without a key has its own place for one, so that it stays.
+    # A row with a null key gets a unique one, so that it stays.
     own = f.concat_ws("/", "partition", f.col("lsn").cast("string")) if "lsn" in df.columns else f.uuid()
     whole = f.lit(True)
     for name in keys:
@@ -49,9 +49,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--by",
         action="append",
         metavar="COLUMN",
-        help="of the key, may be repeated [client, topic and payload]",
+        help="part of the key, repeatable [client, topic and payload]",
     )
-    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
+    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
     parser.add_argument("--within", default="10 minutes", metavar="LENGTH", help="[10 minutes]")
 
 

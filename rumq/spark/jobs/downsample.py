@@ -1,4 +1,4 @@
-"""Least, mean, greatest and count of columns, in windows of time.
+"""Minimum, mean, maximum and count of columns per time window.
 
 rumqd spark run downsample --topics 'weather/{city}/temperature' --json 'time timestamp, celsius double' \\
     --value celsius --by city --time time --window '1 day' --to mqtt://localhost:1883 --topic 'weather/{city}/daily'"""
@@ -24,9 +24,9 @@ def downsample(
     time: str = "ts",
     late: str = "10 minutes",
 ) -> DataFrame:
-    """A row for each window and group: by, start, count, and of each value its _min, _mean and _max.
+    """One row per window and group: by, start, count, and of each value its _min, _mean and _max.
 
-    count: rows, also those whose value is null; late: a stream's window is given once rows so much later came
+    count: rows, including null values; late: a stream emits a window once a row so much later arrived
     """
     check_columns(df, time, *by, *values)
     aggregates = [f.count("*").alias("count")]
@@ -42,12 +42,12 @@ def downsample(
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--value", action="append", required=True, metavar="COLUMN", help="may be repeated")
-    parser.add_argument("--by", action="append", metavar="COLUMN", help="may be repeated [topic]")
-    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
+    parser.add_argument("--value", action="append", required=True, metavar="COLUMN", help="repeatable")
+    parser.add_argument("--by", action="append", metavar="COLUMN", help="repeatable [topic]")
+    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
     parser.add_argument("--window", default="1 minute", metavar="LENGTH", help="[1 minute]")
     parser.add_argument(
-        "--late", default="10 minutes", metavar="LENGTH", help="how late rows may come [10 minutes]"
+        "--late", default="10 minutes", metavar="LENGTH", help="how late rows may arrive [10 minutes]"
     )
 
 

@@ -1,4 +1,4 @@
-"""Messages as Parquet files, a folder a day.
+"""Messages as Parquet files, one folder per day.
 
 rumqd spark run export --to archive --checkpoint checkpoints/archive --once"""
 
@@ -15,13 +15,13 @@ from rumq.table.errors import BadOption
 
 
 def export(df: DataFrame, time: str = "ts") -> DataFrame:
-    """The rows with `day`, of a column of times."""
+    """The rows with `day`, the date of the column `time`."""
     check_columns(df, time)
     return df.withColumn("day", f.to_date(time))
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
+    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
 
 
 def check(args: Namespace) -> None:

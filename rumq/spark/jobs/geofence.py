@@ -1,4 +1,4 @@
-"""When a device enters and leaves areas.
+"""A device's entries into and exits from areas.
 
 rumqd spark run geofence --json 'lon double, lat double' --topics 'fleet/{truck}/position' --by truck \\
     --fences yards.geojson --to mqtt://localhost:1883"""
@@ -26,10 +26,10 @@ def geofence(
     lon: str = "lon",
     lat: str = "lat",
 ) -> DataFrame:
-    """A row for each change: by, time, fence, event (enter or leave), and the first position that shows it.
+    """One row per change: by, time, fence, event (enter or leave), and the first position after it.
 
-    A device that is first seen inside enters. Rows without a position are left out. A stream keeps for each device
-    which fences it is in
+    A device whose first position is inside enters. Rows without a position are dropped. A stream keeps the fences of
+    each device
     """
     check_columns(df, time, lon, lat, *by)
     columns = [*by, time, *(["lsn"] if "lsn" in df.columns else []), lon, lat]
@@ -38,18 +38,18 @@ def geofence(
     def step(state: tuple[str], frame: pd.DataFrame) -> tuple[tuple[str], pd.DataFrame]:
         x, y = frame[lon].to_numpy(float), frame[lat].to_numpy(float)
         inside = {fence.name: fence.holds(x, y) for fence in fences}
-        within, told = set(json.loads(state[0])), []
+        within, changes = set(json.loads(state[0])), []
         for n in range(len(frame)):
             for name, held in inside.items():
                 if held[n] != (name in within):
                     within ^= {name}
-                    told.append((n, name, "enter" if held[n] else "leave"))
-        events = frame.iloc[[n for n, _, _ in told]][[*by, time, lon, lat]].reset_index(drop=True)
-        said = pd.DataFrame([t[1:] for t in told], columns=["fence", "event"], dtype=object)
-        return (json.dumps(sorted(within)),), pd.concat([events, said], axis=1)
+                    changes.append((n, name, "enter" if held[n] else "leave"))
+        positions = frame.iloc[[n for n, _, _ in changes]][[*by, time, lon, lat]].reset_index(drop=True)
+        events = pd.DataFrame([change[1:] for change in changes], columns=["fence", "event"], dtype=object)
+        return (json.dumps(sorted(within)),), pd.concat([positions, events], axis=1)
 
     order = [name for name in (time, "lsn") if name in rows.columns]
-    # The state is one string: workers of Spark 4.3 cannot read the schema of one with an array.
+    # The state is one string: workers of Spark 4.3 cannot read the schema of a state with an array.
     out = f"{types(rows, *by, time, lon, lat)}, fence string, event string"
     return step_by_group(rows, by, order, step, begin=("[]",), state="fences string", out=out)
 
@@ -58,14 +58,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fences", required=True, metavar="FILE", help="GeoJSON: polygons, points with radius_m"
     )
-    parser.add_argument("--by", action="append", metavar="COLUMN", help="may be repeated [client_id]")
-    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
+    parser.add_argument("--by", action="append", metavar="COLUMN", help="repeatable [client_id]")
+    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
     parser.add_argument("--lon", default="lon", metavar="COLUMN", help="degrees [lon]")
     parser.add_argument("--lat", default="lat", metavar="COLUMN", help="degrees [lat]")
 
 
 def check(args: Namespace) -> None:
-    """raises: what `read_fences` does"""
+    """raises: as `read_fences`"""
     read_fences(args.fences)
 
 

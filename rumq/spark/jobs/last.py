@@ -1,4 +1,4 @@
-"""The last message of each topic, published as retained: who subscribes then has the present at once.
+"""The last message of each topic, published as retained: new subscribers get the current values at once.
 
 rumqd spark run last --subscribe 'plant/#' --to mqtt://localhost:1883 --checkpoint checkpoints/last --every 1s"""
 
@@ -18,8 +18,8 @@ LAST = ("ts", "lsn", "payload", "qos", "content_type")
 def last(df: DataFrame) -> DataFrame:
     """A row for each topic: topic, ts, lsn, payload, qos, content_type of its last message, and retain.
 
-    A topic lies in one partition, where times do not go back. A stream gives those that changed: output mode update.
-    An empty payload is one, too: published as retained, it clears the topic, as it does in MQTT.
+    A topic is in one partition, where times never decrease. A stream returns changed topics: output mode update.
+    An empty payload counts as well: published as retained, it clears the topic, as in MQTT.
     """
     check_columns(df, "topic", *LAST)
     newest = f.max_by(f.struct(*LAST), f.struct("ts", "lsn")).alias("_last")
@@ -27,7 +27,7 @@ def last(df: DataFrame) -> DataFrame:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Nothing of its own."""
+    """No options of its own."""
 
 
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:

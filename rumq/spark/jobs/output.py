@@ -1,4 +1,4 @@
-"""What a job gives to be written."""
+"""The output of a job."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 
 
 class Output(NamedTuple):
-    """Rows, and how they are written.
+    """Rows and their output options.
 
-    mode: of a stream's sink, append or update; topic: where they are published unless --topic says otherwise, with
-    columns in braces; partition_by: columns that become folders
+    mode: of a stream's sink, append or update; topic: default of --topic, with columns in braces; partition_by:
+    columns that become folders
     """
 
     frame: DataFrame

@@ -1,4 +1,4 @@
-"""JSON payloads as columns. What does not parse is a dead letter: it says where it was and why, and stops nothing.
+"""JSON payloads as columns. Payloads that do not parse become dead letters with place and reason; the job continues.
 
 rumqd spark run parse --json 'time timestamp, celsius double' --to readings --bad dead-letters"""
 
@@ -15,22 +15,22 @@ from rumq.table.errors import BadOption
 
 
 def parse(df: DataFrame, schema: str) -> DataFrame:
-    """The rows whose payload is of the schema, with its fields as columns."""
+    """The rows with a payload that matches the schema, its fields as columns."""
     return with_json(df, schema, bad="_why").where("_why is null").drop("_why", "payload")
 
 
 def dead_letters(df: DataFrame, schema: str) -> DataFrame:
-    """The other rows: where each is (partition, lsn), when it came, its payload, and why."""
+    """The other rows: place (partition, lsn), time, payload, and reason."""
     check_columns(df, "topic", "partition", "lsn", "ts", "payload")
     place = df.select("topic", "partition", "lsn", "ts", "payload", f.struct("payload").alias("_at"))
-    # A field of the schema may have the name of a column: what is told is the record, not its JSON.
+    # A field of the schema may have the name of a column: report the record's column, not the JSON field.
     kept = place.select(f.struct("topic", "partition", "lsn", "ts", "payload").alias("_at"), "payload")
     found = with_json(kept, schema, bad="_why").where("_why is not null")
     return found.select("_at.*", f.col("_why").alias("why"))
 
 
 def dead_messages(letters: DataFrame) -> DataFrame:
-    """Dead letters to publish: the payload as it was, place and reason as user properties."""
+    """Dead letters to publish: the unchanged payload, place and reason as user properties."""
     place = f.concat_ws("/", "partition", f.col("lsn").cast("string"))
     pairs = [("rumq-place", place), ("rumq-why", f.col("why"))]
     properties = f.array(*(f.struct(f.lit(k).alias("key"), v.alias("value")) for k, v in pairs))
@@ -38,7 +38,7 @@ def dead_messages(letters: DataFrame) -> DataFrame:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Nothing of its own: --json and --bad are for every job."""
+    """No options of its own: every job has --json and --bad."""
 
 
 def check(args: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Messages published again in their order, at their own pace or faster.
+"""Messages published again in their order, at their original pace or faster.
 
 rumqd spark run replay --subscribe 'plant/#' --from -1h --until -30m --speed 10 --to mqtt://localhost:1883"""
 
@@ -23,9 +23,9 @@ OF_A_PUBLISH = {"correlation_data": "correlation_data", "content_type": "content
 
 
 def replay(df: DataFrame, speed: float = 1.0) -> Iterator[Due]:
-    """Each message with the seconds after the first when it is due, in order. speed: 0 for all at once
+    """Messages in order, each with its due time in seconds after the first. speed: 0 for all at once
 
-    cost: a sort; a partition of Spark's at a time in the memory of the driver
+    cost: a sort; the driver holds one of Spark's partitions in memory
     """
     check_columns(df, "ts", "lsn", "topic", "payload")
     rows = df.selectExpr("unix_micros(ts) as _us", "*").orderBy("_us", "lsn")
@@ -46,7 +46,11 @@ def outgoing(row: dict[str, Any]) -> Outgoing:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--speed", type=float, default=1.0, metavar="N", help="times faster; 0: all at once [1, its own pace]"
+        "--speed",
+        type=float,
+        default=1.0,
+        metavar="N",
+        help="times faster; 0: all at once [1, the original pace]",
     )
 
 
@@ -63,7 +67,7 @@ def check(args: Namespace) -> None:
 
 
 def run(df: DataFrame, args: Namespace) -> str:
-    """Returns what was done."""
+    """Returns a summary."""
     template = args.topic or "{topic}"
     frame = df if template == "{topic}" else as_messages(df, template, "ts", "lsn")
 

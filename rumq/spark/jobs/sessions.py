@@ -1,4 +1,4 @@
-"""When a device was there: from its first message to the last one before a gap.
+"""Sessions of a device: from its first message to the last one before a gap.
 
 rumqd spark run sessions --by client_id --gap '5 minutes'"""
 
@@ -22,9 +22,9 @@ def sessions(
     time: str = "ts",
     late: str = "10 minutes",
 ) -> DataFrame:
-    """A row for each session: by, start and end (its first and last time), count.
+    """One row per session: by, start and end (its first and last time), count.
 
-    gap: messages further apart are of two sessions; late: a stream's session is given once rows so much later came
+    gap: messages further apart are of two sessions; late: a stream emits a session once a row so much later arrived
     """
     check_columns(df, time, *by)
     rows = df.withColumn("_at", f.col(time)).withWatermark("_at", late)
@@ -35,11 +35,11 @@ def sessions(
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--by", action="append", metavar="COLUMN", help="may be repeated [client_id]")
-    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker took it]")
+    parser.add_argument("--by", action="append", metavar="COLUMN", help="repeatable [client_id]")
+    parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
     parser.add_argument("--gap", default="5 minutes", metavar="LENGTH", help="[5 minutes]")
     parser.add_argument(
-        "--late", default="10 minutes", metavar="LENGTH", help="how late rows may come [10 minutes]"
+        "--late", default="10 minutes", metavar="LENGTH", help="how late rows may arrive [10 minutes]"
     )
 
 

@@ -1,1 +1,1 @@
-"""Spark sessions and their checks: packages, Java, checkpoints, the lag of a query."""
+"""Spark sessions, and checks of packages, Java, checkpoints and lag."""

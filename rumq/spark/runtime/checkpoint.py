@@ -1,6 +1,6 @@
-"""The progress of a streaming query, read from its checkpoint while the query runs or not.
+"""The progress of a streaming query, from its checkpoint, also while the query runs.
 
-A checkpoint is text, a file a batch, in offsets/ (a version, metadata, and a line a source) and in commits/."""
+A checkpoint is text, one file per batch, in offsets/ (a version, metadata, and one line per source) and in commits/."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rumq.errors import RumqError
 
 
 class BadCheckpoint(RumqError):
-    """path, and why it is none."""
+    """path, and why it is invalid."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(path, why)
@@ -23,8 +23,8 @@ class BadCheckpoint(RumqError):
 
 
 class CheckpointProgress(NamedTuple):
-    """lsns: of each source of format rumq, partition -> where the next batch begins; batch: the last one that is done;
-    unfinished: whether one more has begun, which will be done again as it was"""
+    """lsns: of each source of format rumq, partition -> start of the next batch; batch: the last finished one;
+    unfinished: whether a further batch is in progress, which a restart repeats unchanged"""
 
     batch: int
     lsns: list[dict[str, int]]

@@ -1,4 +1,4 @@
-"""Checks what Spark needs of this machine: Java, packages, the workers' Python. Starts no session."""
+"""Check this machine for Spark: Java, packages, the workers' Python. Starts no session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASKED = (
 
 
 class Finding(NamedTuple):
-    """what: what was seen; do: the way out, empty where nothing is wrong."""
+    """what: the finding; do: the remedy, empty if nothing is wrong."""
 
     what: str
     do: str = ""
@@ -52,7 +52,7 @@ def java(environment: Mapping[str, str]) -> Finding:
 
 
 def check_java(environment: Mapping[str, str] | None = None) -> None:
-    """Before Spark says no more than that its gateway has ended. raises: NoJava"""
+    """Checked first, because Spark's own error only reports that its gateway exited. raises: NoJava"""
     found = java(os.environ if environment is None else environment)
     if found.do:
         raise NoJava(found.what, found.do)
@@ -72,7 +72,7 @@ def packages() -> Iterator[Finding]:
 
 
 def workers(environment: Mapping[str, str]) -> Finding:
-    """The Python that Spark will start on this machine, compared with this one."""
+    """Compare the Python that Spark will start on this machine with this one."""
     driver = f"{VERSION} {'.'.join(map(str, sys.version_info[:3]))}"
     said_by = "PYSPARK_PYTHON" if "PYSPARK_PYTHON" in environment else "the PATH"
     python = environment.get("PYSPARK_PYTHON", "python3")
@@ -87,7 +87,7 @@ def workers(environment: Mapping[str, str]) -> Finding:
 
 
 def output(command: list[str]) -> str:
-    """Everything a program says; nothing for one that does not end."""
+    """Output of a program; the error if it cannot be run or does not end."""
     try:
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS_MAX, check=False

@@ -36,11 +36,11 @@ log = logging.getLogger("rumq.spark")
 
 @dataclass(frozen=True)
 class Lag:
-    """Of one query, after a batch.
+    """The lag of one query after a batch.
 
-    query: its name, or its id where it has none; partitions: name -> records from what is done to the end of the log;
-    behind_records: their sum; time: when the batch began, ISO 8601; running: false once the query has ended, and then
-    why, empty if it was stopped or was done
+    query: its name, or its id without a name; partitions: name -> records from the query's offset to the end of the
+    log; behind_records: their sum; time: start of the batch, ISO 8601; running: false once the query has ended; why:
+    the reason then, empty if it was stopped or finished
     """
 
     query: str
@@ -54,7 +54,7 @@ class Lag:
 
     @property
     def topic(self) -> str:
-        """A level that may hold any name."""
+        """A name, escaped as a topic level."""
         return f"rumq/spark/{quote(self.query, safe=' ')}/lag"
 
 
@@ -62,7 +62,7 @@ LagCallback = Callable[[Lag], object]
 
 
 def lag_of(progress: StreamingQueryProgress) -> Lag | None:
-    """Of a query's progress, as Spark has it; None where it reads nothing of ours."""
+    """The lag from a progress report of Spark; None if the query has no source of format rumq."""
     partitions: dict[str, int] = {}
     found = False
     for source in progress.sources:
@@ -82,7 +82,7 @@ def lag_of(progress: StreamingQueryProgress) -> Lag | None:
 
 
 def maybe_lsns(text: str | None) -> dict[str, int] | None:
-    """Offsets as the source writes them; None: another source's."""
+    """Offsets in the form of our source; None: of another source."""
     try:
         offsets = json.loads(text or "")
         return {str(name): int(lsn) for name, lsn in offsets["lsn"].items()}
@@ -91,14 +91,14 @@ def maybe_lsns(text: str | None) -> dict[str, int] | None:
 
 
 class LagListener(StreamingQueryListener):
-    """Tells the lag of each query of a session that reads format rumq."""
+    """Reports the lag of each query of a session that reads format rumq."""
 
     def __init__(self, tell: LagCallback) -> None:
         self._tell = tell
         self._last: dict[str, Lag] = {}  # of queries that run, by id of the run
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing is known yet."""
+        """No report: there is no progress yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         found = lag_of(event.progress)
@@ -107,7 +107,7 @@ class LagListener(StreamingQueryListener):
             self._say(found)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """What was told is still so."""
+        """No report: the lag is unchanged."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         last = self._last.pop(str(event.runId), None)
@@ -121,11 +121,11 @@ class LagListener(StreamingQueryListener):
         except Exception:
             log.exception(
                 "the lag of %s is not told", found.query
-            )  # the user's callback: it is not to end the listener
+            )  # of the user's callback: it must not end the listener
 
 
 class LagPublisher:
-    """Publishes lags over one connection, in a thread; while there is none the newest of each topic waits."""
+    """Publishes lags over one connection, in a thread; without a connection it keeps the newest of each topic."""
 
     def __init__(self, broker: str, **options: str) -> None:
         """raises: BadOption, UnknownOption. options: as for publishing: username, passwordFile, tlsCa"""
@@ -153,7 +153,7 @@ class LagPublisher:
             trio.run(trio.sleep, RETRY_SECONDS)
 
     async def _connected(self) -> None:
-        """Until the connection breaks. What is not acknowledged then waits again."""
+        """Publish until the connection breaks. Unacknowledged messages are kept for the next one."""
         taken: dict[str, bytes] = {}
         try:
             async with connected(self._options) as client:
@@ -175,9 +175,9 @@ class LagPublisher:
 
 
 def report_lag(spark: SparkSession, to: str | LagCallback) -> LagListener:
-    """Tell the lag of every query of the session, from now on. `spark.streams.removeListener(...)` ends it.
+    """Report the lag of every query of the session until `spark.streams.removeListener(...)`.
 
-    to: mqtt://host:1883, where it is published to rumq/spark/NAME/lag, or what is called with each `Lag`
+    to: mqtt://host:1883, to publish it to rumq/spark/NAME/lag, or a function that is called with each `Lag`
     """
     listener = LagListener(LagPublisher(to) if isinstance(to, str) else to)
     spark.streams.addListener(listener)

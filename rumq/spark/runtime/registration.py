@@ -1,4 +1,4 @@
-"""Make format "rumq" known to a session of Spark, whose workers must be able to import it. docs/spark.md."""
+"""Register format "rumq" with a Spark session, whose workers must be able to import it. docs/spark.md."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make format "rumq" known to a session. Not needed where the package `pyspark_rumq` can be imported.
+    """Register format "rumq" with a session. Not needed if the package `pyspark_rumq` can be imported.
 
-    raises: WrongWorker where a local session's workers run a Python that has no rumq
+    raises: WrongWorker if a local session's workers run a Python without rumq
     """
     from rumq.spark.source.data_source import RumqDataSource
 
@@ -26,7 +26,7 @@ def register(spark: SparkSession) -> None:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """raises: WrongWorker, see `register`. A session of a cluster is not looked at: its Pythons are elsewhere."""
+    """raises: WrongWorker, see `register`. Cluster sessions are not checked: their Pythons are on other machines."""
     from rumq.spark.source.ranges import python_version
 
     context = getattr(spark, "_sc", None)
@@ -46,5 +46,5 @@ def check_workers(spark: SparkSession) -> None:
 
 
 def same_environment(python: str) -> bool:
-    """Virtual environments may share one program: it is the path that tells them apart."""
+    """Virtual environments may share one program, so compare paths."""
     return os.path.dirname(os.path.abspath(python)) == os.path.dirname(os.path.abspath(sys.executable))

@@ -1,4 +1,4 @@
-"""A Spark session with the settings that were measured for Python sources. docs/spark.md, "Settings"."""
+"""A Spark session with measured settings for Python sources. docs/spark.md, "Settings"."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CORES_DEFAULT = 2
 
 
 def settings(master: str = "local[*]") -> dict[str, str]:
-    """What `tune` sets; on a shared cluster these belong in spark-defaults.conf. Each only makes things faster, or
-    the same on every machine: without them everything works."""
+    """The settings of `tune`; on a shared cluster they belong in spark-defaults.conf. They affect speed and
+    reproducibility only: everything works without them."""
     found = {
         # Workers and JVM over a Unix socket: with TCP every small task waits 40 ms.
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
-        # Conditions on topic, ts, lsn and partition are the source's: what it need not read it does not.
+        # Push conditions on topic, ts, lsn and partition down to the source.
         "spark.sql.python.filterPushdown.enabled": "true",
         # The default of 200 costs seconds in each shuffle of a small machine. A checkpoint keeps the first value.
         "spark.sql.shuffle.partitions": str(2 * cores(master)),
@@ -44,7 +44,7 @@ def settings(master: str = "local[*]") -> dict[str, str]:
 
 
 def cores(master: str) -> int:
-    """Of a local master; of another one a guess."""
+    """Cores of a local master; of another one a guess."""
     if not master.startswith("local"):
         return CORES_DEFAULT
     said = master.removeprefix("local").strip("[]").partition(",")[0]
@@ -54,13 +54,13 @@ def cores(master: str) -> int:
 def tune(
     builder: SparkSession.Builder, master: str = "local[*]", *, checkpoints_local: bool = False
 ) -> SparkSession.Builder:
-    """A builder with these settings; what is set later wins.
+    """A builder with these settings; later settings override them.
 
-    checkpoints_local: checkpoints are on a disk of this machine, not in an object store or HDFS: writing them takes
-    less than half of the time
+    checkpoints_local: checkpoints are on a disk of this machine, not in an object store or HDFS, which more than
+    halves the time to write them
     """
     if master.startswith("local"):
-        # Spark starts python3 of the PATH otherwise, which has no rumq when this one is of a virtual environment.
+        # Spark's default, python3 of the PATH, has no rumq if this one is of a virtual environment.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.master(master)
     for name, value in settings(master).items():
@@ -81,12 +81,12 @@ def session(
     lag: str | LagCallback | None = None,
     **more: str,
 ) -> SparkSession:
-    """A session that knows format "rumq".
+    """A session with format "rumq" registered.
 
-    lag: where the lag of its queries is told, see `rumq.spark.runtime.query_lag.report_lag`
+    lag: where to report the lag of its queries, see `rumq.spark.runtime.query_lag.report_lag`
     more: settings of Spark, `spark_ui_enabled="false"`
 
-    A session that runs already in this process is given back as it is: its settings cannot be changed.
+    Returns a session that already runs in this process unchanged: its settings are fixed.
     """
     builder = tune(SparkSession.builder.appName(name), master, checkpoints_local=checkpoints_local)
     for setting, value in more.items():

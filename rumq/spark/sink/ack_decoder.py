@@ -20,7 +20,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Run(NamedTuple):
-    """Acknowledgements of one kind in a row. head: first byte; ids, reasons: of each; says: the reason string"""
+    """Consecutive acknowledgements of one kind. head: first byte; ids, reasons: of each; says: the reason string"""
 
     head: int
     ids: Ids
@@ -29,13 +29,13 @@ class Run(NamedTuple):
 
 
 class AckDecoder:
-    """Cuts what is received into runs of acknowledgements and other packets."""
+    """Splits received bytes into runs of acknowledgements and other packets."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def receive(self, chunk: bytes) -> Iterator[Run | Packet]:
-        """Yield what is whole. raises: MqttFault"""
+        """Yield complete packets. raises: MqttFault"""
         data, at = self._rest + chunk, 0
         self._rest = b""
         while at + 2 <= len(data):
@@ -60,7 +60,7 @@ def one(head: int, packet: Puback | Pubrec | Pubcomp) -> Run:
 
 
 def maybe_run(data: bytes, at: int) -> Run | None:
-    """The acknowledgements from `at` on that have the same head and size; None where the first is not whole."""
+    """The acknowledgements from `at` on with the same head and size; None if the first is incomplete."""
     size = SIZES[data[at + 1]]
     count = (len(data) - at) // size
     if not count:

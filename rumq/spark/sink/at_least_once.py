@@ -1,4 +1,4 @@
-"""Rows at QoS 0, 1 or 2, acknowledged as their QoS has it: at least once where a task is retried. MQTT 5.0, 4.3."""
+"""Rows at QoS 0, 1 or 2 with acknowledgements: at least once, because tasks are retried. MQTT 5.0, 4.3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAST_ID = 65_535
 
 
 class AtLeastOnce(SinkProtocol):
-    """Sends on while acknowledgements are on their way, as far as the broker's receive maximum goes."""
+    """Sends further rows while acknowledgements are pending, up to the broker's receive maximum."""
 
     def __init__(self, receive_maximum: int) -> None:
         super().__init__(receive_maximum)
@@ -43,7 +43,7 @@ class AtLeastOnce(SinkProtocol):
         while at < len(frames):
             left = int(numbered[-1] - numbered[at])
             free = self._free_ids(left)
-            # A few at a time would cost a packet of the network each.
+            # A few rows at a time would cost one network packet each.
             if len(free) < min(left, max(1, self.receive_maximum // 4)):
                 yield Wait.PACKETS
                 continue
@@ -61,7 +61,7 @@ class AtLeastOnce(SinkProtocol):
         self.send_rows(frames, first, end)
 
     def _free_ids(self, wanted: int) -> Ids:
-        """Ids that may be used now, in order, as many as the broker takes."""
+        """Free ids in order, up to the broker's receive maximum."""
         count = min(wanted, self.receive_maximum - self.unacknowledged_count())
         ids = (self._next_id - 1 + np.arange(max(count, 0))) % LAST_ID + 1
         taken = np.flatnonzero(self.ack_states[ids] != FREE)

@@ -1,4 +1,4 @@
-"""A client of the broker that rows are published to, outside of Spark's tasks, and a check that it can be reached."""
+"""A client of the sink's broker for use outside of Spark's tasks, and a check that the broker is reachable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def connected(options: SinkOptions) -> AbstractAsyncContextManager[Client]:
 
 
 def reach(options: SinkOptions) -> None:
-    """Connect and leave. raises: Refused, ConnectionLost"""
+    """Connect and disconnect. raises: Refused, ConnectionLost"""
 
     async def look() -> None:
         async with connected(options):

@@ -1,8 +1,8 @@
 """Stores rows exactly once, however often a task or batch is retried: QoS 2 in windows, and a retained progress
 marker. docs/decisions/0016-a-sink-that-is-once.md.
 
-MQTT 5.0, 4.3.3: until its PUBREL a broker takes another PUBLISH of QoS 2 with the same packet id for the same message,
-over connections too, because the session keeps the id."""
+MQTT 5.0, 4.3.3: until PUBREL a broker treats another PUBLISH of QoS 2 with the same packet id as the same message, also
+on another connection, because the session keeps the id."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Rows = Generator[Wait, None, "Window"]
 
 @dataclass(slots=True)
 class Window:
-    """Rows that are sent together. pieces: (frames, first, end); digest: of all rows up to their end"""
+    """A window of rows. pieces: (frames, first, end); digest: of all rows up to its end"""
 
     digest: int
     pieces: list[tuple[PublishEncoder, int, int]] = field(default_factory=list)
@@ -83,7 +83,7 @@ def check_broker(connack: Connack) -> None:
 class ExactlyOnce(SinkProtocol):
     """Publishes the rows of one partition of one batch on a connection whose session may be an earlier attempt's.
 
-    state_topic: of this query and partition; nonce: a text that no other attempt has
+    state_topic: of this query and partition; nonce: unique to this attempt
     repeat_in_doubt: where it is unknown which rows are stored, publish the batch again instead of raising Doubt
     clean_session: this connection discarded the session, after an earlier one found the marker `found`
     clean_start_wanted: set when `step` is done because the session must be discarded: connect again with clean start
@@ -158,7 +158,7 @@ class ExactlyOnce(SinkProtocol):
             yield Wait.PACKETS
 
     def _unsubscribe(self) -> Steps:
-        """Behind UNSUBACK the broker has written down that it has sent our probe, if that needs writing."""
+        """At UNSUBACK the broker has persisted the delivery of our probe, if it persists deliveries."""
         self.send(Unsubscribe(SUBSCRIBE_ID, (self._topic,)))
         while self._unsuback is None:
             yield Wait.PACKETS
@@ -183,25 +183,25 @@ class ExactlyOnce(SinkProtocol):
         return [packet.payload.decode(errors="replace") for packet in self._state_messages if packet.dup]
 
     def _add_session(self, marker: ProgressMarker) -> Steps:
-        """Have the marker name our probe too, before those of earlier attempts are acknowledged."""
+        """Add our probe to the marker, before those of earlier attempts are acknowledged."""
         known = [probe for probe in self._probes() if probe in marker.sessions]
         signed = replace(marker, sessions=(*known, self._nonce))
         yield from self._publish_state(signed.payload(), retain=True)
         self._acknowledge_state_messages()
 
     def _acknowledge_state_messages(self) -> None:
-        """Acknowledge what came of the state topic but our probe, which comes again as long as there is this session:
-        so an attempt knows it. The probe came last, so the order is kept. MQTT 5.0, 4.6"""
+        """Acknowledge messages of the state topic except our probe. The session redelivers it to later attempts, which
+        identifies the session. The probe is the last message, so the order is kept. MQTT 5.0, 4.6"""
         for packet in self._state_messages:
             if packet.payload != self._nonce.encode():
                 self.acknowledge(packet)
         self._state_messages = []
 
     def _windows(self, window: Window) -> Steps:
-        """From the first window, which is on its way, to the last."""
+        """From the first window, which is already being sent, to the last."""
         while True:
             following = yield from self._gather(self._window_rows, behind=window)
-            # All of it is stored, and the range before it free, before a marker says so.
+            # The next marker requires that all of it is stored, and that the range before it is free.
             while self.unstored_count():
                 yield Wait.PACKETS
             self._row, self._digest = self._row + window.rows, window.digest
@@ -223,7 +223,7 @@ class ExactlyOnce(SinkProtocol):
         yield from self._publish_marker(DONE, Window(self._digest), release=0)
 
     def _resend_window(self, marker: ProgressMarker) -> Generator[Wait, None, Window]:
-        """Send the window of an earlier attempt: what of it is stored is answered and not stored again."""
+        """Resend the window of an earlier attempt: stored rows are answered and not stored again."""
         yield from self._skip_stored_rows(marker)
         window = yield from self._gather(marker.end - marker.row, bytes_max=None)
         if window.rows != marker.end - marker.row or window.digest != marker.end_digest:
@@ -270,7 +270,7 @@ class ExactlyOnce(SinkProtocol):
             self._queue.appendleft(frames.behind(end))
 
     def _skip_stored_rows(self, marker: ProgressMarker, *, to_the_end: bool = False) -> Steps:
-        """Leave out rows that are stored. raises: Changed where they are not those that were"""
+        """Skip stored rows. raises: RowsChanged if their digest differs"""
         while self._row < marker.row:
             window = yield from self._gather(min(marker.row - self._row, WINDOW_ROWS_MAX))
             if not window.rows:
@@ -289,7 +289,7 @@ class ExactlyOnce(SinkProtocol):
     # --- packets
 
     def _publish_marker(self, state: str, window: Window, *, release: int) -> Steps:
-        """Have the broker keep a marker."""
+        """Publish a marker as retained message."""
         end = self._row + window.rows
         marker = ProgressMarker(
             self._batch, state, self._row, end, self._range, release, self._digest, window.digest, (self._nonce,)
@@ -309,14 +309,14 @@ class ExactlyOnce(SinkProtocol):
         return np.arange(1 + range_ * RANGE + first, 1 + range_ * RANGE + end)
 
     def _release(self, count: int) -> None:
-        """PUBREL for the first ids of the range before this one. Those that the broker does not know are free."""
+        """PUBREL for the first ids of the previous range. Ids unknown to the broker are free."""
         if count:
             ids = self._ids(self._range ^ 1, 0, count)
             self.ack_states[ids] = WAITS_PUBCOMP
             self._output.append(short_packets(PUBREL, ids))
 
     def _send_window(self, window: Window) -> Steps:
-        """Send its rows, as far as the broker takes more: a row counts until its PUBCOMP. MQTT 5.0, 4.9"""
+        """Send its rows, up to the broker's receive maximum: a row counts until its PUBCOMP. MQTT 5.0, 4.9"""
         place = 0
         for frames, first, end in window.pieces:
             at = first
@@ -336,7 +336,7 @@ class ExactlyOnce(SinkProtocol):
         return self.unacknowledged_count() - int(np.count_nonzero(self.ack_states == ID_STORED))
 
     def accepts_error(self, head: int, reason: int) -> bool:
-        """Some brokers say that an id is in use where they have the row already. That is what we want to hear."""
+        """Some brokers answer "packet id in use" for a row that they have already, which counts as success."""
         in_use = head == PUBREC and reason == Reason.PACKET_IDENTIFIER_IN_USE and self._resumed
         return in_use or super().accepts_error(head, reason)
 

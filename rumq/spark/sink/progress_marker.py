@@ -1,4 +1,4 @@
-"""The progress of a partition of a query, as its state topic keeps it, and how an attempt continues from it.
+"""The progress marker of a partition of a query on its state topic, and how an attempt continues from it.
 
 docs/decisions/0016-a-sink-that-is-once.md."""
 
@@ -16,11 +16,11 @@ OPEN, STORED, DONE = "open", "stored", "done"
 
 @dataclass(frozen=True, slots=True)
 class ProgressMarker:
-    """state: `open`, rows below `row` are stored and those up to `end` may be, with packet ids of `range`, each by its
-    place; `stored`, all rows are; `done`, and no packet id is in use.
+    """state: `open`, rows below `row` are stored and those up to `end` may be, with packet ids of `range` by their
+    position; `stored`, all rows are stored; `done`, and no packet id is in use.
 
-    release: so many ids of the other range may wait for their PUBREL; digest, end_digest: of the rows below `row` and
-    below `end`, `Frames.digest`; sessions: a session that brings again a probe of this name is the one of these ids
+    release: number of ids of the other range that may wait for PUBREL; digest, end_digest: of the rows below `row` and
+    below `end`, `Frames.digest`; sessions: names of probes, which identify the session of these ids by redelivery
     """
 
     batch: int
@@ -62,8 +62,8 @@ def parse(topic: str, payload: bytes) -> ProgressMarker:
 
 
 class Start(Enum):
-    """FRESH: from row 0, no packet id is in use. CLEAN: likewise, once the session is gone. GO_ON: with the window of
-    the marker. RELEASE: what is stored. NOTHING: all is done."""
+    """FRESH: from row 0, no packet id is in use. CLEAN: likewise, after the session is deleted. GO_ON: with the window
+    of the marker. RELEASE: release the stored rows. NOTHING: all is done."""
 
     FRESH = "fresh"
     CLEAN = "clean"
@@ -75,12 +75,12 @@ class Start(Enum):
 def start(
     marker: ProgressMarker | None, batch: int, topic: str, *, session_present: bool, probes: Collection[str]
 ) -> Start:
-    """What an attempt at `batch` does, by what it found. probes: what the session brought again of earlier attempts'
+    """The start of an attempt at `batch`, from marker and session. probes: of earlier attempts, redelivered
 
     raises: Overtaken, Doubt
     """
     if marker is None:
-        # Rows are sent behind the first marker: who left this session sent none, or somebody cleared its marker.
+        # Rows are sent after the first marker: this session sent none, or its marker was cleared by hand.
         return Start.CLEAN if session_present else Start.FRESH
     if marker.batch > batch:
         raise BatchSuperseded(topic, marker.batch, batch)

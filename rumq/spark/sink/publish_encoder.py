@@ -1,7 +1,7 @@
-"""Record batches of Arrow as PUBLISH packets, with no Python a row. MQTT 5.0, 3.3.
+"""Encode Arrow record batches as PUBLISH packets, without Python per row. MQTT 5.0, 3.3.
 
-The packets of a batch are columns joined: fixed header, topic, packet id, properties, payload. Packet ids stay 0 until
-`stamp`: the sender of a row assigns them."""
+The packets of a batch are joined columns: fixed header, topic, packet id, properties, payload. Packet ids are 0 until
+the sender assigns them with `stamp`."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class PublishEncoder:
-    """Packets of `len(qos)` rows, one behind the other.
+    """Consecutive packets of `len(qos)` rows.
 
-    data: their bytes; starts: where each begins, and where the last ends; ids_at: where each has its packet id (rows of
-    QoS 0 have none); qos: of each
+    data: their bytes; starts: start of each, and end of the last; ids_at: position of each packet id (rows of QoS 0
+    have none); qos: of each
     """
 
     data: npt.NDArray[np.uint8]
@@ -50,7 +50,7 @@ class PublishEncoder:
         return len(self.qos)
 
     def behind(self, first: int) -> PublishEncoder:
-        """The rows from `first` on, in the same memory."""
+        """The rows from `first` on, without a copy."""
         return PublishEncoder(self.data, self.starts[first:], self.ids_at[first:], self.qos[first:])
 
     def bytes_of(self, first: int, end: int) -> memoryview:
@@ -58,11 +58,11 @@ class PublishEncoder:
         return self.data[self.starts[first] : self.starts[end]].data
 
     def digest(self, first: int, end: int, before: int) -> int:
-        """CRC-32 of rows first..end behind rows whose digest is `before`. Only before they are stamped."""
+        """CRC-32 of rows first..end, continuing the digest `before`. Call it before `stamp`."""
         return crc32(self.bytes_of(first, end), before)
 
     def stamp(self, first: int, end: int, ids: Numbers, *, dup: bool = False) -> None:
-        """Write packet ids into rows first..end, those of QoS 0 left out. dup: they may have been sent before"""
+        """Write packet ids into rows first..end, except those of QoS 0. dup: they may have been sent before"""
         numbered = np.flatnonzero(self.qos[first:end]) + first
         at = self.ids_at[numbered]
         self.data[at] = ids >> 8
@@ -83,7 +83,7 @@ def encode(
 ) -> PublishEncoder:
     """A record batch as packets. docs/spark.md, "Publish".
 
-    topic, qos, retain: what a row does not say; origin: the user property of row n says so, and `first_row` + n
+    topic, qos, retain: defaults for missing columns; origin: prefix of row n's user property, before `first_row` + n
     frame_bytes_max: the broker's maximum packet size
     raises: BadRow
     """
@@ -117,7 +117,7 @@ def encode(
         payloads,
     )
     starts = offsets_of(frames)
-    # A copy: what Arrow made cannot be written to.
+    # A copy, because Arrow's memory is read-only.
     data = (
         np.frombuffer(frames.buffers()[2], np.uint8)[: starts[-1]].copy() if count else np.empty(0, np.uint8)
     )
@@ -125,7 +125,7 @@ def encode(
 
 
 def column_of_topics(columns: Mapping[str, pa.Array], default: str | None, count: int) -> pa.Array:
-    """raises: BadRow for a topic that is absent, or that nobody may publish to"""
+    """raises: BadRow for a missing or invalid topic name"""
     if "topic" not in columns:
         found = pa.repeat(pa.scalar(default, pa.string()), count)
     else:
@@ -146,14 +146,14 @@ def check_topics(column: str, found: pa.Array) -> None:
 
 
 def filled(columns: Mapping[str, pa.Array], name: str, default: int, count: int) -> Numbers:
-    """A column of numbers or truths, with the default where it is null."""
+    """A column of numbers or booleans, null replaced by the default."""
     if name not in columns:
         return np.full(count, int(default), np.int64)
     return np.asarray(pc.fill_null(columns[name].cast(pa.int64()), int(default)))
 
 
 def column_of_bytes(column: pa.Array | None, count: int) -> pa.Array:
-    """Text or bytes as bytes, empty where it is null."""
+    """Text or bytes as bytes, empty for null."""
     if column is None:
         return pa.repeat(NOTHING, count)
     return pc.fill_null(column.cast(BINARY), b"")
@@ -218,7 +218,7 @@ def pairs(keys: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def check_text(name: str, column: pa.Array) -> None:
-    """raises: BadRow for what MQTT has no way to write. MQTT 5.0, 1.5.4"""
+    """raises: BadRow for text that MQTT cannot encode. MQTT 5.0, 1.5.4"""
     if len(column) and (pc.max(pc.binary_length(column)).as_py() or 0) > TEXT_BYTES_MAX:
         raise BadRow(name, "a longer text", f"{TEXT_BYTES_MAX} bytes at most")
     if pa.types.is_string(column.type) and pc.any(pc.match_substring(column, "\0")).as_py():
@@ -232,7 +232,7 @@ def check_sizes(sizes: Numbers, frame_bytes_max: int) -> None:
 
 
 def variable_integers(values: Numbers) -> tuple[Numbers, Numbers]:
-    """As variable byte integers, 4 columns of digits of which the first few count, and how many. MQTT 5.0, 1.5.5"""
+    """Variable byte integers as 4 columns of digits, and the number of valid ones. MQTT 5.0, 1.5.5"""
     used = np.asarray(np.searchsorted([128, 16_384, 2_097_152], values, "right") + 1, np.int64)
     more = np.where(np.arange(1, 4 + 1) < used[:, None], 128, 0)
     digits = np.column_stack([values >> 7 * n & 127 for n in range(4)])
@@ -245,7 +245,7 @@ def digits_used(used: Numbers) -> npt.NDArray[np.bool_]:
 
 
 def bytes_column(digits: Numbers, used: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """A column of bytes of a matrix: of each row those digits that are used."""
+    """The valid digits of each row as a column of bytes."""
     count, width = digits.shape
     small = digits.astype(np.uint8)
     if used is None:
@@ -267,5 +267,5 @@ def lengths(column: pa.Array) -> Numbers:
 
 
 def offsets_of(column: pa.Array) -> Numbers:
-    """Of a column of bytes that was just made, so that it begins at its first byte."""
+    """Data of a new column of bytes, whose offset is 0."""
     return np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1].astype(np.int64)

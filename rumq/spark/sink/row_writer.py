@@ -45,7 +45,7 @@ def check_schema(schema: StructType, options: SinkOptions) -> None:
 
 
 class RowWriter:
-    """Writes the rows of one task. run_id: names a batch write, over all attempts at its tasks"""
+    """Writes the rows of one task. run_id: identifies a batch write, for all attempts at its tasks"""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_schema(schema, options)
@@ -59,24 +59,24 @@ class RowWriter:
         return Published(publish_all(iterator, self._options, self.sink_partition(context)))
 
     def sink_partition(self, context: TaskContext) -> SinkPartition:
-        """Of a stream its query and batch, also for what is written in its foreachBatch."""
+        """Query and batch of a stream, also for writes in its foreachBatch."""
         query = context.getLocalProperty("sql.streaming.queryId") or self._run_id
         batch = context.getLocalProperty("streaming.sql.batchId") or "0"
         return SinkPartition(query, int(batch), context.partitionId())
 
 
 class RumqWriter(RowWriter, DataSourceArrowWriter):
-    """Of a batch."""
+    """Writer of a batch query."""
 
     def sink_partition(self, context: TaskContext) -> SinkPartition:
-        """A write that is run again is another one, and in one foreachBatch there may be two."""
+        """A repeated write is a new one, and one foreachBatch may have two."""
         if not self._options.once:
             return super().sink_partition(context)
         return SinkPartition(self._run_id, 0, context.partitionId(), self._options.session_seconds)
 
 
 class RumqStreamWriter(RowWriter, DataSourceStreamArrowWriter):
-    """Of a stream. A message that is published cannot be taken back, so there is nothing to commit or abort."""
+    """Writer of a stream. Published messages cannot be withdrawn, so commit and abort do nothing."""
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         pass

@@ -1,4 +1,4 @@
-"""A connection that publishes rows to any broker of MQTT 5."""
+"""A connection that publishes rows to any MQTT 5 broker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rumq.spark.sink.sink_protocol import SinkProtocol, Wait
 CONNECT_SECONDS_MAX = 10.0
 ANSWER_SECONDS_MAX = 60.0
 RECEIVE_BYTES_MAX = 2**18
-BATCH_BYTES_MAX = 2**26  # of Arrow, as packets at once
+BATCH_BYTES_MAX = 2**26  # rows of Arrow that are encoded at once
 
 OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
 
@@ -43,7 +43,7 @@ OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
 class SinkPartition:
     """One partition of one batch: the same for every attempt at its rows.
 
-    query: the query's id, or one for a batch write; marker_seconds: how long its markers are kept, 0 for ever
+    query: the query's id, or one of a batch write; marker_seconds: expiry of its markers, 0 for none
     """
 
     query: str
@@ -89,7 +89,7 @@ def publish_all(
     partition: SinkPartition,
     open_stream: OpenStream | None = None,
 ) -> int:
-    """Publish every row in order; returns once the broker has them all, with their number.
+    """Publish every row in order; returns their number once the broker has acknowledged all.
 
     raises: Refused, ConnectionLost, BadRow; with options.once BrokerCannot, BadProgressMarker, BatchSuperseded, Doubt,
     RowsChanged
@@ -136,7 +136,7 @@ async def _publish(
 async def connected(
     open_stream: OpenStream, options: SinkOptions, client_id: str, *, clean_session: bool = False
 ) -> AsyncIterator[tuple[trio.abc.Stream, Connack, bytes]]:
-    """A stream behind its CONNACK, with that and what came behind it. raises: ConnectionLost, Refused"""
+    """A stream after its CONNACK, the CONNACK, and bytes received after it. raises: ConnectionLost, Refused"""
     with trio.move_on_after(CONNECT_SECONDS_MAX) as limit:
         try:
             stream = await open_stream()
@@ -165,14 +165,14 @@ def connect_packet(options: SinkOptions, client_id: str, *, clean_session: bool)
     properties = Properties()
     if options.once:
         properties["session_expiry_interval"] = options.session_seconds
-    # No keep-alive: between two batches Spark computes, and nothing else runs here meanwhile.
+    # No keep-alive: between two batches Spark computes, and nothing here could send a PINGREQ.
     return Connect(
         client_id, 5, clean_session or not options.once, 0, options.username, password, None, properties
     )
 
 
 async def receive_connack(stream: trio.abc.Stream) -> tuple[Connack, bytes]:
-    """CONNACK, and the bytes that came behind it. raises: ConnectionLost, Refused"""
+    """CONNACK, and the bytes received after it. raises: ConnectionLost, Refused"""
     data = b""
     try:
         while (found := frame_at(data, 0, len(data), version=5)) is None or sum(found) > len(data):
@@ -192,7 +192,7 @@ async def receive_connack(stream: trio.abc.Stream) -> tuple[Connack, bytes]:
 
 
 class SinkConnection:
-    """Does what a publisher says, on one stream."""
+    """The I/O of a publisher's protocol on one stream."""
 
     def __init__(self, publisher: SinkProtocol, stream: trio.abc.Stream, connack: Connack) -> None:
         self._publisher, self._stream = publisher, stream
@@ -201,7 +201,7 @@ class SinkConnection:
         self._end: RumqError | None = None
 
     async def run(self, rows: Iterator[PublishEncoder], received: bytes) -> None:
-        """Until the publisher is done, and the broker has hung up. received: what came behind CONNACK
+        """Run until the publisher is done and the broker has closed. received: bytes after CONNACK
 
         raises: see `publish_all`
         """
@@ -211,7 +211,7 @@ class SinkConnection:
             try:
                 await self._run(rows)
             except (trio.BrokenResourceError, trio.ClosedResourceError) as broken:
-                # What the broker said last tells more than that it is gone.
+                # The broker's last packet explains more than a closed connection.
                 with trio.move_on_after(1):
                     await self._hung_up.wait()
                 fault = self._end or ConnectionLost(failure_text(broken))
@@ -238,7 +238,7 @@ class SinkConnection:
                 await self._answer()
         if not self._publisher.disconnect_sent:
             return
-        # To close with something unread would reset the connection: what is on its way would be lost.
+        # Closing with unread bytes would reset the connection and lose data in flight.
         with trio.move_on_after(CONNECT_SECONDS_MAX):
             await self._hung_up.wait()
 
@@ -256,7 +256,7 @@ class SinkConnection:
             raise self._end
 
     async def _receive(self, received: bytes) -> None:
-        """Tell the publisher what comes, until the broker hangs up or breaks a rule."""
+        """Pass received packets to the publisher, until the broker closes or violates the protocol."""
         chunk: bytes = received
         try:
             while True:

@@ -34,9 +34,9 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """Where to publish, and how what a row does not say. A password is read where it is used, from its file.
+    """The broker, and defaults for missing columns. A password is read from its file when it is used.
 
-    once, repeat_in_doubt: see `exactly_once`; state_topic, client_id: prefixes, "" for ones made of the query's id
+    once, repeat_in_doubt: see `exactly_once`; state_topic, client_id: prefixes, "" for the query's id
     """
 
     host: str
@@ -98,7 +98,7 @@ def check_names(said: Mapping[str, str]) -> None:
 
 
 def parse_broker(broker: str) -> tuple[str, int, bool]:
-    """Host, port, and whether by TLS."""
+    """Host, port, and whether with TLS."""
     allowed = "mqtt://host:1883 or mqtts://host:8883"
     try:
         parts = urlsplit(broker)

@@ -1,6 +1,6 @@
-"""What both protocols of the sink have in common: packets in, packets out, without I/O.
+"""The common part of both protocols of the sink: packets in, packets out, without I/O.
 
-The driver of a protocol calls `step`, sends the output, and waits for what `step` returns."""
+The driver of a protocol calls `step`, sends the output, and waits for the input that `step` names."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rumq.spark.sink.ack_decoder import PUBACK, PUBCOMP, PUBREC, AckDecoder, Ids
 from rumq.spark.sink.publish_encoder import PublishEncoder
 
 ERROR = 0x80  # reasons from here on
-# What a packet id waits for.
+# The expected answer of a packet id.
 FREE, WAITS_PUBACK, WAITS_PUBREC, STORED, WAITS_PUBCOMP = range(5)
 EXPECTED = {PUBACK: WAITS_PUBACK, PUBREC: WAITS_PUBREC, PUBCOMP: WAITS_PUBCOMP}
 NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
 
 
 class Wait(Enum):
-    """Send the output, then: give it rows, or what the broker sends, or it is done."""
+    """After the output is sent: ROWS or PACKETS are needed next, or it is done."""
 
     ROWS = "rows"
     PACKETS = "packets"
@@ -39,9 +39,9 @@ Steps = Generator[Wait, None, None]
 
 
 class SinkProtocol(ABC):
-    """Publishes the rows it is given. steps: the protocol, which yields what it waits for
+    """Publishes rows. steps: the protocol, which yields its next need
 
-    disconnect_sent: the broker will hang up once it has everything
+    disconnect_sent: the broker will close once it has everything
     """
 
     def __init__(self, receive_maximum: int) -> None:
@@ -71,7 +71,7 @@ class SinkProtocol(ABC):
         yield from taken
 
     def add_rows(self, frames: PublishEncoder | None) -> None:
-        """Rows to publish, in order; None: there are no more."""
+        """Rows to publish, in order; None at the end."""
         if frames is None:
             self._ended = True
         elif len(frames):
@@ -97,16 +97,16 @@ class SinkProtocol(ABC):
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, Publish) and packet.qos < 2:
-            self.acknowledge(packet)  # of a session that was there before us
+            self.acknowledge(packet)  # of the session before this connection
             return
         self.unexpected(type(packet).__name__.upper())
 
     def accepts_error(self, head: int, reason: int) -> bool:
-        """Whether an answer with an error is as good as one without."""
+        """Whether an answer with this error counts as success."""
         return head == PUBCOMP and reason == Reason.PACKET_IDENTIFIER_NOT_FOUND
 
     def refused_action(self, head: int) -> str:
-        """By an error in an acknowledgement of this kind."""
+        """Fail with the error of an acknowledgement of this kind."""
         return "to publish a row"
 
     def send(self, packet: Packet) -> None:

@@ -1,6 +1,6 @@
 """Format "rumq" of Spark: the log in parallel by lsn range, as Arrow batches. docs/spark.md.
 
-Spark calls everything here: planning in a process of the driver, `read` in one of a worker."""
+Spark calls the planning methods in a process of the driver, and `read` in a worker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class RumqDataSource(DataSource):
-    """A row a message."""
+    """One row per message."""
 
     @classmethod
     def name(cls) -> str:
@@ -65,9 +65,8 @@ class RumqDataSource(DataSource):
 class FilterPushdown:
     """`pushFilters` of a reader, as Spark calls it.
 
-    Spark refuses to run a reader that has a method of this name of its own where filters are not to be pushed down
-    (spark.sql.python.filterPushdown.enabled, false by default): it looks at `__func__`. Such sessions read on
-    without."""
+    Without push-down (spark.sql.python.filterPushdown.enabled, false by default) Spark refuses a reader that defines a
+    method of this name, which it detects by `__func__`. An object with the inherited `__func__` avoids that."""
 
     def __init__(self, reader: RumqReader) -> None:
         self._reader = reader
@@ -78,7 +77,7 @@ class FilterPushdown:
 
 
 class RumqReader(RangeReader, DataSourceReader):
-    """Of a batch query. The ranges are planned once, however often Spark asks."""
+    """Reader of a batch query. The ranges are planned once, on Spark's first call."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         super().__init__(options, schema)
@@ -89,12 +88,12 @@ class RumqReader(RangeReader, DataSourceReader):
         return FilterPushdown(self)
 
     def push_filters(self, filters: list[Filter]) -> list[Filter]:
-        """Apply the filters that the source can; return the others, for Spark."""
+        """Accept the filters that the source can apply; return the others to Spark."""
         self._pushed_filters, left = push(filters)
         return left
 
     def partitions(self) -> list[Range]:
-        """Cut what is asked for into ranges, one a task."""
+        """Split the query into ranges, one per task."""
         if self._spans is None:
             self._spans = spans(self._options, readable_partitions(self._options), self._pushed_filters)
         return ranges(self._spans, self._options)

@@ -1,4 +1,4 @@
-"""Filters of Spark as `PushedFilters`, which the source applies to every row; the others are left to Spark.
+"""Convert Spark's filters to `PushedFilters`, which the source applies to every row; Spark applies the others.
 
 docs/spark.md, "Read"."""
 
@@ -19,7 +19,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def push(filters: Iterable[Filter]) -> tuple[PushedFilters, list[Filter]]:
-    """What is taken over of filters of Spark (pyspark.sql.datasource.Filter), which all are to hold, and the others."""
+    """(accepted, others) of a conjunction of Spark's filters (pyspark.sql.datasource.Filter)."""
     pushed_filters, left = PushedFilters(), []
     for each in filters:
         more = pushed_down(pushed_filters, each)
@@ -39,7 +39,7 @@ def pushed_down(pushed_filters: PushedFilters, condition: Filter) -> PushedFilte
     column = MEANINGS.get(path[0], path[0]) if len(path) == 1 else ""
     if column not in (*TEXTS, *NUMBERS):
         return None
-    if kind in ("IsNotNull", "IsNull"):  # none of these columns ever is
+    if kind in ("IsNotNull", "IsNull"):  # these columns are never null
         return pushed_filters if (kind == "IsNotNull") != negated else None
     if column in NUMBERS:
         return None if negated else narrowed(pushed_filters, column, kind, value)

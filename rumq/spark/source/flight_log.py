@@ -1,7 +1,7 @@
-"""The log of a broker on another machine: partitions as they are told over Flight, and ranges read from there.
+"""The log of a broker on another machine: partitions and ranges over Flight.
 
-Each process that asks has a client of its own, made when it first asks: Spark forks its workers, and gRPC must not be
-there when it does."""
+Each process has a client of its own, created at its first call: Spark forks its workers, and gRPC must not be started
+before a fork."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RemotePartition:
-    """A partition as its server told of it, with what `rumq.table.plan` asks of a view."""
+    """A partition as its server reported it, with the view interface that `rumq.table.plan` uses."""
 
     location: FlightLocation
     name: str
@@ -43,7 +43,7 @@ class RemotePartition:
 
 
 def remote_partitions(location: FlightLocation) -> dict[str, RemotePartition]:
-    """By name, in the order in which the server has them. raises: as `LogClient.heads`"""
+    """By name, in the server's order. raises: as `LogClient.heads`"""
     heads = flight_client(location).heads()
     return {
         name: RemotePartition(location, name, head["first"], head["committed"])
@@ -55,11 +55,11 @@ def remote_batches(
     options: Options, partition: str, start: int, end: int, names: Sequence[str], schema: pa.Schema,
     pushed_filters: PushedFilters,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """A range as `rumq.table.scan.scan` gives it from files. names: of the columns, in the order of the schema"""
+    """A range, as `rumq.table.scan.scan` returns it from files. names: of the columns, in the order of the schema"""
     from rumq.flight.tickets import Ticket
 
     assert options.flight_location is not None
-    # An expression is applied here: on the server somebody's could hold up everybody.
+    # The regular expression is applied here: on the server a slow one could block all clients.
     wants = (
         None
         if options.pattern is None and not pushed_filters.topics
@@ -75,7 +75,7 @@ def remote_batches(
         partition=partition, start=start, end=end, columns=(*names, *sorted(hidden - set(names))), topics=filters,
         properties="map" if options.properties == "map" else "array", failOnDataLoss=options.fail_on_data_loss,
     )  # fmt: skip
-    # Whoever planned this has had an answer.
+    # The planner had an answer from this server.
     for batch in flight_client(options.flight_location, known=True).batches(ticket):
         wanted = batch if wants is None else matching(batch, wants)
         if pushed_filters.times is not None:
@@ -93,7 +93,7 @@ def matching(batch: pa.RecordBatch, wants: Callable[[str], bool]) -> pa.RecordBa
 
 
 def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same rows as Spark names their types: inner fields have other names there, nothing is copied."""
+    """The same rows with Spark's names for inner fields, without a copy."""
     import pyarrow as pa
 
     arrays = [batch.column(name).cast(schema.field(name).type) for name in schema.names]
@@ -101,7 +101,7 @@ def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def flight_client(location: FlightLocation, *, known: bool = False) -> LogClient:
-    """One for each process and place, kept: a worker has many tasks. known: see `LogClient`"""
+    """One client per process and location, cached: a worker has many tasks. known: see `LogClient`"""
     from rumq.flight.client import LogClient
 
     key = os.getpid(), location

@@ -1,7 +1,7 @@
-"""`rumq.spark.read`: all of a log as one table. What is in the lake Spark reads by itself, as Parquet, and skips what a
-query does not ask for; the rest comes by format "rumq". docs/spark.md, "History".
+"""`rumq.spark.read`: log and lake as one table. Spark's own Parquet reader reads the lake, with pruning; format "rumq"
+reads the rest. docs/spark.md, "History".
 
-Which record comes from where is settled once, when `read` is called."""
+`read` decides once which record comes from where."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ GLOB = re.compile(r"([\\{}\[\]*?])")
 
 
 class RecordSources(NamedTuple):
-    """Where the records are read. whole: files of which all is; clipped: files and the span of each that is
+    """Sources of the records. whole: files that are read whole; clipped: files with the span that is read
 
-    log: by format "rumq", at most one span of a partition in each"""
+    log: for format "rumq", each with at most one span per partition"""
 
     whole: list[str]
     clipped: list[tuple[str, Span]]
@@ -51,7 +51,7 @@ def read(
     """A DataFrame of the records from `start` to `end` (exclusive), each once, in no order.
 
     topics: MQTT topic filters; start, end: as in startingOffsets, or a time as in startingTimestamp, or a datetime
-    columns: names, in this order, None for all; lake: folder or URI, "" for where the log says that it is exported to
+    columns: names, in this order, None for all; lake: folder or URI, "" for the one in the log's export marker
     raises: BadOption, BadColumn, DataLoss
     """
     given = {"path": os.path.abspath(data_dir), **bound("starting", start), **bound("ending", end)}
@@ -76,7 +76,7 @@ def read(
 
 
 def bound(which: str, value: Bound | None) -> dict[str, str]:
-    """The option that says so. which: "starting" or "ending" """
+    """The option for this position. which: "starting" or "ending" """
     if value is None:
         return {}
     if isinstance(value, Mapping):
@@ -97,12 +97,12 @@ def joined(topics: str | Sequence[str]) -> str:
 
 
 def field_of(schema: StructType, name: str) -> StructField:
-    # One that is not known is refused by `columns_of`, with the near word.
+    # `columns_of` refuses an unknown one, and suggests the nearest name.
     return schema[name] if name in schema.names else StructField(name, StructType())
 
 
 def record_sources(options: Options, found: list[PartitionRange]) -> RecordSources:
-    """raises: BadOption, DataLoss for what was in the log once and is nowhere"""
+    """raises: BadOption, DataLoss for records that neither log nor lake has any more"""
     starts, ends = starting(options, found), ending(options, found)
     ranges = topic_ranges(options.filters)
     split = RecordSources([], [], [[], []])
@@ -130,7 +130,7 @@ def record_sources(options: Options, found: list[PartitionRange]) -> RecordSourc
 
 
 def spark_path(folder: Folder, file: File) -> str:
-    """What Spark opens: nothing in it is a pattern, and Hadoop has names of its own for some schemes."""
+    """The path for Spark, with glob characters escaped and Hadoop's name of the scheme."""
     if folder.system is None:
         return "file:" + GLOB.sub(r"\\\1", os.path.abspath(folder.path(file.path)))
     return GLOB.sub(r"\\\1", re.sub("^s3://", "s3a://", folder.name(file.path)))
@@ -149,11 +149,11 @@ def native(
     options: Options,
     more: Column | None = None,
 ) -> DataFrame:
-    """Files of the lake. more: a condition on their records"""
+    """Records of files of the lake. more: a condition on them"""
     names = dict.fromkeys([*schema.names, "topic", "partition", "lsn"])
     frame = spark.read.schema(StructType([everything[name] for name in names])).parquet(*paths)
     if (ranges := topic_ranges(options.filters)) is not None:
-        # Of several filters Spark pushes nothing down to Parquet if one of them has a regular expression.
+        # Spark pushes none of several filters down to Parquet if one has a regular expression.
         topic = f.col("topic")
         frame = frame.where(
             reduce(lambda a, b: a | b, ((topic >= low) & (topic < high) for low, high in ranges))
@@ -166,7 +166,7 @@ def native(
 
 
 def as_in_log(field: StructField) -> Column:
-    """Where none of a file's records has user properties the lake has null, and the log an empty list."""
+    """Without user properties the lake has null, and the log an empty list."""
     column = f.col(field.name)
     if isinstance(field.dataType, ArrayType):
         return f.coalesce(column, f.array().cast(field.dataType)).alias(field.name)
@@ -174,7 +174,7 @@ def as_in_log(field: StructField) -> Column:
 
 
 def from_log(spark: SparkSession, spans: list[Span], schema: StructType, given: dict[str, str]) -> DataFrame:
-    """Records by format "rumq", which finds them wherever they are by then."""
+    """Records read by format "rumq", from log or lake, wherever they are at that time."""
     options = {
         name: given[name] for name in ("path", "subscribe", "lake", "failOnDataLoss") if given.get(name)
     }

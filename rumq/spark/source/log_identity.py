@@ -1,8 +1,8 @@
-"""Which log a checkpoint belongs to: it names the segment of the last record that the query has done. docs/spark.md,
+"""The identity of a checkpoint's log: the segment of the last record that the query has processed. docs/spark.md,
 "Stream".
 
-A segment's name is random, and a copy of the log keeps it; another log has other names. Of a record that retention
-removed the segment is unknown."""
+Segment names are random; a copy of the log keeps them, another log has others. For a record that retention removed the
+segment is unknown."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Segments = dict[str, str]
 
 
 def segments_at(options: Options, found: Sequence[ReadablePartition], lsns: Lsns) -> Segments:
-    """Partition -> the segment of the last record below its lsn, of those where that is known.
+    """Partition -> the segment of the last record below its lsn, if known.
 
-    cost: of a broker one question"""
+    cost: one request if a broker serves the log"""
     asked = {view.name: lsns[view.name] for view in found if lsns.get(view.name, 0) > 0}
     if options.flight_location is not None:
         from rumq.spark.source.flight_log import flight_client
@@ -33,7 +33,7 @@ def segments_at(options: Options, found: Sequence[ReadablePartition], lsns: Lsns
 def check_same_log(
     options: Options, found: Sequence[ReadablePartition], lsns: Lsns, said: Mapping[str, str]
 ) -> None:
-    """said: as `segments_at` told once of these lsns. raises: OtherLog"""
+    """said: an earlier result of `segments_at` for these lsns. raises: OtherLog"""
     asked = {name: lsn for name, lsn in lsns.items() if name in said}
     for name, segment in segments_at(options, found, asked).items():
         if segment != said[name]:

@@ -1,4 +1,4 @@
-"""The partitions of a log to read, as they are now: of a data directory, or of a Flight server."""
+"""The current partitions of a log, in a data directory or on a Flight server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rumq.table.partition_ranges import ReadablePartition, chosen, partition_ran
 
 
 def readable_partitions(options: Options) -> list[ReadablePartition]:
-    """In order. raises: BadOption; of a server as `LogClient.heads`"""
+    """In order. raises: BadOption; for a server as `LogClient.heads`"""
     if options.flight_location is None:
         return list(partition_ranges(options))
     found = remote_partitions(options.flight_location)

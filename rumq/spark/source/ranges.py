@@ -1,6 +1,6 @@
-"""Ranges of records: one is the work of one task of Spark, of a batch or of a stream.
+"""Partition ranges: each is one Spark task, of a batch or of a stream.
 
-They are made on the driver and read in the workers. docs/spark.md, "Read"."""
+The driver plans them, workers read them. docs/spark.md, "Read"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rumq.version import VERSION
 
 
 def python_version() -> str:
-    """This Python and its rumq: a worker's must be the driver's."""
+    """Versions of Python and rumq, which must be equal on driver and workers."""
     version = ".".join(map(str, sys.version_info[:3]))
     return f"Python {version} with rumq {VERSION} ({sys.executable})"
 
@@ -46,7 +46,7 @@ class Range(InputPartition):
 
 
 def ranges(found: list[Span], options: Options) -> list[Range]:
-    """Tasks. Spark turns an empty list into one that is None, so there is always one."""
+    """At least one task, because Spark turns an empty list into a None task."""
     cores = len(os.sched_getaffinity(0))
     tasks = cut(found, options.partitions_min, options.records_max, cores)
     of = lakes_by_partition(options) if tasks and options.flight_location is None else {}
@@ -66,7 +66,7 @@ class RangeReader:
         self._pushed_filters = PushedFilters()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield record batches of a range, cut by rows and bytes."""
+        """Yield record batches of a range, limited by rows and bytes."""
         assert isinstance(partition, Range)
         if partition.rumq_version != VERSION:
             raise WrongWorker(python_version(), partition.driver)

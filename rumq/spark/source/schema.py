@@ -60,7 +60,7 @@ KAFKA: dict[str, DataType] = {
 
 
 def types_of(options: Options) -> dict[str, DataType]:
-    """Every column that there is, in order."""
+    """Every column, in order."""
     if options.style == "kafka":
         return KAFKA if options.properties == "none" else KAFKA | {"headers": pairs_of(BinaryType())}
     return HEAD | PROPERTIES[options.properties] | MQTT_5
@@ -71,7 +71,7 @@ def schema_of(options: Options) -> StructType:
 
 
 def columns_of(options: Options, schema: StructType) -> dict[str, str]:
-    """Name in the schema -> what makes it (rumq.table.arrow.columns). raises: BadColumn for one that nothing makes"""
+    """Name in the schema -> name of its maker (rumq.table.arrow.columns). raises: BadColumn for an unknown name"""
     known = types_of(options)
     for field in schema.fields:
         if field.name not in known:

@@ -1,7 +1,7 @@
-"""Format "rumq" of Spark, streaming: a query's offsets are an lsn a partition, kept in its checkpoint. docs/spark.md.
+"""Format "rumq" of Spark, streaming: a query's offsets are one lsn per partition, in its checkpoint. docs/spark.md.
 
-One of these lives on the driver as long as its query; copies of it read in the workers. Spark tells what is committed
-one batch late, and not always that a query ends: nothing here depends on either."""
+The driver keeps one reader per query; workers use copies. Spark reports commits one batch late, and the end of a query
+not always: nothing here depends on either."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from rumq.table.options import Options
 from rumq.table.partition_ranges import ReadablePartition
 from rumq.table.plan import Span, starting
 
-OFFSETS_VERSION = 1  # of the form below, which checkpoints keep for ever
+OFFSETS_VERSION = 1  # of the form below, which is permanent in checkpoints
 Lsns = dict[str, int]
 
 Offsets = dict[str, Any]  # as JSON in the checkpoint: v, lsn (by partition), segments (by partition)
 
 
 def as_offsets(lsns: Lsns, segments: Mapping[str, str] | None = None) -> Offsets:
-    """segments: see rumq.spark.source.log_identity; older versions did not write them, and read on with them"""
+    """segments: see rumq.spark.source.log_identity; older versions do not write them, and ignore them"""
     offsets: Offsets = {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
     if segments:
         offsets["segments"] = dict(sorted(segments.items()))
@@ -45,7 +45,7 @@ def as_segments(offsets: Offsets) -> dict[str, str]:
 
 
 def as_lsns(offsets: Offsets) -> Lsns:
-    """raises: BadOption where it is a checkpoint of another version"""
+    """raises: BadOption for a checkpoint of another version"""
     if offsets.get("v") != OFFSETS_VERSION:
         raise BadOption("checkpointLocation", str(offsets), f"offsets of version {OFFSETS_VERSION}")
     return {str(name): int(lsn) for name, lsn in offsets["lsn"].items()}
@@ -66,13 +66,13 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         self._final_lsns = {view.name: view.end_lsn for view in readable_partitions(self._options)}
 
     def initialOffset(self) -> Offsets:
-        """Where a query without a checkpoint starts. Spark asks twice: `latest` is the end when it first asked."""
+        """Start of a query without a checkpoint. Spark calls this twice: `latest` is the end at the first call."""
         if self._first is None:
             self._first = starting(self._options, readable_partitions(self._options))
         return as_offsets(self._first)
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
-        """Where the next batch ends. Never before where it starts; partitions that are gone stay where they were."""
+        """End of the next batch, never before its start; removed partitions keep their offset."""
         starts, said = as_lsns(start), as_segments(start)
         found = readable_partitions(self._options)
         check_same_log(self._options, found, starts, said)
@@ -110,13 +110,13 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         return heads
 
     def _waits_for_records(self, lag: int) -> bool:
-        """Whether there is too little yet for a batch."""
+        """Whether there are too few records for a batch yet."""
         if self._final_lsns is not None or lag >= self._options.trigger_records_min:
             return False
         return time.monotonic() - self._last_batch_at < self._options.trigger_seconds_max
 
     def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
-        """Tasks of a batch: the same for the same two offsets. A partition that is new began at its record 0."""
+        """Tasks of a batch: the same for the same two offsets. A new partition starts at its record 0."""
         starts, ends = as_lsns(start), as_lsns(end)
         if end != self._last_offsets:  # of a batch that an earlier run of the query began
             check_same_log(self._options, readable_partitions(self._options), ends, as_segments(end))
@@ -125,18 +125,18 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         )
 
     def reportLatestOffset(self) -> Offsets:
-        """For the progress of a query: where the log ends."""
+        """The end of the log, for progress reports."""
         return as_offsets({view.name: view.end_lsn for view in readable_partitions(self._options)})
 
     def commit(self, end: Offsets) -> None:
-        """Nothing: retention does not wait for queries."""
+        """Does nothing: retention does not wait for queries."""
 
     def stop(self) -> None:
-        """Nothing is held."""
+        """Does nothing: there is no resource to release."""
 
 
 def proportional(starts: Lsns, heads: Lsns, lags: Lsns, records_max: int) -> Lsns:
-    """At most so many records, each partition's share as its lag; one of each that has any."""
+    """At most so many records, in proportion to each partition's lag; at least one of each that has any."""
     total = sum(lags.values())
     if total <= records_max:
         return heads
@@ -147,7 +147,7 @@ def proportional(starts: Lsns, heads: Lsns, lags: Lsns, records_max: int) -> Lsn
 
 
 def within(starts: Lsns, heads: Lsns, found: list[ReadablePartition], bytes_max: int) -> Lsns:
-    """About so many bytes of the log, shared equally; a chunk of each that has any."""
+    """About so many bytes of the log, in equal shares; at least one chunk of each partition that has any."""
     lagging = [view for view in found if heads[view.name] > starts.get(view.name, 0)]
     share = bytes_max // max(1, len(lagging))
     for view in lagging:

@@ -1,6 +1,6 @@
-"""MQTT topic filters as conditions of Spark, with bounds that Parquet's statistics can skip by. MQTT 5.0, 4.7.
+"""MQTT topic filters as Spark conditions, with bounds for Parquet's statistics. MQTT 5.0, 4.7.
 
-A condition holds for the topics that `rumq.mqtt.topics.matches` matches."""
+A condition is true for the topics that `rumq.mqtt.topics.matches` matches."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#~ ")
 
 
 def mqtt_filter_to_predicate(topic_filter: str, topic: Column | str = "topic") -> Column:
-    """A condition that is true where an MQTT topic filter covers the topic.
+    """A condition that is true if an MQTT topic filter matches the topic.
 
-    topic: a column, or its name. raises: BadOption when it is no topic filter"""
+    topic: a column, or its name. raises: BadOption for an invalid filter"""
     from pyspark.sql import functions as f
 
     check_filter("topics", topic_filter)
@@ -31,7 +31,7 @@ def mqtt_filter_to_predicate(topic_filter: str, topic: Column | str = "topic") -
     rest = levels[len(literal) :]
     if not literal:
         return ~column.startswith("$") if rest == ["#"] else column.rlike(regular(levels))
-    # Bounds, not startswith: Parquet's statistics are held against both, and any reader knows them.
+    # Bounds, not startswith: every Parquet reader compares bounds with statistics.
     below = (column >= f"{path}/") & (column < path + AFTER_SLASH)
     if rest == ["#"]:
         return (column == path) | below

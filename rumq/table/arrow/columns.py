@@ -1,4 +1,4 @@
-"""Chunks of the log as Arrow columns: no Python for each message. docs/log-format.md, "Row" and "Frame"."""
+"""Chunks of the log as Arrow columns, without Python per message. docs/log-format.md, "Row" and "Frame"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rumq.table.arrow.properties import FrameProperties
 from rumq.table.arrow.slices import slices
 
 RETAIN, PROPERTIES = 4, 32
-LOG_APPEND_TIME = 1  # Kafka's word for a stamp that the broker gave
+LOG_APPEND_TIME = 1  # Kafka's LogAppendTime: the broker's timestamp
 
 
 class Block:
@@ -34,7 +34,7 @@ class Block:
         self.ts = np.repeat(np.array([chunk.base_ts for chunk in chunks]), counts) + self.rows["ts_delta"]
 
     def kept(self, which: npt.NDArray[np.int64] | slice) -> Block:
-        """Some of the records; which: numbers, in order, or a slice."""
+        """A subset of the records; which: indices, in order, or a slice."""
         some = object.__new__(Block)
         some.frames = self.frames
         some.rows, some.starts, some.ends = self.rows[which], self.starts[which], self.ends[which]
@@ -42,7 +42,7 @@ class Block:
         return some
 
     def topic(self, row: int) -> str:
-        """As its frame says."""
+        """The topic in its frame."""
         at = int(self.starts[row]) + 1
         while self.frames[at] > 127:
             at += 1
@@ -51,7 +51,7 @@ class Block:
 
 
 class TopicNames:
-    """The topics of a partition by their id, learnt from the frames; each is matched with the filter once."""
+    """The topics of a partition by their id, from the frames; each is matched with the filter once."""
 
     def __init__(self, wants: Callable[[str], bool] | None) -> None:
         self._wants = wants
@@ -61,7 +61,7 @@ class TopicNames:
         self._array = pa.array([], pa.string())
 
     def learn(self, block: Block) -> Block:
-        """Learn the topics of a block. returns: its records of topics that are wanted"""
+        """Add the topics of a block. returns: its records of wanted topics"""
         ids = block.rows["topic_id"]
         if not len(ids):
             return block
@@ -100,7 +100,7 @@ class Columns:
         return len(self._rows)
 
     def array(self, column: str) -> pa.Array:
-        """One column by its name; KeyError for a name that there is not."""
+        """One column by its name; KeyError for an unknown one."""
         return MAKERS[column](self)
 
     def topic(self) -> pa.Array:
@@ -140,11 +140,11 @@ class Columns:
         return pa.ListArray.from_arrays(pa.array(offsets), pairs)
 
     def properties_map(self) -> pa.Array:
-        """The last of each name: a map of Spark has a name once."""
+        """The last of each name: Spark's maps have unique keys."""
         return as_map(*self._parsed.users())
 
     def headers(self) -> pa.Array:
-        """As the Kafka source has them."""
+        """In the form of the Kafka source."""
         offsets, keys, values = self._parsed.users()
         pairs = pa.StructArray.from_arrays([keys, values.cast(pa.binary())], ["key", "value"])
         return pa.ListArray.from_arrays(pa.array(offsets), pairs)

@@ -1,4 +1,4 @@
-"""Rows of the lake as the columns of format "rumq", equal to those made of the log. docs/lake.md, "Columns"."""
+"""Rows of the lake as the columns of format "rumq", equal to those of the log. docs/lake.md, "Columns"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEEDS = {
 
 
 def needed(column: str) -> str:
-    """The column of the lake that makes one of `columns.MAKERS`."""
+    """The lake's column for one of `columns.MAKERS`."""
     return NEEDS.get(column, column)
 
 
@@ -35,7 +35,7 @@ def whole(table: pa.Table, name: str) -> pa.Array:
 
 
 def pairs(table: pa.Table) -> tuple[npt.NDArray[np.int32], pa.Array, pa.Array]:
-    """User properties as offsets, keys and values; where the lake has null there are none."""
+    """User properties as offsets, keys and values; null in the lake means none."""
     lists = whole(table, "properties")
     counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     offsets = np.append(0, np.cumsum(counts)).astype(np.int32)

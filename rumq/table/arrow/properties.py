@@ -1,5 +1,5 @@
-"""The properties of many PUBLISH frames at once: one step takes the next property of every frame that has one more,
-so Python's work grows with the properties of a message and not with the messages. MQTT 5.0, 3.3.2.3 and 2.2.2.
+"""Parse the properties of many PUBLISH frames at once: each step parses the next property of every frame that has one,
+so the cost in Python grows with properties per message, not with messages. MQTT 5.0, 3.3.2.3 and 2.2.2.
 
 The broker has checked the frames."""
 
@@ -18,10 +18,10 @@ TEXTS = (CONTENT_TYPE, RESPONSE_TOPIC, CORRELATION)
 
 
 class FrameProperties:
-    """Of some frames in a buffer. Places in the arrays that come out are those of the frames."""
+    """Properties of frames in a buffer, as arrays with one item per frame."""
 
     def __init__(self, frames: Bytes, starts: Positions, qos: Positions, has: npt.NDArray[np.bool_]) -> None:
-        """frames: uint8; starts: where each frame begins, int64; has: whether it has properties"""
+        """frames: uint8; starts: start of each frame, int64; has: whether it has properties"""
         self._frames, self._count = frames, len(starts)
         self._numbers: dict[int, list[tuple[Positions, Positions]]] = {kind: [] for kind in NUMBERS}
         self._texts: dict[int, list[tuple[Positions, ...]]] = {kind: [] for kind in TEXTS}
@@ -36,7 +36,7 @@ class FrameProperties:
             at = self._step(rows, at[more])
 
     def _step(self, rows: Positions, at: Positions) -> Positions:
-        """Take one property of each; where the next ones are."""
+        """Parse one property of each frame; returns the positions of the next ones."""
         kinds = self._frames[at]
         at = at + 1
         following = at.copy()
@@ -73,7 +73,7 @@ class FrameProperties:
         return spread(slices(self._frames, starts, ends), rows, self._count)
 
     def users(self) -> tuple[npt.NDArray[np.int32], pa.Array, pa.Array]:
-        """User properties of all frames: where those of each begin, and one behind the last; keys, values."""
+        """User properties of all frames: offsets (one more than frames), keys, values."""
         rows, key_starts, key_ends, starts, ends = in_order(self._users, 5)
         offsets = np.zeros(self._count + 1, np.int32)
         np.cumsum(np.bincount(rows, minlength=self._count), out=offsets[1:])
@@ -90,7 +90,7 @@ class FrameProperties:
         return value
 
     def _variable(self, at: Positions) -> tuple[Positions, Positions]:
-        """Variable byte integers, and where they end."""
+        """Variable byte integers, and their ends."""
         value, going = np.zeros(len(at), np.int64), np.ones(len(at), bool)
         for shift in (0, 7, 14, 21):
             byte = self._frames[np.where(going, at, 0)].astype(np.int64)
@@ -106,7 +106,7 @@ class FrameProperties:
 
 
 def in_order(steps: list[tuple[Positions, ...]], width: int) -> list[Positions]:
-    """Columns of several steps as one each, by frame; of one frame in the order they came."""
+    """Concatenated columns of several steps, ordered by frame and then by step."""
     if not steps:
         return [np.zeros(0, np.int64)] * width
     columns = [np.concatenate(found) for found in zip(*steps, strict=True)]

@@ -1,4 +1,4 @@
-"""Parts of a buffer as an Arrow array, copied by Arrow and not by Python."""
+"""Slices of a buffer as an Arrow array, copied by Arrow instead of Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def slices(buffer: Bytes, starts: Positions, ends: Positions) -> pa.Array:
     """The bytes starts[i]..ends[i] of a buffer below 2 GiB as binary. starts, ends: int64, in order, no two overlap."""
     if not len(starts):
         return pa.array([], pa.binary())
-    # Spans and what is between them, in turn, are one array over the buffer; every second of it is a span.
+    # One array over the buffer alternates spans and the gaps between them; every second item is a span.
     offsets = np.empty(2 * len(starts), np.int32)
     offsets[0::2], offsets[1::2] = starts, ends
     both = pa.Array.from_buffers(
@@ -24,7 +24,7 @@ def slices(buffer: Bytes, starts: Positions, ends: Positions) -> pa.Array:
 
 
 def spread(values: pa.Array, at: Positions, count: int) -> pa.Array:
-    """values[i] at place at[i] of an array of `count`, null at the others."""
+    """An array of `count` items with values[i] at index at[i], null elsewhere."""
     numbers = np.zeros(count, np.int32)
     numbers[at] = np.arange(len(at), dtype=np.int32)
     absent = np.ones(count, bool)

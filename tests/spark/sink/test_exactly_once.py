@@ -260,7 +260,7 @@ def test_a_doubt_says_the_way_out() -> None:
     attempts = left_at(20, broker)
     broker.lose_sessions()
     with pytest.raises(
-        Doubt, match=r"lost the session .* onceDoubt = repeat, or clear the mark .* rumq/spark/q/0"
+        Doubt, match=r"lost the session .* onceDoubt = repeat, or clear the progress marker .* rumq/spark/q/0"
     ):
         attempts.run(rows(1, 9), 1)
 
@@ -282,7 +282,7 @@ def test_other_rows_than_before_are_told(after: int) -> None:
     attempts = left_at(after, broker)
     before = broker.payloads()
     for changed in (other, rows(1, 2)):
-        with pytest.raises(RowsChanged, match="Set onceDoubt = repeat, or clear the mark"):
+        with pytest.raises(RowsChanged, match="Set onceDoubt = repeat, or clear the progress marker"):
             attempts.run(changed, 1)
         assert broker.payloads() == before
     attempts.run(rows(1, 9), 1)
