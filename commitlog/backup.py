@@ -1,4 +1,4 @@
-"""A copy of a data directory that opens by itself, made while a broker writes. docs/operating.md, "Backup".
+"""A complete copy of a data directory, made while a broker writes. docs/operating.md, "Backup".
 
 Finished segments never change, so each is linked or copied once; of the active segment the copy has a whole prefix,
 which recovery reads like the tail after a kill. The broker's own records (`_state`) are copied first: then no session
@@ -26,7 +26,7 @@ from commitlog.manifest import NAME as MANIFEST
 from commitlog.partition_view import PartitionView
 from commitlog.shard_count import NAME as ROSTER
 
-LABEL = "BACKUP"  # written last: what has none is not finished
+LABEL = "BACKUP"  # written last: a backup without it is unfinished
 RESTORED = "RESTORED"  # the label of the backup that a data directory was made from, until its first start
 COPY_BYTES = 1 << 20
 TRIES_MAX = 5  # retention may take a segment while it is being copied
@@ -43,7 +43,7 @@ class Copied(NamedTuple):
 
 
 class Backup:
-    """Copies `source` to `target`; into an earlier backup of the same log only what is new."""
+    """Copies `source` to `target`; into an earlier backup of the same log only new data."""
 
     def __init__(self, source: str, target: str, files: Files | None = None) -> None:
         self._files = files or RealFiles()
@@ -97,7 +97,7 @@ class Backup:
                 self._segments(view.directory, there)
                 break
             except FileNotFoundError:
-                continue  # retention took one: begin with the new manifest
+                continue  # retention removed one: begin with the new manifest
         else:
             raise StoreError(
                 view.directory, "segments go faster than they can be copied: make retention longer"
@@ -141,7 +141,7 @@ class Backup:
         self._copy(here, there)
 
     def _copy(self, here: str, there: str) -> None:
-        """A whole file, which is there and synced, or not there."""
+        """Create a file atomically, synced."""
         with open(here, "rb") as source, private_file(f"{there}.new") as copy:
             while piece := source.read(COPY_BYTES):
                 copy.write(piece)
@@ -193,7 +193,7 @@ def take_restored(data: str) -> dict[str, int]:
 
 
 def copy_synced(here: str, there: str) -> None:
-    # Never a link: the broker that opens the copy may sync and add to what it finds.
+    # Never a link: the broker that opens the copy may sync it and append to it.
     with open(here, "rb") as source, private_file(there) as copy:
         while piece := source.read(COPY_BYTES):
             copy.write(piece)

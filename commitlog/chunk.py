@@ -73,7 +73,7 @@ class Gap(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A chunk's header as it stands on disk."""
+    """A chunk's header on disk."""
 
     kind: int
     flags: int
@@ -239,7 +239,7 @@ def decode_aux(aux: bytes | memoryview) -> Aux:
 
 
 def named(layout: struct.Struct, items: bytes) -> Iterator[tuple[tuple[int, ...], bytes]]:
-    """Numbers and name of each item: the last number is the length of the name behind them."""
+    """Numbers and name of each item: the last number is the length of the name that follows."""
     at = 0
     while at + layout.size <= len(items):
         numbers = layout.unpack_from(items, at)

@@ -38,14 +38,14 @@ def age_us(stamp_us: int, now_us: int, jumps: Sequence[Jump]) -> int:
 
 
 def behind(newest_us: int) -> Jump:
-    """Represents a clock behind the newest timestamp: records get that timestamp, however much later they come."""
+    """Represents a clock behind the newest timestamp: later records get that timestamp."""
     return Jump(newest_us, newest_us)
 
 
 def remembered(jumps: Sequence[Jump], jump: Jump | None, newest_us: int, now_us: int) -> list[Jump]:
     """The jumps that ages exclude, after a comparison of the clocks: forward ones only.
 
-    jump: what the comparison found; newest_us: the newest timestamp. Where in doubt, records count as younger."""
+    jump: result of the comparison; newest_us: the newest timestamp. In doubt, records count as younger."""
     kept = list(jumps)
     if jump is not None and jump.us < 0:
         for at in reversed(range(len(kept))):
@@ -57,7 +57,7 @@ def remembered(jumps: Sequence[Jump], jump: Jump | None, newest_us: int, now_us:
         if behind(newest_us) not in kept:
             kept.append(behind(newest_us))
     elif jump is not None and jump.us > 0 and now_us >= newest_us:
-        # Nothing says when records came while the clock was behind the timestamps, but it was before now.
+        # While the clock is behind the timestamps, the only known bound of a record's time is now.
         kept = [each for each in kept if each != behind(newest_us)]
         kept.append(Jump(max(jump.before_us, newest_us), now_us))
     return kept

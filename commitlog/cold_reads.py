@@ -46,7 +46,7 @@ def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
 
 
 class ColdRead:
-    """Chunks from the one that holds `lsn` on, below end_lsn, up to `bytes_max`; what cannot be read is a Gap."""
+    """Chunks from the one with `lsn` on, below end_lsn, up to `bytes_max`; unreadable records are a Gap."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Flagged:
         for segment in self._segments:
             try:
                 places = self._cache.places(self._files, segment)
-            except FileNotFoundError:  # retention took it
+            except FileNotFoundError:  # retention removed it
                 continue
             for place in places:
                 if place.flags & self._flag and place.base_lsn < to_lsn:
@@ -146,9 +146,9 @@ class Flagged:
 
 
 class FindTime:
-    """The first lsn whose time is at or after `ts_us`; the end of the log when there is none.
+    """The first lsn at or after the time `ts_us`; the end of the log if there is none.
 
-    Where records before it are lost, the first lost lsn: its record may have been at or after that time.
+    If records before it are lost, the first lost lsn: its record may have been at or after that time.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class FindTime:
         for segment in self._candidates():
             try:
                 lsn = self._in_segment(segment)
-            except FileNotFoundError:  # retention took it
+            except FileNotFoundError:  # retention removed it
                 continue
             if lsn is not None:
                 return lsn
@@ -175,7 +175,7 @@ class FindTime:
         return self._next_lsn
 
     def _candidates(self) -> list[SegmentFile]:
-        """The last segment that begins before the time, and all behind it."""
+        """The last segment that begins before the time, and all later ones."""
         at = bisect_left(range(len(self._segments)), True, key=self._begins_late)
         return self._segments[max(0, at - 1) :]
 
@@ -219,7 +219,7 @@ class FindOffset:
         for segment in self._segments:
             try:
                 lsn = self._in_segment(segment, self._topic_id)
-            except FileNotFoundError:  # retention took it
+            except FileNotFoundError:  # retention removed it
                 continue
             if lsn is not None:
                 return lsn

@@ -1,4 +1,4 @@
-"""Incremental scan of the segment that a broker writes to, for what is committed. docs/log-format.md, "Reading"."""
+"""Incremental scan of the active segment for committed records. docs/log-format.md, "Reading"."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class CommittedScan:
         self._places: list[ChunkPosition] = []
 
     def advance(self, files: Files, handle: int, size: int) -> None:
-        """Scan what was appended since. size: of the file now"""
+        """Scan appended bytes. size: current size of the file"""
         for part in (walk, probe):
-            # Behind damage there may be whole chunks; behind the end there is what is being written.
+            # Whole chunks may follow damage; at the end a write may be in progress.
             for at, header in part(files, handle, self.salt, self._position, size):
                 self.proved = max(self.proved, header.durable_lsn)
                 self._position = at + header.total_len

@@ -21,7 +21,7 @@ SNAPSHOT = "topics.snap"
 MAGIC = b"RUMQTOP1"
 HEAD = struct.Struct("<8sQII")
 TOPIC, PUBLISHER = struct.Struct("<QH"), struct.Struct("<H")
-SEALS_BETWEEN = 16  # a start looks at no more segments than this, beside those that were being written
+SEALS_BETWEEN = 16  # a start scans at most so many segments, beside those that were being written
 
 
 class Snapshot(NamedTuple):
@@ -92,7 +92,7 @@ class Dictionary:
         self, files: Files, directory: str, topics: list[bytes], publishers: list[bytes], offsets: array[int],
         lsn: int, saved_lsn: int,
     ) -> None:  # fmt: skip
-        """offsets: as of `lsn`, below which all is sealed and synced; saved_lsn: what the file covers, -1: none."""
+        """offsets: as of `lsn`, below which all is sealed and synced; saved_lsn: the lsn in the file, -1: no file."""
         self._files, self._directory = files, directory
         self._topics, self._publishers = topics, publishers
         self._offsets = array("Q", offsets)

@@ -27,8 +27,8 @@ class Found(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """first_lsn: None when no manifest says it; leftover: edits of segments that retention took but did not remove;
-    unreadable: (path, why) of segments of which nothing can be read; ended_lsn: the highest that any edit knows of."""
+    """first_lsn: None without a manifest; leftover: edits of segments below it whose files still exist;
+    unreadable: (path, why) of wholly unreadable segments; ended_lsn: the highest end in any edit."""
 
     first_lsn: int | None
     segments: list[Found]
@@ -38,7 +38,7 @@ class Listing(NamedTuple):
 
 
 def listing(files: Files, directory: str, edits: list[Edit], stream: str, number: int) -> Listing:
-    """What is there, beside what the manifest's edits say. raises: OSError, FormatTooNew"""
+    """Compare the files with the manifest's edits. raises: OSError, FormatTooNew"""
     first_lsn = max((e["lsn"] for e in edits if e["edit"] == "first"), default=None)
     known = {e["segment"]: e for e in edits if e["edit"] in ("seal", "end")}
     names = [name for name in files.names(directory) if name.endswith(".seg") and name[:20].isdigit()]
@@ -48,16 +48,16 @@ def listing(files: Files, directory: str, edits: list[Edit], stream: str, number
     for name in names:
         path, edit = f"{directory}/{name}", known.get(name)
         if int(name[:20]) < (first_lsn or 0):
-            # One that the manifest does not know was put there by somebody: it stays, and counts for nothing.
+            # A foreign file that the manifest does not know stays, and is ignored.
             leftover += [edit] if edit is not None else []
             continue
         try:
             size = files.size(path)
             found = open_and_look(files, path)
         except FileNotFoundError:
-            continue  # retention took it while we looked
+            continue  # retention removed it meanwhile
         except Damaged as damage:
-            # Of a segment that was being made when the power went there is no more than its header.
+            # A power loss during the creation of a segment leaves at most its header.
             if edit is not None or size > SEGMENT_HEADER_BYTES:
                 unreadable.append((path, damage.what))
             continue
@@ -76,7 +76,9 @@ def listing(files: Files, directory: str, edits: list[Edit], stream: str, number
     dropped = {e["segment"] for e in edits if e["edit"] == "drop"} | set(known) | set(names)
     for edit in edits:
         if edit["edit"] == "open" and edit["segment"] not in dropped and edit["base_lsn"] > last_lsn:
-            unreadable.append((f"{directory}/{edit['segment']}", "it is gone, and nothing says what it held"))
+            unreadable.append(
+                (f"{directory}/{edit['segment']}", "it is missing, and its records are unknown")
+            )
     ended = [e["end_lsn"] for e in known.values()] + [e["next_lsn"] for e in edits if e["edit"] == "gap"]
     return Listing(first_lsn, segments, leftover, unreadable, max([first_lsn or 0, *ended]))
 

@@ -1,7 +1,7 @@
-"""The errors of the log: what failed, whose fault it is, and the way out. The tree:
+"""The errors of the log, each with cause and remedy. The tree:
 
 LogError
-├── StoreError                 the data directory cannot be used: says what to do
+├── StoreError                 the data directory cannot be used
 │   ├── DirectoryInUse         another broker holds it
 │   ├── FormatTooNew           a later rumq wrote it
 │   └── NotWritable            read-only, full, or not ours
@@ -13,11 +13,11 @@ LogError
 
 
 class LogError(Exception):
-    """The root of what the log raises."""
+    """The root of the log's errors."""
 
 
 class StoreError(LogError):
-    """The data directory cannot be used. path: as it was given; problem: what was seen and what to do."""
+    """The data directory cannot be used. path: as given; problem: cause and remedy."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path, problem)
@@ -56,7 +56,7 @@ class NotInMemory(LogError):
 
 
 class Damaged(LogError):
-    """Bytes of a file are not what was written. where: file and position; what: which check failed."""
+    """Bytes of a file differ from what was written. where: file and position; what: the check that failed."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(where, what)
@@ -67,7 +67,7 @@ class Damaged(LogError):
 
 
 class LogFailure(LogError):
-    """A write or sync of a group failed. path: of the partition; problem: what was seen and what to do."""
+    """A write or sync of a group failed. path: of the partition; problem: cause and remedy."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path, problem)

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 from commitlog.space import Space
 
 IOV_MAX = 1024
-# Whoever may read a log reads every message in it: nobody but its owner may.
+# Read access to a log gives access to every message, so only its owner has it.
 DIRECTORY_MODE, FILE_MODE = 0o700, 0o600
 
 
@@ -28,7 +28,7 @@ class Files(Protocol):
     def close(self, handle: int) -> None: ...
 
     def write(self, handle: int, position: int, buffers: Sequence[bytes | bytearray | memoryview]) -> None:
-        """Write all buffers, one behind the other, at `position`."""
+        """Write all buffers consecutively, at `position`."""
 
     def write_direct(self, handle: int, path: str, position: int, data: memoryview) -> None:
         """Write `data` (page aligned in memory, in length and in the file) past the page cache, if that is possible.
@@ -47,13 +47,13 @@ class Files(Protocol):
     def size(self, path: str) -> int: ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is such an entry; OSError where that cannot be told: no access is not absence."""
+        """Whether the entry exists; OSError if that is unknown: no access is not absence."""
 
     def names(self, path: str) -> list[str]:
         """The entries of a directory, sorted."""
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it, each its owner's alone; no fault if it is there."""
+        """Create a directory and those above it, for their owner only; no error if it exists."""
 
     def rename(self, old: str, new: str) -> None: ...
 
@@ -66,7 +66,7 @@ class Files(Protocol):
         """Of the file system of a path: how much can still be written to it, and how large it is."""
 
     def lock(self, path: str, text: str) -> int:
-        """Hold a file for this process alone, with `text` in it; BlockingIOError when another holds it."""
+        """Lock a file for this process, with `text` in it; BlockingIOError if another holds the lock."""
 
 
 class RealFiles:
@@ -195,7 +195,7 @@ def make_private_directory(path: str) -> None:
 
 
 def private_file(path: str) -> BinaryIO:
-    """An empty file for writing, which its owner alone may read, whatever there was. raises: OSError"""
+    """A new empty file, readable by its owner only, in place of an existing one. raises: OSError"""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
     os.fchmod(handle, FILE_MODE)
     return os.fdopen(handle, "wb")
@@ -244,7 +244,7 @@ def replace_file(files: Files, path: str, *content: bytes | bytearray | memoryvi
 
 
 def remove_if_possible(files: Files, path: str) -> None:
-    """Remove a file that counts for nothing; left where it is, the next one that wants its name removes it."""
+    """Remove an invalid file; if that fails, the next writer of its name removes it."""
     try:
         files.remove(path)
     except OSError:

@@ -36,14 +36,14 @@ NAME = struct.Struct("<IH")
 ROWS_MAX = 1 << 32
 NAMES_A_PIECE = 8192
 Pieces = list[bytes | bytearray | memoryview]
-NUMBERS_MAX = 1 << 26  # topics and publishers are numbered densely: what is above was never given out
+NUMBERS_MAX = 1 << 26  # topics and publishers are numbered densely: higher numbers were never assigned
 ITEM_BYTES = (PLACE.size, TOPIC.size, 4, 1, 1)  # of each section
 
 
 class Index:
     """places: every chunk; topics: id -> its rows; rows: their numbers from the base lsn, topic by topic.
 
-    names: of the topics; known: the list of all names, if whoever made the index has it: then `names` is empty"""
+    names: of the topics; known: the list of all names, if the builder has it: then `names` is empty"""
 
     __slots__ = ("known", "names", "places", "publishers", "rows", "topics")
 
@@ -115,7 +115,7 @@ class IndexBuilder:
 
 
 def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
-    """Look through a segment up to byte `stop`. Reads rows and aux, not frames."""
+    """Scan a segment up to byte `stop`. Reads rows and aux, not frames."""
     draft = IndexBuilder()
     handle = files.open(path)
     try:
@@ -126,7 +126,7 @@ def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
         ):
             aux = decode_aux(read_aux(files, handle, position, header))
             if header.base_lsn < reached or header.next_lsn > head.base_lsn + ROWS_MAX:
-                continue  # whole, but not what a writer puts there
+                continue  # whole, but not written by a writer
             if header.kind in HOLDS_RECORDS and header.count:
                 reached = header.next_lsn
                 rows = files.read(handle, position + HEADER_BYTES, ROW_BYTES * header.count)
@@ -194,19 +194,19 @@ def crc32_of(pieces: Pieces) -> int:
 
 
 def decode_head(raw: bytes, path: str, end_lsn: int, stop: int) -> Head:
-    """Raises Damaged when it is no head, or one of other contents than are asked for."""
+    """Raises Damaged if it is no head, or has another end or stop than expected."""
     if len(raw) < HEAD.size or crc32(raw[: HEAD.size - 4]) != int.from_bytes(
         raw[HEAD.size - 4 : HEAD.size], "little"
     ):
         raise Damaged(path, "the head of the index is damaged")
     f = HEAD.unpack_from(raw)
     if f[0] != MAGIC or f[1] != end_lsn or f[2] != stop:
-        raise Damaged(path, "an index of other contents")
+        raise Damaged(path, "an index with another end or stop")
     return Head(f[1], f[2], f[3:8], f[8:13])
 
 
 def decode_index(raw: bytes, path: str, end_lsn: int, stop: int) -> Index:
-    """Raises Damaged: it is then made again from its segment."""
+    """Raises Damaged: the index is then rebuilt from its segment."""
     head = decode_head(raw, path, end_lsn, stop)
     sections = []
     for number in range(5):
@@ -256,7 +256,7 @@ def maybe_index(files: Files, segment_path: str, end_lsn: int, stop: int) -> Ind
 
 
 def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> list[ChunkPosition]:
-    """Where the chunks of a segment stand: from its index file, or else from itself."""
+    """Positions of a segment's chunks: from its index file, or else by a scan."""
     path = index_path(segment_path)
     if files.exists(path):
         handle = files.open(path)
@@ -274,9 +274,9 @@ def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> lis
 def load_publishers(
     files: Files, segment_path: str, salt: int, end_lsn: int, stop: int, start: int = SEGMENT_HEADER_BYTES
 ) -> dict[int, bytes]:
-    """The publishers a segment names: from its index file, or else from itself, which costs a look at each chunk.
+    """The publishers of a segment: from its index file, or else by a scan of all chunks.
 
-    start: of chunks from there on is enough
+    start: only of chunks from this byte on
     """
     path = index_path(segment_path)
     if files.exists(path):
@@ -350,7 +350,7 @@ def row_in(topic: TopicRows, offset: int) -> int | None:
     """Index in an index's rows of a topic's offset, or of the next one."""
     if offset >= topic.following:
         return None
-    # Where rows are lost the number is too high: whoever asks looks at the row.
+    # If rows are lost the number is too high: callers check the row.
     return topic.start + min(max(0, offset - topic.first), topic.records - 1)
 
 
@@ -360,5 +360,5 @@ def write_index(files: Files, segment_path: str, index: Index, end_lsn: int, sto
 
 
 def place_at(places: list[ChunkPosition], lsn: int) -> int:
-    """Number of the chunk that holds `lsn`, or of the first behind it; len(places) when there is none."""
+    """Number of the chunk with `lsn`, or of the next one; len(places) if there is none."""
     return bisect_left(places, lsn + 1, key=lambda p: p.next_lsn)

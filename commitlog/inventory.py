@@ -1,7 +1,7 @@
-"""Which partitions a data directory is to have: the file PARTITIONS, a line each, such as main/g1/p0.
+"""The expected partitions of a data directory: the file PARTITIONS, one line each, such as main/g1/p0.
 
-A directory that somebody removed cannot say so itself. Written when all are open; a directory of before has no such
-file, and is known to lack only what every broker makes. docs/log-format.md, "The log on disk". Knows no record."""
+It detects removed partitions. Written when all are open; an older directory has no such file, so that only the
+partition that every broker creates is expected. docs/log-format.md, "The log on disk". Knows no record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_inventory(files: Files, root: str, names: list[str]) -> None:
 
 
 def missing_partitions(files: Files, root: str, internal: str) -> list[str]:
-    """Those that are to be there and are not. internal: the stream that every broker makes. raises: OSError"""
+    """Expected partitions that do not exist. internal: the stream that every broker creates. raises: OSError"""
     path = f"{root}/{NAME}"
     if files.exists(path):
         names = whole_file(files, path).decode(errors="replace").split()

@@ -1,6 +1,6 @@
-"""Every partition of a data directory, for a process that does not hold it; a broker may run meanwhile.
+"""Every partition of a data directory, for a process without its lock; a broker may run.
 
-Whether one does is told by the pid in LOCK. docs/log-format.md, "Reading"."""
+The pid in LOCK tells whether one does. docs/log-format.md, "Reading"."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class LogReader:
         return found
 
     def partitions(self, *, internal: bool = False) -> list[PartitionView]:
-        """A view of each partition, made now."""
+        """A new view of each partition."""
         views = [self.maybe_partition(name) for name in self.names(internal=internal)]
         return [view for view in views if view is not None]
 
     def maybe_partition(self, name: str, earlier: PartitionView | None = None) -> PartitionView | None:
-        """A view, made now, of a partition by its name; None when there is none. earlier: see `PartitionView`"""
+        """A new view of a partition by its name; None if it does not exist. earlier: see `PartitionView`"""
         stream, generation, number = name.split("/")
         directory = f"{self.root}/{name}"
         if not self._files.exists(directory):
@@ -48,7 +48,7 @@ class LogReader:
             )
             if held or not (held := held_by_a_live_process(self._files, self.root)):
                 return view
-            # A broker has started meanwhile: it may be writing to the last segment.
+            # A broker has started since: it may be writing to the last segment.
 
     def _is_stream(self, name: str) -> bool:
         return name not in ("LOCK", "FORMAT") and self._files.exists(f"{self.root}/{name}/g1")

@@ -101,9 +101,9 @@ def clock_edit(jumps: list[Jump]) -> Edit:
 class Manifest:
     """The edits of one partition's directory. Each has "edit":
 
-    "first" (lsn: retention took all below) · "open" (segment, base_lsn) · "drop" (segment: it held nothing
-    that counted, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: given up, or not
-    sealed; what counts of it ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock"
+    "first" (lsn: retention removed all below) · "open" (segment, base_lsn) · "drop" (segment: it had no valid
+    records, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: abandoned, or not
+    sealed; its valid part ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock"
     (jumps: [before_us, after_us] each, of the wall clock; the last such edit counts).
     """
 

@@ -1,7 +1,6 @@
-"""Recover topic names from frames, where the chunks whose aux named them are lost.
+"""Recover topic names from frames if the chunks with their aux entries are lost.
 
-Each topic is named in two chunks of every segment that uses it, and a frame is a whole PUBLISH. docs/log-format.md,
-"Aux"."""
+Two chunks of every segment that uses a topic name it, and a frame is a whole PUBLISH. docs/log-format.md, "Aux"."""
 
 from __future__ import annotations
 

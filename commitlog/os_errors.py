@@ -1,4 +1,4 @@
-"""Operating system errors in words: what was seen, and the way out.
+"""Messages for operating system errors, with cause and remedy.
 
 At a start, which is refused; and in a running broker, which retries by itself until the cause is removed."""
 
@@ -28,7 +28,7 @@ def at_start(fault: OSError) -> str:
 
 
 def while_running(fault: OSError) -> str:
-    """Why a write failed, and what lets the next one succeed. The broker retries by itself."""
+    """The cause of a failed write, and the remedy. The broker retries by itself."""
     if fault.errno == errno.EROFS:
         return "the file system is read-only now, often after errors of its device: see the kernel's log, then remount"
     if fault.errno in FULL:

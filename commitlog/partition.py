@@ -1,6 +1,6 @@
 """One partition of a stream, for its owner: append, read, and the written, durable and committed lsns.
 
-Appending, and reading recent records, never wait. What may wait for a disk is an object with a `run` for another
+Appending, and reading recent records, never block. Work that may block on a disk is an object with a `run` for another
 thread: `WriteGroup`, `ColdRead`, `FindTime`, `IndexJob`. The time is an argument."""
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Partition:
     def take_roll(self, now_us: int) -> WriteGroup | None:
         """A group that ends the active segment, whatever its size, and opens another; None if it has no record.
 
-        While records are pending the next group ends it, and the answer is None as well."""
+        Also None while records are pending: then the next group ends it."""
         files = self.segments.files
         if not files or self.offline or not files[-1].first_ts:
             return None
@@ -266,7 +266,7 @@ class Partition:
         return found
 
     def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> ColdRead:
-        """A read of what is on disk, for another thread."""
+        """A read from disk, for another thread."""
         segments = self.segments
         return ColdRead(self.files, segments.snapshot(), segments.cache, lsn, self.written_lsn, bytes_max)
 

@@ -1,4 +1,4 @@
-"""What a partition offers to those that read it, append to it, or wait until its records are committed.
+"""Interfaces of a partition for readers, appenders, and for waiting until records are committed.
 
 Implemented by `Partition`, `VolatilePartition`, and in rumq.shards.bus by `RemotePartition` (of another owner shard)
 and `PublishSender` (records on their way to that shard)."""
@@ -37,7 +37,7 @@ class NumberIndex(Protocol):
 
 
 class AckSource(Protocol):
-    """Counts records: what was appended below `next_lsn` may be acknowledged once `committed_lsn` has reached it."""
+    """Counts records: those below `next_lsn` may be acknowledged once `committed_lsn` has reached it."""
 
     @property
     def index(self) -> int: ...

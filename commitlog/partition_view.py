@@ -1,8 +1,8 @@
-"""One partition, read from its files by a process that may not be its broker: no lock is taken, nothing is written.
+"""One partition, read from its files by any process, without lock or writes.
 
-What may be read (`end_lsn`) is what the files prove. Where no live process holds the directory: every whole chunk, for
-that is what the next start will keep. Where one does: everything in a segment that was sealed or given up, and of the
-last one as much as the highest committed mark in its chunks says; an idle broker writes that mark by itself.
+The files show which records may be read (`end_lsn`). If no live process holds the directory: every whole chunk, as the
+next start keeps them. Otherwise: sealed and abandoned segments, and the last one up to the highest committed mark in
+its chunks, which an idle broker writes by itself.
 docs/log-format.md, "Reading"."""
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class PartitionView:
         self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
         listed = self._listing()
         if not self._take_all(listed) and held:
-            # Listing took so long that retention removed the last one: there are later ones by now.
+            # Retention removed the last one during the listing: later ones exist now.
             self._segments, self._sizes = [], {}
             listed = self._listing()
             self._take_all(listed)
         self.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
-        # What retention removed meanwhile is no gap: the manifest says so before the first file goes.
+        # Records that retention removed meanwhile are no gap: the manifest has that before a file is removed.
         first_lsn = self._first_lsn() if held else listed.first_lsn
         self._segments = [s for s in self._segments if s.base_lsn >= (first_lsn or 0)]
         self._scans.keep({s.path for s in self._segments})
@@ -101,7 +101,7 @@ class PartitionView:
         size = self._sizes[s.path]
         try:
             places = self._cache.places(self._files, s)
-        except FileNotFoundError:  # retention took it since
+        except FileNotFoundError:  # retention removed it since
             places = []
         return SegmentView(
             s.path, s.base_lsn, s.end_lsn or s.base_lsn, s.sealed, size, s.salt, s.logical_end,
@@ -130,7 +130,7 @@ class PartitionView:
             if segment.base_lsn < to_lsn and from_lsn < end:
                 try:
                     found.update(self._publishers(segment, end))
-                except FileNotFoundError:  # retention took it since
+                except FileNotFoundError:  # retention removed it since
                     pass
         return found
 
@@ -182,7 +182,7 @@ class PartitionView:
         self._sizes[found.path] = found.size
 
     def _take_active(self, handle: int, found: Found, segment: SegmentFile) -> None:
-        """A segment that a broker writes to: what its marks say is committed."""
+        """A segment that a broker writes to: committed up to its marks."""
         scan = self._scans.scans.get(found.path)
         if scan is None or scan.salt != segment.salt:
             scan = self._scans.scans[found.path] = CommittedScan(segment.salt, segment.base_lsn)
@@ -193,7 +193,7 @@ class PartitionView:
             segment.logical_end = segment.places[-1].position + segment.places[-1].total_len
 
     def _take_ended(self, handle: int, found: Found, segment: SegmentFile) -> None:
-        """A segment that no broker writes to, whose end no edit says."""
+        """A segment that no broker writes to, without an end in the manifest."""
         # A file only ever grows: one of the same size is the same.
         key = (found.path, found.size, found.limit_lsn)
         if key not in self._scans.tails:
@@ -258,7 +258,7 @@ class PartitionView:
         if segment.path in self._finished and (end - start) * INDEX_PART >= end_lsn - segment.base_lsn:
             try:
                 index = maybe_index(self._files, segment.path, end_lsn, segment.logical_end)
-            except FileNotFoundError:  # retention took it since
+            except FileNotFoundError:  # retention removed it since
                 pass
         # An index made after rows were lost does not have them.
         if index is None or len(index.rows) != sum(place.count for place in index.places):
@@ -285,7 +285,7 @@ class PartitionView:
                 continue
             try:
                 places = self._cache.places(self._files, segment)
-            except FileNotFoundError:  # retention took it since
+            except FileNotFoundError:  # retention removed it since
                 continue
             for place in places[place_at(places, lsn) :]:
                 if place.base_lsn >= to_lsn or (bytes_max < place.total_len and lsn > from_lsn):

@@ -1,7 +1,7 @@
 """Recover a partition after any kind of stop: find segments, their ends, damage. docs/log-format.md, "Recovery".
 
-No data file is modified. A tail that could not have been acknowledged is left behind the segment's logical end;
-anything that could have been stays, and what cannot be read of it is a gap with its exact range."""
+No data file is modified. A tail that cannot have been acknowledged is ignored, beyond the segment's logical end;
+everything else stays, and its unreadable records are a gap with its exact range."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from commitlog.tail_scan import examine
 
 @dataclass
 class Recovered:
-    """What opening a partition found.
+    """The findings at the opening of a partition.
 
-    torn_bytes: behind the last whole chunk, never acknowledged; clean: every segment had been sealed
-    gaps: records that are lost and were not reported before; known_gaps: those that were
-    short: records behind the end of files that are shorter than they were sealed; found again at each start
-    unreadable: files of which nothing can be read; repaired: what was damaged without loss
+    torn_bytes: after the last whole chunk, never acknowledged; clean: every segment had been sealed
+    gaps: lost records that were not reported before; known_gaps: those that were
+    short: records beyond the end of files that are shorter than when sealed; found again at each start
+    unreadable: wholly unreadable files; repaired: damage without loss
     """
 
     next_lsn: int = 0
@@ -153,7 +153,7 @@ def scan_tail(files: Files, listed: Found, found: Recovered) -> Edit:
 
 
 def conclude(listed: Listing, found: Recovered, now_us: int) -> None:
-    """Report what must have been behind the last segment, and make the edits of the new manifest."""
+    """Report records lost after the last segment, and build the edits of the new manifest."""
     for known in (listed.ended_lsn, found.snapshot_lsn):
         if known > found.next_lsn:
             report_gap(found, Gap(found.next_lsn, known, "no segment has them"))

@@ -1,7 +1,7 @@
-"""Retention: which finished segments are due, and their removal. Whole files only, by broker time.
+"""Retention: selection and removal of finished segments. Whole files only, by broker time.
 
-Deciding reads no file; `run` is for a thread that may wait. A removal is in the manifest before the first file goes.
-docs/log-format.md, "Retention and clocks"."""
+Selecting reads no file; `run` is for a thread that may wait. The manifest has a removal before any file
+is removed. docs/log-format.md, "Retention and clocks"."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class SegmentRemoval:
             remove_segments(self._files, self.paths)
 
     def _promise(self) -> None:
-        # Topics whose last record goes must keep their numbers.
+        # Topics must keep their numbers after their last record is removed.
         if not self._dictionary.save(self.first_lsn):
             return  # a segment among them is not indexed yet: next time
         self._writer.raise_first(self.first_lsn)

@@ -57,7 +57,7 @@ class SegmentHeader(NamedTuple):
 
 
 class ChunkPosition(NamedTuple):
-    """Where a chunk of records stands in its file. flags: of the chunk; late: its greatest ts_delta, µs."""
+    """Position of a chunk of records in its file. flags: of the chunk; late: its greatest ts_delta, µs."""
 
     base_lsn: int
     position: int
@@ -102,7 +102,7 @@ def decode_segment_header(raw: bytes, path: str) -> SegmentHeader:
         raise Damaged(path, "not a segment")
     if f[2] > FORMAT_VERSION:
         raise FormatTooNew(
-            path, f"it takes a reader of version {f[2]}, this is {FORMAT_VERSION}: use the rumq that wrote it"
+            path, f"it needs a reader of version {f[2]}, this is {FORMAT_VERSION}: use the rumq that wrote it"
         )
     if f[9] | f[10] >= NUMBER_MAX or f[11] >= EPOCH_MAX:
         raise Damaged(path, "the segment header has numbers that were never given out")
@@ -118,7 +118,7 @@ def read_header(files: Files, handle: int, path: str) -> SegmentHeader:
 
 
 class Opening(NamedTuple):
-    """How a segment begins. first_ts: of its first chunk, 0 when there is none; damage: what its header suffered."""
+    """Start of a segment. first_ts: of its first chunk, 0 if there is none; damage: fault of its header."""
 
     header: SegmentHeader
     first_ts: int
@@ -126,9 +126,9 @@ class Opening(NamedTuple):
 
 
 def opening(files: Files, handle: int, path: str) -> Opening:
-    """The header of a segment; where it is damaged, what the first chunk and the file's name say.
+    """The header of a segment; if it is damaged, rebuilt from the first chunk and the file's name.
 
-    raises: Damaged when they do not say it either, FormatTooNew
+    raises: Damaged if that fails, FormatTooNew
     """
     raw = files.read(handle, 0, SEGMENT_HEADER_BYTES + HEADER_BYTES)
     first = raw[SEGMENT_HEADER_BYTES:]
@@ -149,7 +149,7 @@ def opening(files: Files, handle: int, path: str) -> Opening:
 
 
 def walk(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterator[tuple[int, Header]]:
-    """(position, header) of each chunk from `start` on, until one does not check; bodies are not looked at."""
+    """(position, header) of each chunk from `start` on, up to the first invalid header; bodies are not checked."""
     buffer, at = b"", start
     position = start
     while position + HEADER_BYTES <= stop:
@@ -163,7 +163,7 @@ def walk(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterato
 
 
 def body_fault(header: Header, body: bytes | memoryview) -> str | None:
-    """What is wrong with a chunk's body; None when all of it checks."""
+    """The fault of a chunk's body; None if it is valid."""
     if len(body) < header.body_len:
         return "it ends early"
     rows, frames, aux = split_body(header, body)
@@ -181,7 +181,7 @@ def body_fault(header: Header, body: bytes | memoryview) -> str | None:
 
 
 def read_chunk(files: Files, handle: int, path: str, salt: int, place: ChunkPosition) -> Chunk | Gap:
-    """The chunk at a place, checked; a Gap when it is not what was written."""
+    """The chunk at a position, verified; a Gap if it is damaged."""
     raw = files.read(handle, place.position, place.total_len)
     header = maybe_header(raw[:HEADER_BYTES], salt)
     where = f"{path} at {place.position}"
@@ -227,7 +227,7 @@ def probe(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterat
 def chunks_through(
     files: Files, handle: int, salt: int, stop: int, start: int = SEGMENT_HEADER_BYTES
 ) -> Iterator[tuple[int, Header]]:
-    """Every chunk of a segment up to `stop`: headers one behind the other, and over damage to the next whole chunk."""
+    """Every chunk of a segment up to `stop`, by its headers; skips damage to the next whole chunk."""
     position = start
     while position < stop:
         for at, header in walk(files, handle, salt, position, stop):

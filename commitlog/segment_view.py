@@ -14,7 +14,7 @@ from commitlog.tail_scan import Tail
 
 @dataclass
 class SegmentView:
-    """One segment file. end_lsn: one behind its last record that may be read; logical_end: the byte behind that.
+    """One segment file. end_lsn: end of its readable records; logical_end: the byte where they end.
 
     finished: nothing will be appended to it, even after a restart
 
@@ -53,7 +53,7 @@ class ScanCache:
         self.publishers: dict[str, tuple[int, dict[int, bytes]]] = {}
 
     def keep(self, paths: set[str]) -> None:
-        """Forget the others. Another thread may be reading with an earlier view, and add publishers meanwhile."""
+        """Drop the others. Another thread may be reading with an earlier view, and add publishers."""
         self.scans = {path: look for path, look in self.scans.items() if path in paths}
         self.tails = {key: tail for key, tail in self.tails.items() if key[0] in paths}
         self.publishers = {path: known for path, known in list(self.publishers.items()) if path in paths}

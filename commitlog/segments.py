@@ -18,7 +18,7 @@ PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
 
 
 class SegmentFile:
-    """One segment. end_lsn: None while it is written to; logical_end: the byte behind its last chunk that counts."""
+    """One segment. end_lsn: None while it is active; logical_end: the end of its last valid chunk."""
 
     __slots__ = (
         "base_lsn", "draft", "end_lsn", "first_ts", "index_sound", "indexed", "logical_end", "path", "places",
@@ -105,7 +105,7 @@ class SegmentList:
         self.active.draft, self.active.sealed = draft, draft is not None
 
     def next_unindexed(self) -> SegmentFile | None:
-        """A finished segment to index, marked as such; one that failed comes again when there are other segments."""
+        """A finished segment to index, marked as such; a failed one is retried after further segments."""
         for segment in self.files:
             if segment.end_lsn is not None and not segment.indexed and segment.tried_at != len(self.files):
                 segment.indexed = True
@@ -120,7 +120,7 @@ class SegmentList:
 
 
 def segment_at(segments: list[SegmentFile], lsn: int) -> SegmentFile | None:
-    """The segment whose range holds `lsn`, or else the last that begins before it; None when none does."""
+    """The segment with `lsn` in its range, or else the last that begins before it; None if none does."""
     at = bisect_right(segments, lsn, key=lambda s: s.base_lsn) - 1
     # An empty segment has the base lsn of the next one.
     while at > 0 and segments[at].end_lsn == segments[at].base_lsn:

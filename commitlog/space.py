@@ -1,4 +1,4 @@
-"""How much of the disk the log may use, and which segments are removed for it. docs/decisions, "What bounds the disk".
+"""Disk space limits of the log, and the segments to remove for them. docs/decisions/0019-what-bounds-the-disk.md.
 
 The room of a log is the free space and its own size. A percentage of it stays free; the space of other files is not
 compensated, and the log keeps at least the publishers' reserve. Free space and times are arguments."""

@@ -28,7 +28,7 @@ from commitlog.streams import Matches, StreamSpec, partition_of, stream_of
 
 FORMAT = "rumq 1"
 GENERATION = 1
-STREAM_BYTES_MAX = 64  # what a segment's header has room for
+STREAM_BYTES_MAX = 64  # room in a segment's header
 
 
 class Store:
@@ -80,9 +80,9 @@ class Store:
                     yield from read.run()
 
     def close(self) -> list[LogFailure]:
-        """Everything is written: seal the active segments, save the dictionaries, unlock the directory.
+        """After everything is written: seal the active segments, save the dictionaries, unlock the directory.
 
-        returns: what could not be sealed or saved; no record is lost, the next start takes longer
+        returns: failures to seal or save; no record is lost, the next start takes longer
         """
         failures = []
         internal = [self.internal] if self.internal is not None else []
@@ -90,9 +90,7 @@ class Store:
             try:
                 partition.finish()
             except OSError as fault:
-                failures.append(
-                    LogFailure(partition.directory, f"{fault}; the next start looks through the log")
-                )
+                failures.append(LogFailure(partition.directory, f"{fault}; the next start scans the log"))
             partition.writer.close()
         self._files.close(self._lock)
         return failures
@@ -106,7 +104,7 @@ def open_store(
     elsewhere: Callable[[StreamSpec, int, int], PartitionReader | None] | None = None, lock: int | None = None,
     volatile: Callable[[int], PartitionReader] | None = None,
 ) -> Store:  # fmt: skip
-    """Open a data directory, or make it, and recover every partition.
+    """Open or create a data directory, and recover every partition.
 
     internal: a stream for the owner's own records, beside those that topics have; internal_number: its partition of
     internal_generation
@@ -114,7 +112,7 @@ def open_store(
     lock: of a directory that is locked already
     volatile: index -> a partition without files and topics of a stream, behind all others
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
-    raises: DirectoryInUse, FormatTooNew, NotWritable, each saying what to do
+    raises: DirectoryInUse, FormatTooNew, NotWritable
     """
     taken = None
     opened = partial(

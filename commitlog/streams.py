@@ -1,6 +1,6 @@
-"""Streams: sets of topics with common durability and retention. The first stream whose filters match a topic has it.
+"""Streams: sets of topics with common durability and retention. A topic is in the first stream whose filters match.
 
-How a filter matches is an argument."""
+The match function is an argument."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matches = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """durability: what an acknowledged record survives: "process" a kill, "disk" a power loss as well;
+    """durability: an acknowledged record survives a kill ("process"), or a power loss as well ("disk");
     "memory": neither, it is in no file (`commitlog.volatile`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
     yields: whether its oldest segments are removed when the disk is nearly full (`commitlog.space`).
@@ -43,7 +43,7 @@ def stream_of(topic: str, streams: list[StreamSpec], matches: Matches) -> int:
             # `$` topics match no filter that begins with a wildcard, but they must be kept as well.
             if topic_filter == "#" or matches(topic_filter, topic):
                 return index
-    raise ValueError(f"no stream keeps {topic!r}: add one with the filter '#'")
+    raise ValueError(f"no stream matches {topic!r}: add one with the filter '#'")
 
 
 def partition_of(topic: str, partitions: int) -> int:

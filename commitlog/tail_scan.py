@@ -11,7 +11,7 @@ from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault, p
 
 
 class Tail(NamedTuple):
-    """logical_end, end_lsn: the byte and the lsn where what counts ends; gaps: records that cannot be read;
+    """logical_end, end_lsn: the byte and the lsn where the valid part ends; gaps: unreadable records;
     sealed: its SEAL chunk ends it; proved_lsn: the highest committed mark in it"""
 
     logical_end: int
@@ -24,11 +24,10 @@ class Tail(NamedTuple):
 def examine(
     files: Files, handle: int, path: str, salt: int, size: int, base_lsn: int, limit_lsn: int | None
 ) -> Tail:
-    """Check every chunk of a segment, bodies too. limit_lsn: where a later segment begins, which has the rest.
+    """Check every chunk of a segment, including bodies. limit_lsn: start of a later segment, which has the rest.
 
-    Whole chunks up to the first that is not are kept. What is behind that was never acknowledged (it is torn), unless
-    a mark, or a later segment, says that something was: then every whole chunk behind it is kept too, and what is
-    missing between is a gap.
+    Whole chunks up to the first invalid one are kept. The rest was never acknowledged (it is torn), unless a mark or a
+    later segment shows otherwise: then every later whole chunk is kept too, and the missing records are a gap.
     """
     stop, reached, chain, proved = SEGMENT_HEADER_BYTES, base_lsn, 0, base_lsn
     sealed = False

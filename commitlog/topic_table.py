@@ -52,7 +52,7 @@ class TopicTable(Mapping[int, TopicRows]):
 
 
 def topic_table(topics: Mapping[int, TopicRows]) -> TopicTable:
-    """The table that says what a dictionary does."""
+    """The table of a dictionary."""
     if isinstance(topics, TopicTable):
         return topics
     return TopicTable(

@@ -27,9 +27,9 @@ Severity = Literal["error", "warning", "note"]
 class Finding(NamedTuple):
     """A problem.
 
-    severity: "error": records cannot be read, or are not what they should be; "warning": something that is made again
-    from the segments; "note": what a stop without a goodbye leaves behind
-    where: file and byte; base_lsn, next_lsn: the records concerned, equal when there are none
+    severity: "error": records are unreadable or wrong; "warning": damage that is repaired from the segments; "note":
+    normal remains of a kill
+    where: file and byte; base_lsn, next_lsn: the records concerned, equal if there are none
     """
 
     severity: Severity
@@ -41,9 +41,9 @@ class Finding(NamedTuple):
 
 
 def verify(files: Files, root: str) -> Iterator[Finding]:
-    """Check everything; yields nothing when all is sound. Reads every byte once; a broker may run meanwhile.
+    """Check everything; yields nothing if all is sound. Reads every byte once; a broker may run.
 
-    raises: FileNotFoundError when there is no data directory
+    raises: FileNotFoundError if there is no data directory
     """
     for view in LogReader(files, root).partitions(internal=True):
         yield from PartitionCheck(files, view).run()
@@ -100,7 +100,7 @@ class PartitionCheck:
         if raw and not raw.endswith(b"\n"):
             yield self.found("note", path, "the last line is torn")
         edits = decode_edits(raw)
-        # Looked at twice: one segment may have gone before the manifest was read, another have come after.
+        # Listed twice: a segment may be removed before the manifest is read, and another created after.
         present |= set(self.files.names(self.view.directory))
         first = max([self.view.first_lsn, *(edit["lsn"] for edit in edits if edit["edit"] == "first")])
         for edit in edits:
@@ -129,20 +129,20 @@ class SegmentCheck:
     names: set[int] = field(default_factory=set)
     publishers: set[int] = field(default_factory=lambda: {0})
     sealed: bool = False
-    damaged: bool = False  # a name may have stood in what cannot be read
+    damaged: bool = False  # the unreadable part may contain the name
 
     def run(self) -> Iterator[Finding]:
         files, path = self.partition.files, self.segment.path
         try:
             handle = files.open(path)
         except FileNotFoundError:
-            self._lose()  # retention took it while we looked
+            self._lose()  # retention removed it meanwhile
             return
         try:
             try:
                 read_header(files, handle, path)
             except Damaged as damage:
-                yield self._at(0, "warning", f"{damage.what}; what it says is taken from the first chunk")
+                yield self._at(0, "warning", f"{damage.what}; its fields come from the first chunk")
             yield from self._chunks(handle)
         finally:
             files.close(handle)
@@ -221,7 +221,7 @@ class SegmentCheck:
             state.last_ts = max(state.last_ts, header.base_ts)
         if header.durable_lsn > header.next_lsn:
             yield self._at(
-                position, "error", f"calls lsn {header.durable_lsn} durable, which came later", *lsns
+                position, "error", f"calls lsn {header.durable_lsn} durable, which was appended later", *lsns
             )
 
     def _body(self, position: int, header: Header, body: bytes) -> Iterator[Finding]:
@@ -257,6 +257,6 @@ class SegmentCheck:
         try:
             index, said = read_segment(files, segment.path, segment.logical_end), whole_file(files, path)
         except FileNotFoundError:
-            return  # retention took it while we looked
+            return  # retention removed it meanwhile
         if said != encode_index(index, segment.end_lsn, segment.logical_end):
-            yield self.partition.found("warning", path, "it does not say what its segment says")
+            yield self.partition.found("warning", path, "it differs from its segment")

@@ -68,7 +68,7 @@ class NumberOf:
         self.slots[place] = (hashed << 32) | (number + 1)
 
     def grow(self) -> None:
-        """Twice the slots. No name is looked at: that would take as long as reading all of them."""
+        """Double the slots without reading names, which would take as long as reading all of them."""
         old: cython.ulonglong[::1] = self.slots
         mask: cython.Py_ssize_t = 2 * self.mask + 1
         larger: cython.ulonglong[::1] = array("Q", bytes(8 * (mask + 1)))

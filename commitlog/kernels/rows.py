@@ -183,7 +183,7 @@ def topic_column(rows: object) -> tuple[bytes, int]:
 
 
 def follow(rows: object, following: object) -> None:
-    """Note for each topic of some rows the offset behind its last one (array of u64 by topic id)."""
+    """Store the next offset of each topic of some rows (array of u64 by topic id)."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     offsets: cython.ulonglong[::1] = memoryview(following)
     known: cython.Py_ssize_t = len(offsets)
@@ -228,7 +228,7 @@ def place_rows(column: object, first_row: cython.uint, starts: object, out: obje
 
 
 def frames_in_order(rows: object, frames_len: cython.Py_ssize_t) -> bool:
-    """Whether every frame begins behind the one before and inside the frames, with its payload inside it."""
+    """Whether every frame begins after the previous one and inside the frames, and contains its payload."""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     total: cython.Py_ssize_t = len(words) // 8
     i: cython.Py_ssize_t
@@ -245,7 +245,7 @@ def frames_in_order(rows: object, frames_len: cython.Py_ssize_t) -> bool:
 def translate(
     rows: object, count: cython.Py_ssize_t, topics: object, publishers: object
 ) -> cython.Py_ssize_t:
-    """Give each row the topic id and publisher number that stand for its own in two tables of u32.
+    """Replace the topic id and publisher number of each row by those in two tables of u32.
 
     Returns -1, or the row whose topic or publisher the tables do not have (0xFFFFFFFF: not known)."""
     words: cython.uint[::1] = memoryview(rows).cast("I")

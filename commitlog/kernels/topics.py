@@ -1,7 +1,7 @@
-"""Kernel: what a segment tells about its topics, packed as the files have it. docs/log-format.md, "Aux" and "Index".
+"""Kernel: encode the topic entries of a segment in the file format. docs/log-format.md, "Aux" and "Index".
 
-A segment may use a million topics: an object for each would cost more than the records. Takes rows, arrays by topic id
-and the list of names, gives bytes. Knows no file."""
+A segment may use a million topics: an object for each would cost more than the records. From rows, arrays by topic id
+and the list of names it makes bytes. Knows no file."""
 
 import cython
 

@@ -1,6 +1,6 @@
-"""What a simulated file system keeps of a file: what is read, what a power loss leaves, and what stands between.
+"""The content of a file of the simulated file system: as read, as after a power loss, and the sectors between.
 
-The fault model is told there."""
+`simulated_files` has the fault model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Choose = Callable[[int], int]  # a number from 0 to below n
 
 
 class Disk:
-    """One file's content: `cache` is what is read, `device` what a power loss leaves, `dirty` the sectors between."""
+    """One file's content: `cache` as read, `device` as after a power loss, `dirty` the sectors between."""
 
     __slots__ = ("cache", "device", "dirty")
 
@@ -51,7 +51,7 @@ class Change:
 
 
 class Directory:
-    """names: as they are; device: as a power loss leaves them, when it takes every one of `changes`."""
+    """names: current; device: after a power loss that loses all of `changes`."""
 
     __slots__ = ("changes", "device", "names")
 
@@ -78,7 +78,7 @@ def apply(names: dict[str, Disk | Directory], after: dict[str, Disk | Directory 
 
 
 def torn_together(disk: Disk, sector_bytes: int) -> list[list[int]]:
-    """The dirty sectors, as a power loss takes or leaves them."""
+    """The dirty sectors, each of which a power loss may lose."""
     if sector_bytes == SECTOR:
         return [[sector] for sector in sorted(disk.dirty)]
     whole: dict[int, list[int]] = {}
@@ -88,7 +88,7 @@ def torn_together(disk: Disk, sector_bytes: int) -> list[list[int]]:
 
 
 def survived(disk: Disk, choose: Choose, sector_bytes: int) -> Disk:
-    """What the device has after a power loss."""
+    """The device's content after a power loss."""
     how = choose(4) if disk.dirty else 0  # none of the sectors, all, or each by a choice of its own
     content = bytearray(disk.device)
     for sectors in torn_together(disk, sector_bytes) if how else []:
@@ -115,12 +115,12 @@ def one_loss(number: int) -> Choose:
 
 
 def blocks(size: int) -> int:
-    """The bytes that a file of this size takes."""
+    """Bytes of a file of this size on disk."""
     return (size + BLOCK - 1) // BLOCK * BLOCK
 
 
 def taken(directory: Directory) -> int:
-    """The bytes that all files take."""
+    """Bytes of all files on disk."""
     return sum(
         taken(node) if isinstance(node, Directory) else blocks(len(node.cache))
         for node in directory.names.values()

@@ -1,6 +1,6 @@
-"""A file system that forgets, for tests: `commitlog.files.Files` over a disk in memory whose power can be cut.
+"""A simulated file system for tests: `commitlog.files.Files` over a disk in memory, with power loss.
 
-What it models, harsher than most real ones and never kinder:
+Its fault model, at least as harsh as real disks:
 
 - A write changes the page cache only. Readers see it at once. The device has it after `sync` of that file.
 - Power loss: of each sector written since the last sync, the device has the old or the new content, in any
@@ -8,21 +8,21 @@ What it models, harsher than most real ones and never kinder:
   file's length is the synced one, or longer as far as any surviving sector reaches; what is inside it and was never
   written reads as zeros.
 - A name (created, renamed, removed) that was not followed by `sync_directory` may be as before or as after, each
-  change alone; a rename is one change. Syncing a file does not sync its name. What a lost directory held is gone.
+  change alone; a rename is one change. Syncing a file does not sync its name. The content of a lost directory is lost.
 - A failed write may have written any part of it, to the cache. A failed sync may have written any sectors, and marks
   all as clean: the next sync of the same file reports success without having written them. The cache keeps what was
   written until the power goes, so reading back proves nothing.
 - A kill loses nothing but open files and locks.
 - Errors are injected by call number, from a plan that can be replayed: `fail` maps the number of a call that changes
   something (from 0, in order) to its errno, and `broken` is an errno that every such call meets whose path begins
-  with `broken_under`. Calls that only look (open, read, size, names) are counted apart, in `looks`, and fail by
+  with `broken_under`. Read-only calls (open, read, size, names) are counted separately, in `looks`, and fail by
   `fail_looks`.
-- The disk has `room_bytes` for files, in whole blocks of 4,096; None is without end. A write for which there is not
-  room enough writes what fits and fails with ENOSPC. Changes inside a file's blocks need none. A file that goes gives
-  its blocks back at once. Names need no room.
+- The disk has `room_bytes` for files, in whole blocks of 4,096; None: unlimited. A write without enough room writes
+  as much as fits and fails with ENOSPC. Changes inside a file's blocks need none. Removing a file frees its blocks at
+  once. Names need no room.
 
 Not modelled: sectors that change without being written (tests flip bits with `damage`), and names cut in half.
-Deterministic: there is no clock, and all chance comes from the `choose` that is handed in."""
+Deterministic: there is no clock, and all random choices come from the argument `choose`."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from commitlog.testing.simulated_device import (
 class SimulatedFiles:
     """The files of one process on a simulated machine.
 
-    calls: what was done, in order: (name of the call, path); looks: what was looked at, likewise
-    before_call: called before each call that changes something: the power may go there"""
+    calls: changing calls, in order: (name of the call, path); looks: read-only calls, likewise
+    before_call: called before each changing call, where a test may cut the power"""
 
     def __init__(
         self, root: Directory | None = None, *, choose: Choose = lambda n: 0, sector_bytes: int = SECTOR
     ) -> None:
-        """choose: decides what a failed write or sync has done all the same."""
+        """choose: decides the partial effects of a failed write or sync."""
         self.sector_bytes = sector_bytes
         self.room_bytes: int | None = None
         self.before_call: Callable[[], None] | None = None
@@ -71,7 +71,7 @@ class SimulatedFiles:
         self._locked: set[str] = set()
         self._next_handle = 3
 
-    # What befalls the machine
+    # Faults of the machine
 
     def after_kill(self) -> SimulatedFiles:
         """The same machine, without the process: nothing of the cache is lost."""
@@ -84,12 +84,12 @@ class SimulatedFiles:
         return other
 
     def after_power_loss(self, choose: Choose) -> SimulatedFiles:
-        """Another start of the machine, with what the device has. choose: decides what survives; 0 loses it."""
+        """A restart of the machine with the device's content. choose: decides which changes survive; 0 loses one."""
         survivors: dict[int, Disk] = {}
         return self._with(self._survivor(self.root, choose, survivors))
 
     def at_stake(self) -> int:
-        """How many things a power loss may or may not take now, each alone: sectors, and changes of names."""
+        """Number of independent changes that a power loss may lose now: sectors, and changes of names."""
         disks: dict[int, Disk] = {}
         changes = self._at_stake(self.root, disks)
         return changes + sum(len(torn_together(disk, self.sector_bytes)) for disk in disks.values())
@@ -137,7 +137,7 @@ class SimulatedFiles:
         return bytes(self._disk(path).cache)
 
     def put(self, path: str, content: bytes) -> None:
-        """A file that is there, on the device too, whoever wrote it."""
+        """Put a file on cache and device, without a call."""
         directory, name = self._above(path)
         directory.names[name] = directory.device[name] = Disk(content)
 

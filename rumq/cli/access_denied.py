@@ -13,7 +13,7 @@ def sentence(fault: PermissionError) -> str:
     owner, me = name(os.stat(obstacle).st_uid), name(os.geteuid())
     where = path if obstacle == os.path.abspath(path) else f"{path} (in {obstacle})"
     if owner == me:
-        return f"{where}: its mode keeps its own user ({me}) out: chmod u+rwX {obstacle}"
+        return f"{where}: its mode denies access to its owner ({me}): chmod u+rwX {obstacle}"
     return f"{where}: user {me} has no access, it belongs to {owner}: run this as {owner} (sudo -u {owner} rumqd ...)"
 
 

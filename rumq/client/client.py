@@ -202,7 +202,7 @@ class Client:
             # Closing with unread input resets the connection, and unsent packets would be lost.
             await stream.wait_closed()
         if stream.unsent_bytes:
-            raise self._connection.failure or ConnectionLost("the broker did not take everything")
+            raise self._connection.failure or ConnectionLost("the broker did not accept everything")
 
     async def _request(self, build: Callable[[int], Packet], what: str) -> Reason:
         """Send a SUBSCRIBE or UNSUBSCRIBE and wait for its answer."""

@@ -194,7 +194,7 @@ class Connection:
             await trio.sleep(seconds / 2)
             silence = trio.current_time() - stream.received_at
             if silence >= 1.5 * seconds and not self._paused:
-                raise ConnectionLost(f"the broker said nothing for {silence:.0f} s")
+                raise ConnectionLost(f"the broker sent nothing for {silence:.0f} s")
             stream.send(Pingreq())
 
     async def _disconnect(self, stream: PacketStream, reason: Reason) -> None:

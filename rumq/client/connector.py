@@ -51,7 +51,7 @@ async def connect(
         if (found := getattr(address, name)) is not None:
             options.setdefault(name, found)
     if tls is False and address.is_tls:
-        raise ValueError(f"{host} asks for TLS, and tls is False")
+        raise ValueError(f"{host} requires TLS, and tls is False")
     context: ssl.SSLContext | None = None
     if isinstance(tls, ssl.SSLContext):
         context = tls

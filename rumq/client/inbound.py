@@ -100,7 +100,7 @@ class Inbound:
         if publish.topic:
             self._aliases[alias] = publish.topic
         elif alias not in self._aliases:
-            raise ProtocolViolation(f"topic alias {alias} stands for no topic yet")
+            raise ProtocolViolation(f"topic alias {alias} is not assigned")
         return self._aliases[alias]
 
 

@@ -45,7 +45,7 @@ class PacketStream:
             return
         encoded = encode(packet, self._version)
         if len(encoded) > self.packet_bytes_max:
-            limit = f"{len(encoded)} bytes, the broker takes {self.packet_bytes_max}"
+            limit = f"{len(encoded)} bytes, the broker's maximum is {self.packet_bytes_max}"
             raise Refused(type(packet).__name__.upper(), Reason.PACKET_TOO_LARGE, limit)
         self._output += encoded
         self._disconnecting = isinstance(packet, Disconnect)

@@ -18,10 +18,10 @@ REASONS = {
     "TLSV1_ALERT_UNKNOWN_CA": "the broker does not trust the authority of this client's certificate",
     "SSLV3_ALERT_BAD_CERTIFICATE": "the broker does not accept this client's certificate",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the broker does not accept this client's certificate",
-    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "the broker says that this certificate is not for clients",
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the broker says that this client's certificate has expired",
-    "SSLV3_ALERT_CERTIFICATE_REVOKED": "the broker says that this client's certificate is revoked",
-    "TLSV1_ALERT_ACCESS_DENIED": "the broker does not let this client's certificate in",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "the broker refuses this certificate: it is not for clients",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the broker refuses this client's certificate: it has expired",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "the broker refuses this client's certificate: it is revoked",
+    "TLSV1_ALERT_ACCESS_DENIED": "the broker refuses this client's certificate",
     "TLSV1_ALERT_PROTOCOL_VERSION": "the broker requires another TLS version",
     "UNSUPPORTED_PROTOCOL": "the broker offers only TLS versions that are too old",
     "TLSV1_ALERT_DECRYPT_ERROR": "the broker could not verify the handshake: key and certificate may not match",
@@ -40,9 +40,9 @@ def sentence(fault: ssl.SSLError) -> str:
 def refused_certificate(code: int, message: str) -> str:
     what = "the broker's certificate"
     if code in SELF_SIGNED:
-        return f"{what} is self-signed: to trust it, name it with cafile"
+        return f"{what} is self-signed: to trust it, set cafile to it"
     if code in UNKNOWN:
-        return f"{what} is signed by an unknown authority: name that with cafile"
+        return f"{what} is signed by an unknown authority: set cafile to that"
     if code == EXPIRED:
         return f"{what} has expired"
     if code == NOT_YET:

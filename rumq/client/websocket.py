@@ -115,7 +115,7 @@ async def wait_accepted(below: trio.abc.Stream, wire: WSConnection) -> None:
         for event in wire.events():
             if isinstance(event, AcceptConnection):
                 if event.subprotocol != SUBPROTOCOL:
-                    raise ConnectionLost("the WebSocket's other end does not speak MQTT")
+                    raise ConnectionLost("the WebSocket's peer does not speak MQTT")
                 return
             if isinstance(event, RejectConnection):
                 refusal, is_over = event, not event.has_body

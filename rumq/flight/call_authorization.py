@@ -204,7 +204,7 @@ def user_and_password(value: str) -> tuple[str, bytes]:
         user, colon, password = base64.b64decode(value, validate=True).partition(b":")
         name = user.decode()
     except (binascii.Error, ValueError):
-        raise Denied(NOT_AUTHORIZED, "a Basic header that cannot be read") from None
+        raise Denied(NOT_AUTHORIZED, "an invalid Basic header") from None
     if not colon:
         raise Denied(NOT_AUTHORIZED, "a Basic header without a password")
     return name, password

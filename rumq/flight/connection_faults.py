@@ -13,14 +13,14 @@ def why_away(text: str) -> str:
 
 
 SIGNS = (
-    ("Connection refused", "nobody listens there; a broker serves it where [flight] port is set"),
-    ("resolving", "there is no machine of this name"),
-    ("lookup failed", "there is no machine of this name"),
+    ("Connection refused", "nobody listens there; a broker serves it if [flight] port is set"),
+    ("resolving", "this host name is unknown"),
+    ("lookup failed", "this host name is unknown"),
     ("wrong version number", "it speaks no TLS there: write grpc://"),
     ("not in peer certificate", "its certificate is for another name than this address has"),
     ("ostname verification", "its certificate is for another name than this address has"),
-    ("certificate verify failed", "its certificate comes from an authority that tlsCa does not name"),
-    ("parsing HTTP/2", "what answers there does not speak Flight: is it the port of [flight]?"),
+    ("certificate verify failed", "its certificate is signed by an authority that tlsCa does not have"),
+    ("parsing HTTP/2", "the server there does not speak Flight: is it the port of [flight]?"),
     (
         "Socket closed",
         "the connection was closed: is it the port of [flight], and does it want TLS (grpc+tls://) or a client "

@@ -37,7 +37,7 @@ class ReadSlots:
         with self._lock:
             made = Read(holder)
             if self._leaving[holder] >= LEAVING_MAX:
-                raise Busy(f"{LEAVING_MAX} reads of yours wait for their clients to take what they got")
+                raise Busy(f"{LEAVING_MAX} of your reads wait for their clients to receive a batch")
             if len(self._going) >= self._max:
                 self._end(self._one_to_end(made))
             self._going[made] = None
@@ -48,7 +48,7 @@ class ReadSlots:
         with self._lock:
             read.since = self._now()
             if read.ended:
-                raise Busy("others needed its place: it goes on where it was")
+                raise Busy("others needed its slot: it resumes at the same record")
 
     def batch_taken(self, read: Read) -> None:
         """The batch was received."""

@@ -28,7 +28,7 @@ from rumq.flight.tickets import Command, EndWithin, FindTime, Segments, decoded,
 
 ACTIONS = {
     "heads": "of each partition its first lsn, committed, generation and last_ts; no body",
-    "find_time": 'the first lsn at or after a time: {"partition", "ts_us"}, or behind what is lost, "behind_lost"',
+    "find_time": 'the first lsn at or after a time: {"partition", "ts_us"}, or after lost records, "behind_lost"',
     "segments": 'by partition, which segment has the last record below an lsn: {"below": {"main/g1/p0": 100}}',
     "end_within": 'how far so many bytes go: {"partition", "start", "end", "bytes_max"}',
 }
@@ -205,7 +205,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             raise as_flight(Failed(f"the log cannot be read: {fault.strerror or fault}")) from None
         except Exception as fault:  # our bug: gRPC's threads have no other place to report it
             self._event("flight.failed", peer=peer, why=type(fault).__name__, exc_info=True)
-            raise as_flight(Failed("a bug, which its events tell")) from None
+            raise as_flight(Failed("a bug, see its events")) from None
 
 
 def refused(denied: Denied, peer: str, authorization: CallAuthorization, event: Event) -> NotAllowed:

@@ -143,7 +143,7 @@ class Exporter:
                 Lost(
                     start,
                     min(view.first_lsn, segment.end_lsn),
-                    "retention took them before they were exported",
+                    "retention removed them before they were exported",
                 )
             )
         for found in pieces(view, start, segment.end_lsn):

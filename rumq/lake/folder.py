@@ -79,7 +79,7 @@ def folder_at(location: str) -> Folder:
     if has_secret(location):
         raise LakeError(
             without_secret(location),
-            "a URI stands in settings, events and notes beside the log, and this one has a secret in it: give that as "
+            "URIs appear in settings, events and notes beside the log, and this one contains a secret: give that as "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or as a profile (docs/lake.md)",
         )
     import pyarrow as pa

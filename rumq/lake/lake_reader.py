@@ -123,7 +123,7 @@ def part_of(
     except pa.ArrowInvalid as fault:
         raise LakeError(
             folder.location,
-            f"{file.path} cannot be read ({str(fault).splitlines()[0]}): `rumqd lake verify` says more",
+            f"{file.path} cannot be read ({str(fault).splitlines()[0]}): `rumqd lake verify` has details",
         ) from None
     if condition is None and len(table) != file.rows:
         raise LakeError(folder.location, f"{file.path} has {len(table)} rows, its manifest says {file.rows}")

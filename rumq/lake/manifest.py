@@ -139,7 +139,7 @@ class Manifest:
         if self.bad_lines:
             raise LakeError(
                 self._folder.location,
-                f"line {self.bad_lines[0]} of {NAME} is damaged, so what it named would be lost or exported twice: "
+                f"line {self.bad_lines[0]} of {NAME} is damaged, so its files would be lost or exported twice: "
                 "bring that file back from a copy, or export to a new folder",
             )
         return self

@@ -132,6 +132,6 @@ def read_back(folder: Folder, file: File) -> pa.Table:
     if table is None or content_of(table) != Content(file.rows, file.lsn, file.payload):
         raise LakeError(
             folder.location,
-            f"{file.path} is damaged, so its hour is not merged: `rumqd lake verify` says more",
+            f"{file.path} is damaged, so its hour is not merged: `rumqd lake verify` has details",
         )
     return table

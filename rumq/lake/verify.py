@@ -121,7 +121,7 @@ def log_faults(view: PartitionView, file: File, gaps: list[Lost]) -> Iterator[st
         rows += len(piece)
         lsn += piece.lsn_digest()
         payload += piece.payload_digest()
-    yield from content_faults(Content(rows, lsn % 2**64, payload % 2**64), file, "it", "the log")
+    yield from content_faults(Content(rows, lsn % 2**64, payload % 2**64), file, "the file", "the log")
 
 
 def content_faults(found: Content, file: File, says: str, source: str = "") -> Iterator[str]:
@@ -129,6 +129,6 @@ def content_faults(found: Content, file: File, says: str, source: str = "") -> I
     if found.rows != file.rows:
         yield f"{where}there are {found.rows} records, and {says} has {file.rows}"
     if found.lsn != file.lsn:
-        yield f"{where}the lsns are others than {says} has"
+        yield f"{where}the lsns differ from those of {says}"
     if found.payload != file.payload:
-        yield f"{where}the payloads are others than {says} has"
+        yield f"{where}the payloads differ from those of {says}"

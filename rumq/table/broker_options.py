@@ -55,7 +55,7 @@ def check_pairs(given: Mapping[str, str], address: str) -> None:
         ("tlsKey", "tlsCertificate"),
     ):
         if name in given and other not in given:
-            raise BadOption(name, given[name], f"{other} beside it")
+            raise BadOption(name, given[name], f"{other} as well")
     if "tokenFile" in given and "username" in given:
         raise BadOption("tokenFile", given["tokenFile"], "it or username with passwordFile, not both")
     for name in ("tlsCa", "tlsCertificate"):

@@ -33,7 +33,7 @@ NOT_HERE = {
     "group.id": "there are no groups: a query's offsets are in its checkpoint",
     "kafka.group.id": "there are no groups: a query's offsets are in its checkpoint",
     "groupidprefix": "there are no groups: a query's offsets are in its checkpoint",
-    "auto.offset.reset": "say where to begin with startingOffsets",
+    "auto.offset.reset": "set startingOffsets for the first offsets",
 }
 DELAYS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -261,7 +261,11 @@ def properties(said: Mapping[str, str]) -> str:
         return value or "array"
     included = truth("includeHeaders", headers)
     if value is not None and included == (value == "none"):
-        raise BadOption("includeHeaders", headers, f"what fits properties = {value}, or only one of the two")
+        raise BadOption(
+            "includeHeaders",
+            headers,
+            f"a value that agrees with properties = {value}, or only one of the two",
+        )
     return (value or "array") if included else "none"
 
 

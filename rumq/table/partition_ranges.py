@@ -190,7 +190,7 @@ def chosen(options: Options, there: dict[str, str]) -> list[str]:
     """Names of partitions. there: name -> stream, of existing ones"""
     streams = sorted(set(there.values()))
     if options.stream is not None and options.stream not in streams:
-        allowed = f"one of the streams: {', '.join(streams) or 'none is there yet'}"
+        allowed = f"one of the streams: {', '.join(streams) or 'there is none yet'}"
         raise BadOption("stream", options.stream, allowed)
     if missing := [name for name in options.assigned if name not in there]:
         raise BadOption("assign", ", ".join(missing), f"partitions that are there: {', '.join(there)}")

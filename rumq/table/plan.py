@@ -67,7 +67,7 @@ def starting(options: Options, found: Sequence[ReadablePartition]) -> dict[str, 
                 allowed = f"no more than where the log ends, {view.end_lsn}"
                 raise BadOption("startingOffsets", f"{view.name}: {lsn}", allowed)
             if lsn < view.first_lsn and options.fail_on_data_loss:
-                raise DataLoss(view.name, lsn, view.first_lsn, "retention has taken them")
+                raise DataLoss(view.name, lsn, view.first_lsn, "retention has removed them")
         elif bound.tail is not None:
             lsn = view.end_lsn - bound.tail
         elif bound.word == "latest":

@@ -142,7 +142,7 @@ def chunks_of_range(
 
     wants: chunks without such topics, according to an index, are not read"""
     if start < view.first_lsn:
-        yield Gap(start, min(end, view.first_lsn), "retention has taken them")
+        yield Gap(start, min(end, view.first_lsn), "retention has removed them")
     if wants is None:
         yield from view.chunks(start, end)
     else:

@@ -150,7 +150,7 @@ def test_a_large_message_comes_through_every_way(site: Site, tmp_path: Path, ver
 @pytest.mark.parametrize(
     ("way", "flags", "words"),
     [
-        (TLS, ["--tls-use-os-certs"], "by an unknown authority: name that with cafile"),
+        (TLS, ["--tls-use-os-certs"], "by an unknown authority: set cafile to that"),
         (TLS, ["--cafile", "other-ca"], "by an unknown authority"),
         (
             MUTUAL,

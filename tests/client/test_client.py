@@ -136,7 +136,7 @@ async def test_the_broker_is_asked_twice_an_interval_and_left_after_one_and_a_ha
         for number in (1, 2):
             assert await peer.receive() == Pingreq()
             assert trio.current_time() - begin == pytest.approx(10 * number)
-        with pytest.raises(ConnectionLost, match="said nothing for 30 s"):
+        with pytest.raises(ConnectionLost, match="sent nothing for 30 s"):
             await take(client, 1)
         assert trio.current_time() - begin == pytest.approx(30)
 

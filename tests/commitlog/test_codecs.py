@@ -159,7 +159,7 @@ def test_an_index_says_what_it_was_told(
     for part in ("places", "topics", "names", "publishers", "rows"):
         assert getattr(found, part) == getattr(index, part)
     for end, stop in ((78, 8192), (77, 8193)):
-        with pytest.raises(Damaged, match="other contents"):
+        with pytest.raises(Damaged, match="another end or stop"):
             decode_index(raw, "i", end, stop)
 
 

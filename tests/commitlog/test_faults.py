@@ -197,6 +197,6 @@ def test_a_stop_on_a_full_disk_says_what_it_could_not_do_and_loses_nothing() -> 
     write(store.partitions[0])
     files.broken = errno.ENOSPC
     (failure,) = store.close()
-    assert "the next start looks through the log" in str(failure)
+    assert "the next start scans the log" in str(failure)
     files = files.after_power_loss(lambda n: 0)
     assert records_of(everything(opened(files).partitions[0])[0]) == some_records(10)

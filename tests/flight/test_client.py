@@ -163,8 +163,8 @@ def test_tls_and_what_does_not_fit_it_is_a_sentence(root: str, certificates: Cer
         plain = server.address.replace("grpc+tls", "grpc")
         for address, files, says in (
             (plain, {}, r"TLS \(grpc\+tls://\)"),
-            (server.address, {}, "an authority that tlsCa does not name"),
-            (server.address, {"tls_ca": certificates.other}, "an authority that tlsCa does not name"),
+            (server.address, {}, "an authority that tlsCa does not have"),
+            (server.address, {"tls_ca": certificates.other}, "an authority that tlsCa does not have"),
             (
                 server.address.replace("127.0.0.1", "localhost"),
                 {"tls_ca": certificates.ca},

@@ -22,7 +22,7 @@ def test_whoever_has_most_gives_way_to_who_has_less_and_nobody_to_an_equal() -> 
     clock.now += 1
     kept.batch_offered(of_a[0])
     kept.acquire("b")  # the one whose client takes longest
-    with pytest.raises(Busy, match="others needed its place"):
+    with pytest.raises(Busy, match="others needed its slot"):
         kept.batch_offered(of_a[2])
     kept.acquire("c")
     with pytest.raises(Busy):

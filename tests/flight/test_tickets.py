@@ -118,7 +118,7 @@ def test_a_command_that_cannot_be_meant_is_refused(said: dict[str, Any], says: s
         NotAllowed("no", True),
         Busy("later"),
         Failed("x"),
-        DataLoss("main/g1/p0", 5, 9, "retention has taken them"),
+        DataLoss("main/g1/p0", 5, 9, "retention has removed them"),
         BadOption("a", "b", "c"),
         UnknownOption("a", "b"),
     ],

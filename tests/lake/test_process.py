@@ -44,7 +44,7 @@ def test_a_broker_exports_what_it_seals_and_the_rest_by_hand(tmp_path: Path) -> 
     assert lsns_in(to) == list(range(len(lsns_in(to)))) and len(lsns_in(to)) >= known
     assert pq.ParquetFile(parquet_files(to)[0]).read()["topic"].to_pylist()[0] == "plant/7/temp"
     sound = rumqd("lake", "verify", str(to), "--data", str(data))
-    assert (sound.status, sound.out) == (0, "sound: every record is there once\n")
+    assert (sound.status, sound.out) == (0, "sound: the lake has every record once\n")
 
     path = parquet_files(to)[0]
     raw = bytearray(path.read_bytes())

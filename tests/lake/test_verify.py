@@ -89,5 +89,5 @@ def test_the_log_is_asked_too(log: Log, to: Path) -> None:
     other.fill(5, first=100)
     other.fill(5)
     assert {finding.what for finding in findings(to, other)} == {
-        "in the log the payloads are others than it has"
+        "in the log the payloads differ from those of the file"
     }

@@ -80,7 +80,7 @@ def test_a_segment_for_newer_readers_is_refused_and_not_passed_over(run: Run, jo
     struct.pack_into("<HH", segment, 8, 2, 2)
     struct.pack_into("<I", segment, HEADER_CRC_AT, zlib.crc32(segment[:HEADER_CRC_AT]))
     path.write_bytes(segment)
-    assert "it takes a reader of version 2, this is 1" in refusal(broker.data)
+    assert "it needs a reader of version 2, this is 1" in refusal(broker.data)
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["read-only", "parent read-only"])

@@ -68,10 +68,12 @@ def test_what_retention_takes_between_planning_and_reading_is_told(tmp_path: Pat
         publisher.chunk([message("a", b"x" * 50)] * 20, NOW + n)
     store.close()
     first = without_first_segments(root, 1)
-    with pytest.raises(DataLoss, match=rf"records 0 to {first - 1} of main/g1/p0 .*retention has taken them"):
+    with pytest.raises(
+        DataLoss, match=rf"records 0 to {first - 1} of main/g1/p0 .*retention has removed them"
+    ):
         lsns(root, 0, 800)
     assert lsns(root, 0, 800, fail_on_data_loss=False) == list(range(first, 800))
-    with pytest.raises(DataLoss, match="retention has taken them"):
+    with pytest.raises(DataLoss, match="retention has removed them"):
         planned(root, startingOffsets='{"main/g1/p0": 0}')
     assert planned(root) == [Span("main/g1/p0", first, 800)]
 

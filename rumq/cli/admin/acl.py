@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("publish", "subscribe", "replay", "retain", "will")
 
-NAME, LINE = "acl", "explain what the rules permit a client"
+NAME, LINE = "acl", "explain a client's permissions"
 ABOUT = """\
 Print whether an action on a topic or filter is permitted for a client, and the rules that decide it.
 USER "-" is a client without user name.
@@ -73,5 +73,5 @@ def explain(rules: Rules, who: Identity, client_id: str, action: Action, topic: 
     for reason in reasons:
         print(f"  rule {reason.number} {reason.effect} {action} {reason.topic_filter}")
     if not reasons:
-        print("  no rule matches, and what no rule allows is denied")
+        print("  no rule matches; the default is to deny")
     return 0 if allowed else 1

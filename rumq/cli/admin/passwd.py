@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-b",
         "--batch",
         action="store_true",
-        help="take the password from the command line, or standard input",
+        help="read the password from the command line, or standard input",
     )
     parser.add_argument(
         "-c", "--create", action="store_true", help="create the file, replacing an existing one"
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-U", "--upgrade", action="store_true", help="hash the plain passwords of a file")
     parser.add_argument(
         "-H", "--hash", choices=HASHES, default="argon2id",
-        help="argon2id; scram also serves SCRAM-SHA-256; sha512-pbkdf2 is what mosquitto reads [argon2id]",
+        help="argon2id; scram also serves SCRAM-SHA-256; sha512-pbkdf2 is mosquitto's format [argon2id]",
     )  # fmt: skip
 
 

@@ -152,5 +152,5 @@ def check_free(host: str, port: int) -> None:
 
 def cannot_listen(host: str, port: int, why: str) -> RumqError:
     return RumqError(
-        f"cannot listen on {host}:{port}: {why}; give another flight.port or flight.host, or stop what uses it"
+        f"cannot listen on {host}:{port}: {why}; give another flight.port or flight.host, or stop the process there"
     )

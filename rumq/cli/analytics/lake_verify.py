@@ -30,5 +30,5 @@ def print_findings(place: str, data: str | None, *, as_json: bool) -> int:
         else:
             print(f"{finding.severity}: {finding.where}: {finding.what}")
     if not as_json:
-        print("something does not fit, see above" if wrong else "sound: every record is there once")
+        print("something does not fit, see above" if wrong else "sound: the lake has every record once")
     return 1 if wrong else 0

@@ -145,13 +145,13 @@ def check_options(args: argparse.Namespace) -> None:
     from rumq.table.options import parse, seconds
 
     if args.checkpoint and not (args.once or args.every):
-        raise BadOption("checkpoint", args.checkpoint, "--once or --every 1s beside it")
+        raise BadOption("checkpoint", args.checkpoint, "--once or --every 1s as well")
     if (args.once or args.every) and not args.checkpoint:
-        raise BadOption("once" if args.once else "every", args.every or "", "--checkpoint DIR beside it")
+        raise BadOption("once" if args.once else "every", args.every or "", "--checkpoint DIR as well")
     if args.checkpoint and args.until:
         raise BadOption("until", args.until, "no --checkpoint: a stream has no end")
     if args.bad and not args.json:
-        raise BadOption("bad", args.bad, "--json beside it, which says what is good")
+        raise BadOption("bad", args.bad, "--json SCHEMA as well, to tell good payloads from bad ones")
     if args.topics:
         from rumq.spark.job_kit.dataframe_columns import topic_parts
 
@@ -169,10 +169,10 @@ def check_options(args: argparse.Namespace) -> None:
         raise BadOption("to", args.to, "mqtt://host:1883, mqtts://host:8883, or a folder")
     elif args.topic or args.sink:
         raise BadOption(
-            "topic" if args.topic else "to-option", args.topic or "", "--to mqtt://host:1883 beside it"
+            "topic" if args.topic else "to-option", args.topic or "", "--to mqtt://host:1883 as well"
         )
     if args.bad and args.to is None:
-        raise BadOption("bad", args.bad, "--to beside it: a broker, and then it is a topic, or a folder")
+        raise BadOption("bad", args.bad, "--to as well: a broker (then --bad is a topic) or a folder")
     if args.lag:
         reach(parse_sink_options({"broker": args.lag}))
 

@@ -61,7 +61,7 @@ def connect_arguments(args: argparse.Namespace) -> dict[str, Any]:
     from rumq.client.address import parse_url
 
     if args.url is not None and (args.host is not None or args.port is not None):
-        raise ConfigError(Fault("--url", "", "", "says host and port: leave out --host and --port"))
+        raise ConfigError(Fault("--url", "", "", "has host and port: omit --host and --port"))
     found: dict[str, Any] = {
         "host": args.url or args.host or "localhost", "port": args.port, "tls": maybe_tls(args),
         "client_id": args.id, "version": mqtt_version(args), "keep_alive": args.keep_alive,

@@ -33,7 +33,7 @@ CLOCK_SECONDS_MAX = 60.0
 LEFT_OVER = (".new",)
 OF_A_SEGMENT = (
     "every record is as it was, but no program changed these bytes: the disk did. Make a backup elsewhere "
-    "(rumqd backup) and look at the disk (smartctl -a); the bytes themselves stay as they are, they say nothing"
+    "(rumqd backup) and check the disk (smartctl -a); these bytes have no meaning and stay as they are"
 )
 
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
                 flush=True,
             )
     if not args.json and not serious:
-        print("nothing is wrong" if not args.quick else "nothing is wrong as far as a quick look tells")
+        print("nothing is wrong" if not args.quick else "nothing is wrong (records were not checked)")
     return 1 if serious else 0
 
 
@@ -97,28 +97,28 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
     except FileNotFoundError:
         if os.listdir(data):
             yield Complaint(
-                f"{data} has files, but no FORMAT: it is no data directory of rumq, or its making was interrupted",
-                "look at what is in it; if nothing is needed, remove it and start rumqd",
+                f"{data} has files, but no FORMAT: it is no data directory of rumq, or its creation was interrupted",
+                "check its content; if nothing is needed, remove it and start rumqd",
             )
         return
     for name in missing_partitions(RealFiles(), data, STATE_STREAM):
         yield Complaint(
             f"{data}/{name} is missing: {lost_content(name)}",
-            "bring it back from a backup (rumqd restore); a start goes on without it, and says so once",
+            "restore it from a backup (rumqd restore); a start continues without it, and reports that once",
         )
     newest = 0
     for view in views:
         for unreadable in view.unreadable:
             yield Complaint(
                 f"{view.name}: {unreadable}",
-                "bring the file back from a backup (rumqd restore), or leave it: the range is told as a gap",
+                "restore the file from a backup (rumqd restore), or leave it: readers get the range as a gap",
             )
         for segment in view.segments():
             if segment.bytes < segment.logical_end:
                 yield Complaint(
                     f"{view.name}: {segment.path} has {segment.bytes} bytes, and was sealed with "
-                    f"{segment.logical_end}: what was behind is lost, of records up to {segment.end_lsn - 1}",
-                    "bring the file back from a backup (rumqd restore); all other records are read",
+                    f"{segment.logical_end}: the rest is lost, with records up to {segment.end_lsn - 1}",
+                    "restore the file from a backup (rumqd restore); all other records are readable",
                 )
             newest = max(newest, segment.last_ts if segment.places else 0)
     if newest / 1e6 > now + CLOCK_SECONDS_MAX:
@@ -145,9 +145,7 @@ def of_the_directory(data: str) -> list[Complaint]:
     found = []
     if not os.access(data, os.W_OK | os.X_OK):
         found.append(
-            Complaint(
-                f"{data} may not be written by this user", "change its owner, or run as the user who may"
-            )
+            Complaint(f"{data} may not be written by this user", "change its owner, or run as its owner")
         )
     if os.path.exists(f"{data}/FORMAT"):
         with open(f"{data}/FORMAT", "rb") as file:
@@ -173,7 +171,7 @@ def of_the_directory(data: str) -> list[Complaint]:
         found.append(
             Complaint(
                 f"{free / 2**20:,.0f} MiB are free on its disk",
-                "make room, or set log.retention_bytes_max so that the log stays within what there is",
+                "make room, or set log.retention_bytes_max so that the log fits the disk",
             )
         )
     for folder, _, names in os.walk(data):
@@ -181,8 +179,8 @@ def of_the_directory(data: str) -> list[Complaint]:
             if name.endswith(LEFT_OVER):
                 found.append(
                     Complaint(
-                        f"{folder}/{name} is left over from something that was interrupted",
-                        "nothing: it is not read, and replaced when it is written again",
+                        f"{folder}/{name} is left over from an interrupted write",
+                        "nothing: it is ignored, and replaced at the next write",
                         serious=False,
                     )
                 )
@@ -200,7 +198,7 @@ def holder_of(data: str) -> str:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        return os.read(handle, 64).decode(errors="replace").strip() or "it does not say who"
+        return os.read(handle, 64).decode(errors="replace").strip() or "unknown process"
     finally:
         os.close(handle)
     return ""
@@ -211,10 +209,10 @@ def of_the_records(data: str) -> Iterator[Complaint]:
     from commitlog.verify import verify
 
     ways = {
-        "error": "the records named are lost; all others are read. Restore them from a backup if there is one, "
-        "and look at the disk (smartctl -a): one flipped bit is seldom the last",
-        "warning": "nothing: the broker makes it again from the segments",
-        "note": "nothing: it is what a kill or a power loss leaves, and nobody was promised it",
+        "error": "these records are lost; all others are readable. Restore them from a backup if there is one, "
+        "and check the disk (smartctl -a): one flipped bit is seldom the last",
+        "warning": "nothing: the broker rebuilds it from the segments",
+        "note": "nothing: a kill or a power loss leaves such a tail, which was never acknowledged",
     }
     for finding in verify(RealFiles(), data):
         lost = ""

@@ -45,7 +45,7 @@ def sentence(settings: Settings, refused_below: int) -> str:
         percent, wanted = settings.log.free_percent_min, settings.log.wanted_free_percent_min
         parts.append(
             f"the oldest segments{' of other streams' if forever else ''} go when less than {percent:g} % of the log's "
-            f"room is free (below {wanted:g} % also what sessions or the export have not had)"
+            f"room is free (below {wanted:g} % also those that sessions or the export still need)"
         )
     if forever:
         parts.append(f"nothing bounds {' and '.join(forever)} (retention = forever)")

@@ -44,7 +44,7 @@ def address_sockets(listener: Listener) -> list[socket.socket]:
     except OSError as fault:
         raise RumqError(
             f"cannot listen on {listener.host}:{listener.port}: {fault.strerror or fault}; "
-            "give another --port or --host, or stop what uses it"
+            "give another --port or --host, or stop the process that uses it"
         ) from fault
 
 
@@ -54,7 +54,7 @@ def unix_socket(listener: Listener) -> socket.socket:
     except OSError as fault:
         raise RumqError(
             f"cannot listen on {listener.path}: {fault.strerror or fault}; give another listener.path, "
-            "or stop what uses it"
+            "or stop the process that uses it"
         ) from fault
 
 

@@ -120,7 +120,7 @@ class LagListener(StreamingQueryListener):
             self._tell(found)
         except Exception:
             log.exception(
-                "the lag of %s is not told", found.query
+                "the lag of %s is not reported", found.query
             )  # of the user's callback: it must not end the listener
 
 

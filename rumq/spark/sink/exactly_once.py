@@ -71,13 +71,13 @@ def check_broker(connack: Connack) -> None:
     """raises: BrokerCannot"""
     said = connack.properties
     if said.get("maximum_qos", 2) < 2:
-        raise BrokerCannot("takes no QoS 2")
+        raise BrokerCannot("does not support QoS 2")
     if not said.get("retain_available", True):
-        raise BrokerCannot("keeps no retained messages")
+        raise BrokerCannot("does not support retained messages")
     if said.get("session_expiry_interval", 1) == 0:
-        raise BrokerCannot("keeps no sessions")
+        raise BrokerCannot("does not keep sessions")
     if said.get("receive_maximum", 65_535) < 2:
-        raise BrokerCannot("takes one message at a time (receive maximum 1)")
+        raise BrokerCannot("accepts one message at a time (receive maximum 1)")
 
 
 class ExactlyOnce(SinkProtocol):
@@ -167,7 +167,7 @@ class ExactlyOnce(SinkProtocol):
         """raises: Overtaken, Doubt, ConnectionLost"""
         if self._clean_session:
             if self._marker != self.found:
-                raise ConnectionLost("another attempt at the same rows came in between")
+                raise ConnectionLost("a concurrent attempt at the same rows interfered")
             return Start.FRESH
         self.found = self._marker
         try:
@@ -230,8 +230,8 @@ class ExactlyOnce(SinkProtocol):
             yield from self._refuse_changed_rows(marker.row, marker.end)
         if window.rows >= self.receive_maximum:
             raise BrokerCannot(
-                f"takes {self.receive_maximum} messages at a time (receive maximum), fewer than when this batch began, "
-                f"which needs {window.rows + 1}"
+                f"accepts {self.receive_maximum} messages at a time (receive maximum), fewer than when this batch "
+                f"began, which needs {window.rows + 1}"
             )
         self._range, self._resumed = marker.range, True
         self._release(marker.release)

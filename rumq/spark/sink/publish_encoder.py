@@ -227,7 +227,9 @@ def check_text(name: str, column: pa.Array) -> None:
 
 def check_sizes(sizes: Numbers, frame_bytes_max: int) -> None:
     if sizes.size and (most := int(sizes.max())) > frame_bytes_max:
-        allowed = f"with topic and properties {frame_bytes_max} bytes, which is what the broker takes"
+        allowed = (
+            f"with topic and properties at most {frame_bytes_max} bytes, the broker's maximum packet size"
+        )
         raise BadRow("payload", f"{most} bytes", allowed)
 
 

@@ -94,7 +94,7 @@ def check_names(said: Mapping[str, str]) -> None:
             raise UnknownOption(name, near(name, known))
     for name in FOR_ONCE:
         if name.lower() in said and said.get("once", "false").lower() != "true":
-            raise BadOption(name, said[name.lower()], "once = true beside it")
+            raise BadOption(name, said[name.lower()], "once = true as well")
 
 
 def parse_broker(broker: str) -> tuple[str, int, bool]:

@@ -50,7 +50,7 @@ class RumqDataSource(DataSource):
         from rumq.spark.sink.row_writer import RumqWriter
 
         if overwrite:
-            raise BadOption("mode", "overwrite", "append: what is in a log stays")
+            raise BadOption("mode", "overwrite", "append: records of a log are permanent")
         return RumqWriter(parse_sink_options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:

@@ -100,9 +100,7 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         for view in found:
             head, begin = view.end_lsn, starts.get(view.name, 0)
             if head < begin and self._options.fail_on_data_loss:
-                why = (
-                    f"the log ends at {head}: its end was lost, or it is another log (take a new checkpoint)"
-                )
+                why = f"the log ends at {head}: its end was lost, or it is another log (use a new checkpoint)"
                 raise DataLoss(view.name, head, begin, why)
             if self._final_lsns is not None:
                 head = min(head, self._final_lsns.get(view.name, begin))

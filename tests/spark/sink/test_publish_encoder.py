@@ -129,7 +129,7 @@ def test_ids_are_written_into_some_rows_and_dup_with_them() -> None:
      ({"topic": "a", "message_expiry": -1}, "0 to 4294967295"), ({"topic": "a", "content_type": "a\0"}, r"U\+0000"),
      ({"topic": "a", "content_type": "a" * 65_536}, "65535 bytes"), ({"topic": "a", "response_topic": "+"}, "wildcard"),
      ({"topic": "a", "properties": [{"key": "k", "value": None}]}, "a value that is null"),
-     ({"topic": "a", "payload": bytes(95)}, "payload = '103 bytes' .* 100 bytes, which is what the broker takes")],
+     ({"topic": "a", "payload": bytes(95)}, "payload = '103 bytes' .* 100 bytes, the broker's maximum packet size")],
 )  # fmt: skip
 def test_a_row_that_cannot_be_published_is_named(row: dict[str, Any], says: str) -> None:
     most = 100 if "payload" in row else 1 << 28

@@ -44,7 +44,7 @@ def test_options_of_once_are_checked() -> None:
     ):  # fmt: skip
         with pytest.raises(BadOption, match=says):
             parse_sink_options({"broker": "mqtt://h", "once": "true", option: value})
-    with pytest.raises(BadOption, match="once = true beside it"):
+    with pytest.raises(BadOption, match="once = true as well"):
         parse_sink_options({"broker": "mqtt://h", "stateTopic": "a"})
 
 

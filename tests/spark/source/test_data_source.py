@@ -45,7 +45,7 @@ def test_what_cannot_be_published_is_refused_before_a_row_is_sent() -> None:
     once = parse_sink_options({"broker": "mqtt://h", "once": "true"})
     with pytest.raises(BadColumn, match=r"column qos .*once = true publishes with QoS 2"):
         check_schema(schema(topic=StringType(), qos=LongType()), once)
-    with pytest.raises(BadOption, match="what is in a log stays"):
+    with pytest.raises(BadOption, match="records of a log are permanent"):
         RumqDataSource({"broker": "mqtt://h"}).writer(schema(payload=StringType()), overwrite=True)
 
 

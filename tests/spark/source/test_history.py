@@ -113,7 +113,7 @@ def test_what_neither_has_ends_the_query_before_it_runs(spark: Any, tmp_path: Pa
     history.publish()
     history.remove(2)
     history.export()
-    with pytest.raises(DataLoss, match="retention took them before they were exported"):
+    with pytest.raises(DataLoss, match="retention removed them before they were exported"):
         read(spark, history.data)
     left = places(read(spark, history.data, fail_on_data_loss=False))
     assert len(left) == len(set(left)) < 800
