@@ -229,7 +229,7 @@ def test_insecure_takes_another_name_but_no_other_authority(site: Site) -> None:
             "url: http://localhost/t: expected one of mqtt://, mqtts://, ws://, wss://",
         ),
         (["-L", "mqtts://u:pw@/t"], "url: mqtts:///t: names no host"),
-        (["-L", "mqtts://localhost/t", "-h", "x"], "leave out --host and --port"),
+        (["-L", "mqtts://localhost/t", "-h", "x"], "omit --host and --port"),
         (["-L", "mqtts://localhost:port/t"], "url: mqtts://localhost:port/t"),
     ],
 )

@@ -97,4 +97,4 @@ def test_the_doctor_says_of_flipped_padding_what_is_true(tmp_path: Path) -> None
     first.write_bytes(raw)
     said = rumqd("doctor", "--data", str(data))
     assert "the padding of a chunk is not zero" in said.out
-    assert "makes it again" not in said.out and "smartctl" in said.out
+    assert "rebuilds it" not in said.out and "smartctl" in said.out

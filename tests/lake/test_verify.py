@@ -71,7 +71,7 @@ def test_a_row_that_is_lost_doubled_or_changed_is_found_in_a_file_of_good_form(t
     payloads[5], payloads[6] = payloads[6], payloads[5]
     number = rows.schema.get_field_index("payload")
     rewritten(path, rows.set_column(number, "payload", pa.array(payloads, pa.binary())))
-    assert any("payloads are others" in finding.what for finding in findings(to))
+    assert any("payloads differ" in finding.what for finding in findings(to))
 
 
 def test_a_line_of_the_manifest_that_is_damaged_or_gone_is_found(to: Path) -> None:

@@ -323,8 +323,8 @@ def test_a_state_topic_that_somebody_else_uses_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("properties", "says"),
-    [({"maximum_qos": 1}, "no QoS 2"), ({"retain_available": False}, "no retained"),
-     ({"session_expiry_interval": 0}, "no sessions"), ({"receive_maximum": 1}, "one message at a time")],
+    [({"maximum_qos": 1}, "not support QoS 2"), ({"retain_available": False}, "not support retained"),
+     ({"session_expiry_interval": 0}, "not keep sessions"), ({"receive_maximum": 1}, "one message at a time")],
 )  # fmt: skip
 def test_a_broker_that_cannot_is_told(properties: Any, says: str) -> None:
     with pytest.raises(BrokerCannot, match=says):

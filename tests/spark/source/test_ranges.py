@@ -235,7 +235,7 @@ def test_loss_is_told_only_where_neither_has_the_records(history: History) -> No
     with pytest.raises(DataLoss, match=f"{lost} has taken them, and the lake does not have them"):
         rows(history)
     history.export()
-    with pytest.raises(DataLoss, match=f"{lost} took them before they were exported"):
+    with pytest.raises(DataLoss, match=f"{lost} removed them before they were exported"):
         rows(history)
     left = lsns(rows(history, failOnDataLoss="false"))
     assert left[P0] == [*range(had), *range(taken, 400)]

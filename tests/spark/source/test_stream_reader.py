@@ -174,7 +174,7 @@ def test_a_log_that_is_shorter_than_the_checkpoint_says_ends_the_query(root: str
     store = store_at(root)
     publish(store, 0, 5)
     store.close()
-    with pytest.raises(DataLoss, match=r"records 5 to 8 .*take a new checkpoint"):
+    with pytest.raises(DataLoss, match=r"records 5 to 8 .*use a new checkpoint"):
         stream(root).latestOffset(at(p0=9), ReadAllAvailable())
     tolerant = stream(root, failOnDataLoss="false")
     assert tolerant.latestOffset(at(p0=9), ReadAllAvailable()) == at(p0=9)
