@@ -20,6 +20,8 @@ from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 from rumq.shards.delivery.fan_out_cache import wire_form
 from rumq.shards.turn.ports import Clock, CommandQueue, PartitionReader, Timers
 
+UNANSWERED = (1, 2)  # states of the in-flight window: PUBACK or PUBREC is awaited
+
 
 class Redelivery:
     def __init__(
@@ -39,6 +41,9 @@ class Redelivery:
         assert window is not None
         while unsent and window.in_flight - len(unsent) < window.limit:
             packet_id, code, lsn = unsent[0]
+            if window.state_of(packet_id) not in UNANSWERED:
+                unsent.popleft()  # it came on the last connection, and the client has answered it on this one
+                continue
             feed = self._feeds[partition_of(code)]
             chunk = None
             if lsn >= feed.partition.first_lsn:

@@ -71,6 +71,23 @@ def test_a_client_that_takes_fewer_at_once_gets_them_in_pieces(shard: Shard) -> 
     assert [each.packet_id for each in got] == [each.packet_id for each in before]
 
 
+@pytest.mark.parametrize(("qos", "kind"), [(1, Kind.PUBACK), (2, Kind.PUBREC)])
+def test_what_the_client_answers_before_it_comes_again_does_not_come_again(
+    shard: Shard, qos: int, kind: Kind
+) -> None:
+    """It had the message on its last connection; its slot of the window has no QoS to send it with any more."""
+    first, second, third = (each.packet_id for each in left(shard, *numbered(3, qos)))
+    reader = back(shard, more=[(Prop.RECEIVE_MAXIMUM, 1)])
+    assert [each.packet_id for each in messages(reader)] == [first]
+    for answered, then in ((second, []), (first, [third])):
+        reader.say(wire.ack(kind, answered))
+        if qos == 2:
+            reader.say(wire.ack(Kind.PUBCOMP, answered))
+        assert [(each.packet_id, each.qos, each.dup) for each in messages(reader)] == [
+            (n, qos, True) for n in then
+        ]
+
+
 def test_the_identifiers_are_those_of_the_subscription_as_it_is_now(shard: Shard) -> None:
     """MQTT-3.10.4-5: what is in flight is completed after an UNSUBSCRIBE, too."""
     reader = Client(shard, "r", 5, **LASTING)
