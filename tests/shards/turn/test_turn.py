@@ -1,11 +1,19 @@
 """What an answer on one connection means for another, whatever shards their clients live in: docs/guarantees.md."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from commitlog.testing.simulated_files import SimulatedFiles
+from router.effects import ShareReady
+from rumq.shards.turn.turn import STEPS_A_TURN
 from tests.broker_process import Rumqd
+from tests.conformance import wire
 from tests.conformance.peer import Peer
+from tests.conformance.wire import Kind
+from tests.faults.shard import Client, Shard
 
 ROUNDS = 20  # with client ids that lead to each pair of shards
 
@@ -64,3 +72,108 @@ def test_what_is_published_after_unsuback_does_not_come(pair: tuple[Peer, Peer, 
     subscriber.unsubscribe(topic)
     publisher.publish(topic, b"after", 1)
     subscriber.expect_silence()
+
+
+# One turn of a shard, without sockets
+
+
+@pytest.fixture
+def shard() -> Iterator[Shard]:
+    made = Shard(SimulatedFiles())
+    yield made
+    made.end()
+
+
+def test_messages_of_one_turn_are_one_chunk_of_their_partition(shard: Shard) -> None:
+    clients = [Client(shard, f"c{n}", 5) for n in range(3)]
+    main = shard.store.partitions[1]
+    before = main.next_lsn
+    for client in clients:
+        packet = wire.publish("t", b"x")
+        client.link.receive(packet, 0, len(packet))
+    assert main.next_lsn == before, "nothing is appended while a turn reads"
+    shard.parts.turn.end_turn()
+    assert main.next_lsn == before + 3
+    shard.settle()
+    (chunk,) = main.cold_read(before, 1).run()  # type: ignore[attr-defined]
+    assert chunk.count == 3
+
+
+def test_what_was_published_first_is_there_before_a_subscription_of_the_same_turn(shard: Shard) -> None:
+    publisher, reader = Client(shard, "p", 5), Client(shard, "r", 5)
+    for client, packet in (
+        (publisher, wire.publish("t", b"before")),
+        (reader, wire.subscribe(1, [("t", 0)])),
+        (publisher, wire.publish("t", b"after")),
+    ):
+        client.link.receive(packet, 0, len(packet))
+    shard.settle()
+    assert [each.payload for each in reader.take() if each.kind is Kind.PUBLISH] == [b"after"]
+
+
+def test_an_effect_s_command_is_carried_out_in_the_same_turn_and_an_endless_chain_is_cut(
+    shard: Shard,
+) -> None:
+    turn = shard.parts.turn
+    steps: list[int] = []
+
+    class Endless:
+        """A router each of whose steps asks for another one."""
+
+        def step(self, commands: list[Any]) -> list[Any]:
+            steps.append(len(commands))
+            turn.commands.put(commands[0])
+            return [ShareReady("k")]
+
+    carried: list[object] = []
+    turn.effects.handle({ShareReady: carried.append})
+    turn._router, router = Endless(), turn._router  # type: ignore[assignment]
+    turn.commands.put(SimpleNamespace())  # type: ignore[arg-type]
+    turn.step()
+    turn._router = router
+    turn.commands.take()
+    assert steps == [1] * STEPS_A_TURN and len(carried) == STEPS_A_TURN
+
+
+class Link:
+    """One whose readers go on, or fail."""
+
+    is_bus, peer = False, "test"
+
+    def __init__(self, client_id: str, *, fails: bool) -> None:
+        self.client_id, self._fails = client_id, fails
+        self.link = self.transport = self
+        self.heard: list[str] = []
+
+    def drained(self) -> None:
+        if self._fails:
+            raise ZeroDivisionError
+        self.heard.append("go on")
+
+    def end(self, *, with_will: bool) -> None:
+        self.heard.append("end")
+
+
+def test_a_link_that_fails_as_it_goes_on_ends_alone(shard: Shard) -> None:
+    links = [Link("bad", fails=True), Link("good", fails=False)]
+    for link in links:
+        shard.parts.turn.ready.add(link)
+    shard.parts.turn.step()
+    assert [link.heard for link in links] == [["end"], ["go on"]]
+    assert [event["client_id"] for event in shard.told("client.crashed")] == ["bad"]
+
+
+def test_the_pump_waits_for_what_is_due_first_and_not_at_all_while_something_is_left_to_do(
+    shard: Shard,
+) -> None:
+    turn, timers = shard.parts.turn, shard.parts.timers
+    turn._deadlines = (lambda: shard.monotonic + 5.0, lambda: shard.monotonic + 3.0)
+    timers._later.clear()
+    assert turn.seconds_to_next_deadline() == pytest.approx(3.0)
+    timers.later(1.0, lambda: None)
+    assert turn.seconds_to_next_deadline() == pytest.approx(1.0)
+    turn._deadlines = (lambda: shard.monotonic - 1.0,)
+    assert turn.seconds_to_next_deadline() == 0.0, "what is overdue is not waited for, nor less than nothing"
+    turn._deadlines = (lambda: shard.monotonic + 5.0,)
+    timers.next_turn(lambda: None)
+    assert turn.seconds_to_next_deadline() == 0.0
