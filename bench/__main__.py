@@ -17,6 +17,7 @@ from bench.connections import Address, BenchFault, allow_files
 from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
+from bench.profile import command as profile
 from bench.scenario import Scenario
 from bench.scenarios import SCENARIOS
 from bench.secure import CAFILE
@@ -37,6 +38,7 @@ examples:
   python -m bench limit                                   what the generator itself can do
   python -m bench doors                                   what TLS handshakes and rules cost. --help
   python -m bench spark DIR                               the log as a table: rows a second. Needs the spark extra
+  python -m bench profile pairs-500                       where the broker's time goes: a flame graph. --help
   python -m bench isolation                               is anybody slowed by a neighbour? --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
@@ -50,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(words, file=sys.stderr)
     if arguments[:1] == ["doors"]:
         return doors.main(arguments[1:])
+    if arguments[:1] == ["profile"]:
+        return profile.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:

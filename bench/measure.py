@@ -1,13 +1,14 @@
 """One run of one scenario against one broker: figures. Knows no peer, no median, no table."""
 
 import tempfile
+from contextlib import nullcontext
 
 from bench.connections import BenchFault
 from bench.disk import fdatasync_ns
 from bench.figures import Figures, cpu, memory, percentiles
 from bench.generator import Generator
 from bench.load import Heard, Published
-from bench.measure_connections import connects, idle, pings
+from bench.measure_connections import During, connects, idle, pings
 from bench.peers.peer import Broker
 from bench.scenario import Scenario
 
@@ -19,26 +20,33 @@ FILLED_TOPICS, FILL_S = 10_000, 60.0
 
 
 def measure(
-    scenario: Scenario, broker: Broker, seconds: float, messages: int = 0, workers: tuple[int, int] = (1, 1)
+    scenario: Scenario,
+    broker: Broker,
+    seconds: float,
+    messages: int = 0,
+    workers: tuple[int, int] = (1, 1),
+    during: During = nullcontext,
 ) -> Figures:
     """Run `scenario` once. raises: BenchFault
 
     messages: of each publisher; 0: as many as a short calibration says go into `seconds`
+    during: entered while what is measured goes on, without set-up and calibration
     """
     if scenario.kind == "start":
         return {"start_s": broker.start_s, "rss_bytes": memory(broker)}
     if scenario.kind == "idle":
         return idle(scenario.load, broker)
     if scenario.kind == "ping":
-        return pings(scenario.load, broker, seconds)
+        return pings(scenario.load, broker, seconds, during)
     if scenario.kind == "connect":
-        return connects(scenario.load, broker, seconds)
+        return connects(scenario.load, broker, seconds, during)
     with Generator(scenario.load, broker.address, workers) as generator:
         fill(generator)
         wanted = calibrate(generator, seconds)
         messages = messages or wanted
         cpu_before_s, rss_before = cpu(broker), memory(broker)
-        published, heard = generator.run(messages, seconds * ROUND_FACTOR_MAX)
+        with during():
+            published, heard = generator.run(messages, seconds * ROUND_FACTOR_MAX)
         cpu_s = cpu(broker) - cpu_before_s
         figures = traffic(published, heard)
         if scenario.load.alone:

@@ -1,6 +1,8 @@
 """One run of connections that send no message: idle ones, ones that ping, ones that come."""
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from bench.connections import BenchFault
 from bench.figures import Figures, cpu, memory, percentiles
@@ -8,6 +10,8 @@ from bench.generator import ROUND_EXTRA_S, Worker, idle_connections, one_worker
 from bench.load import Load, Published, Round
 from bench.peers.peer import Broker
 
+# Makes what is entered while a run is measured: a profiler, or nothing.
+During = Callable[[], AbstractContextManager[None]]
 SETTLE_S = 0.5
 
 
@@ -22,25 +26,28 @@ def idle(load: Load, broker: Broker) -> Figures:
     return {"bytes_per_connection": growth / load.publishers, "rss_bytes": before + growth}
 
 
-def pings(load: Load, broker: Broker, seconds: float) -> Figures:
+def pings(load: Load, broker: Broker, seconds: float, during: During = nullcontext) -> Figures:
     """All connections of `load`, of which `load.rate` a second ping."""
     with one_worker("ping", load, load.publishers, broker.address) as worker:
         time.sleep(SETTLE_S)
-        return at_a_rate(worker, broker, round(load.rate * seconds), seconds, "ping")
+        return at_a_rate(worker, broker, round(load.rate * seconds), seconds, "ping", during)
 
 
-def connects(load: Load, broker: Broker, seconds: float) -> Figures:
+def connects(load: Load, broker: Broker, seconds: float, during: During = nullcontext) -> Figures:
     """The last connections of `load`, at its rate for `seconds`; those before are open already, fast."""
     coming = min(load.publishers, max(1, round(load.rate * seconds)))
     with one_worker("connect", load, load.publishers - coming, broker.address) as worker:
         time.sleep(SETTLE_S)
-        return at_a_rate(worker, broker, coming, seconds, "connect")
+        return at_a_rate(worker, broker, coming, seconds, "connect", during)
 
 
-def at_a_rate(worker: Worker, broker: Broker, count: int, seconds: float, what: str) -> Figures:
+def at_a_rate(
+    worker: Worker, broker: Broker, count: int, seconds: float, what: str, during: During
+) -> Figures:
     cpu_before_s = cpu(broker)
-    worker.say(Round(number=1, messages=count, seconds_max=seconds, lead=0))
-    report = worker.hear(seconds + ROUND_EXTRA_S)
+    with during():
+        worker.say(Round(number=1, messages=count, seconds_max=seconds, lead=0))
+        report = worker.hear(seconds + ROUND_EXTRA_S)
     cpu_s = cpu(broker) - cpu_before_s
     if not isinstance(report, Published) or not report.sent:
         raise BenchFault(f"{what}: not one was answered")
