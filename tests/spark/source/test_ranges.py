@@ -232,7 +232,7 @@ def test_loss_is_told_only_where_neither_has_the_records(history: History) -> No
     history.remove(2)  # of what was never exported
     taken = history.view(0).first_lsn
     lost = f"records {had} to {taken - 1} of {P0} cannot be read: retention"
-    with pytest.raises(DataLoss, match=f"{lost} has taken them, and the lake does not have them"):
+    with pytest.raises(DataLoss, match=f"{lost} has removed them, and the lake does not have them"):
         rows(history)
     history.export()
     with pytest.raises(DataLoss, match=f"{lost} removed them before they were exported"):
