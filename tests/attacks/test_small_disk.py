@@ -39,7 +39,7 @@ def test_an_unattended_broker_goes_on(small_disk: Path, shards: int) -> None:
     broker = Rumqd(small_disk / "data", "--set", f"shards.count={shards}")
     broker.start()
     try:
-        with Peer(broker.address, deadline_s=20) as publisher:
+        with Peer(broker.address) as publisher:
             publisher.connect("p")
             for number in range(1, 46):  # 90 MB, 20 MB a second at most
                 publisher.publish_all(f"t/{number % 7}", [bytes(100_000)] * 20, qos=1)

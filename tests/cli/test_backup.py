@@ -27,7 +27,7 @@ def publish(peer: Peer, first: int, count: int) -> list[bytes]:
 
 
 def read_all(broker: Rumqd) -> list[bytes]:
-    with Peer(broker.address, deadline_s=20) as reader:
+    with Peer(broker.address) as reader:
         reader.connect("reader")
         reader.publish("t/a", FINAL, qos=1)
         return everything(reader, 1)
@@ -55,7 +55,7 @@ def test_a_backup_under_load_opens_and_has_everything(run: Run, join: Dial, tmp_
     other.start()
     assert other.named("log.restored") and not other.named("log.recovered")
     try:
-        with Peer(other.address, deadline_s=20) as away:
+        with Peer(other.address) as away:
             assert away.connect("away", clean=False, properties=LASTING).session_present
             assert away.payloads(100) == sent
             away.subscribe("kept")

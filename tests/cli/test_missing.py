@@ -21,7 +21,7 @@ def filled(data: Path, count: int = 40) -> None:
     broker = Rumqd(data, *SMALL)
     broker.start()
     try:
-        with Peer(broker.address, deadline_s=20) as publisher:
+        with Peer(broker.address) as publisher:
             publisher.connect("p")
             publisher.publish_all("t/a", [bytes(5000)] * count, qos=1)
     finally:

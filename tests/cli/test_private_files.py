@@ -34,7 +34,7 @@ def filled(data: Path) -> None:
     broker = Rumqd(data)
     broker.start()
     try:
-        with Peer(broker.address, deadline_s=20) as publisher:
+        with Peer(broker.address) as publisher:
             publisher.connect("p")
             publisher.publish("t/a", b"secret", qos=1, retain=True)
     finally:

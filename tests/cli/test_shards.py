@@ -25,7 +25,7 @@ def two(tmp_path: Path) -> Iterator[Rumqd]:
 
 
 def payloads(broker: Rumqd, client_id: str, count: int) -> list[bytes]:
-    with Peer(broker.address, deadline_s=20) as peer:
+    with Peer(broker.address) as peer:
         assert peer.connect(client_id, clean=False, properties=LASTING).session_present
         return [message.payload for message in peer.messages(count)]
 
@@ -72,13 +72,13 @@ def test_a_client_id_is_taken_over_whichever_shard_accepts(two: Rumqd) -> None:
 
 
 def test_a_shard_that_dies_takes_only_its_own_connections(two: Rumqd) -> None:
-    peers = [Peer(two.address, deadline_s=20) for _ in CLIENTS]
+    peers = [Peer(two.address) for _ in CLIENTS]
     for client_id, peer in zip(CLIENTS, peers, strict=True):
         peer.connect(client_id)
         peer.subscribe("news", qos=1)
     os.kill(shards_of(two.process.pid)[0], signal.SIGKILL)
     two.event("shard.ready")
-    with Peer(two.address, deadline_s=20) as publisher:
+    with Peer(two.address) as publisher:
         publisher.connect("publisher")
         publisher.publish("news", b"x", qos=1)
     got = 0

@@ -42,7 +42,7 @@ def join() -> Iterator[Dial]:
     peers: list[Peer] = []
 
     def call(broker: Rumqd, client_id: str, version: int = 5, **fields: object) -> Peer:
-        peers.append(Peer(broker.address, version, deadline_s=20))
+        peers.append(Peer(broker.address, version))
         answer = peers[-1].connect(client_id, **fields)
         assert answer.code == 0, answer
         return peers[-1]

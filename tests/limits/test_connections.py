@@ -38,7 +38,7 @@ def test_without_descriptors_it_waits_and_then_accepts_again(run: Run, join: Dia
         assert time.monotonic() < until
         time.sleep(0.01)
     broker.limit_descriptors(SPARE)
-    peers = [Peer(broker.address, deadline_s=20) for _ in range(2 * SPARE)]
+    peers = [Peer(broker.address) for _ in range(2 * SPARE)]
     for number, peer in enumerate(peers):
         peer.send(wire.connect(f"c{number}"))
     assert broker.event("listener.accept_failed")["why"] == "Too many open files"

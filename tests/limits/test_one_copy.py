@@ -63,7 +63,7 @@ def test_the_thread_that_serves_clients_calls_no_disk(data: Path, tmp_path: Path
         lasting = join(broker, "s", properties=LASTING)
         lasting.subscribe("t", qos=2)
         publish(broker, join, "q")
-        with Peer(broker.address, deadline_s=20) as reader:
+        with Peer(broker.address) as reader:
             reader.connect("reader")
             reader.subscribe("$log/earliest/t", qos=1)
             reader.messages(2 * MESSAGES)

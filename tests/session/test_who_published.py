@@ -32,7 +32,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rumqd]:
 
 
 def join(broker: Rumqd, client_id: str, version: int = 5, **fields: object) -> Peer:
-    peer = Peer(broker.address, version, deadline_s=20)
+    peer = Peer(broker.address, version)
     assert peer.connect(client_id, **fields).code == 0
     return peer
 

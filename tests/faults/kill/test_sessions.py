@@ -18,7 +18,7 @@ VERSIONS = [4, 5]
 
 def lasting(broker: Rumqd, client_id: str, version: int = 5, **fields: object) -> Peer:
     """A client with a session that stays; `connack` says whether it was there."""
-    peer = Peer(broker.address, version, deadline_s=20)
+    peer = Peer(broker.address, version)
     if version == 5:
         fields = {"properties": [*EXPIRY, *fields.pop("properties", [])], **fields}  # type: ignore[misc]
     answer = peer.connect(client_id, clean=False, **fields)
@@ -101,7 +101,7 @@ def wait_for_the_journal(broker: Rumqd) -> None:
 
 def let_a_tide_pass(broker: Rumqd) -> None:
     """A second goes by, for a session that lasts so long ends; what came of it is written."""
-    with Peer(broker.address, deadline_s=20) as brief:
+    with Peer(broker.address) as brief:
         brief.connect("brief", properties=[(Prop.SESSION_EXPIRY, 1)])
         brief.leave()
     broker.event("session.expired")
@@ -170,7 +170,7 @@ def test_a_subscription_brings_what_is_retained_while_something_is_sent_again(ru
     client.messages(50, ack=False)
     wait_for_the_journal(broker)
     again(broker, client)
-    client = Peer(broker.address, deadline_s=20)
+    client = Peer(broker.address)
     # All at once: the broker has no time to be done with the first before it reads the second.
     connect = wire.connect("s", clean=False, version=5, properties=EXPIRY)
     client.send(connect + wire.subscribe(1, [("s", 1)]) + wire.publish("s", b"new", 1, 1))
@@ -193,7 +193,7 @@ def test_a_new_session_has_nothing_of_what_an_ended_one_of_its_name_sent(
             first.send(wire.ack(Kind.PUBREL, packet_id))
             assert first.expect(Kind.PUBCOMP).packet_id == packet_id
     first.leave()
-    with Peer(broker.address, version, deadline_s=20) as between:
+    with Peer(broker.address, version) as between:
         between.connect("p", clean=True)
         between.publish("a", b"between", qos=2)
     second = lasting(broker, "p", version)
@@ -283,7 +283,7 @@ def test_the_will_of_a_client_without_a_session_to_stay_is_sent_too(run: Run, jo
 
 def test_a_session_expires_while_the_broker_is_down(run: Run, join: Dial) -> None:
     broker = run()
-    client = Peer(broker.address, deadline_s=20)
+    client = Peer(broker.address)
     client.connect("s", clean=False, properties=[(Prop.SESSION_EXPIRY, 1)])
     client.subscribe("a", qos=1)
     client.leave()

@@ -32,7 +32,7 @@ class Publisher:
 
     def run(self, address: Address, go_on: Callable[[], bool]) -> None:
         stop = self.next + LIFE_MESSAGES_MAX
-        with Peer(address, deadline_s=20) as peer:
+        with Peer(address) as peer:
             connack = peer.connect(self.name, clean=False, properties=LASTING)
             if not connack.session_present and self.in_flight:
                 self.ledger.faults.append(f"the session of {self.name} is gone")
@@ -91,13 +91,13 @@ class Subscriber:
 
     def subscribe(self, address: Address) -> None:
         """Before anything is published: from SUBACK on everything is owed to it."""
-        with Peer(address, deadline_s=20) as peer:
+        with Peer(address) as peer:
             peer.connect(self.name, clean=False, properties=LASTING)
             assert peer.subscribe("t/#", qos=self.qos) == [self.qos]
 
     def run(self, address: Address) -> None:
         self._owed.clear()
-        with Peer(address, deadline_s=20) as peer:
+        with Peer(address) as peer:
             connack = peer.connect(self.name, clean=False, properties=LASTING)
             if not connack.session_present:
                 self.ledger.faults.append(f"the session of {self.name} is gone")
