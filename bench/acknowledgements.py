@@ -62,14 +62,14 @@ class Acknowledgements:
         while self.wanted is None or got < self.wanted:
             events = self.epoll.poll(POLL_S)
             for descriptor, _ in events:
-                got += self._take(descriptor)
+                got += self.take(descriptor)
             if events or self.wanted is None:
                 last_at = time.monotonic()
             if self.fault or time.monotonic() - last_at > QUIET_S:
                 return
 
-    def _take(self, descriptor: int) -> int:
-        """Receive once; return how many it were."""
+    def take(self, descriptor: int) -> int:
+        """Receive once from the socket `descriptor`; return how many it were."""
         connection, check = self.ends[descriptor]
         tail = self.tails.get(descriptor, b"")
         self.buffer[: len(tail)] = tail

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from bench.connections import publish_packet
 from bench.figures import Figures
-from bench.kernels import check, offer
+from bench.kernels import check, offer, pace
 from bench.load import FILLER, PAYLOAD_BYTES, STAMP_BYTES, TOPIC_BYTES, Load, topic_name
 from bench.measure import measure
 from bench.peers.peer import running
@@ -45,7 +45,7 @@ def per_core(rate: float, cores: float) -> str:
 
 
 def compiled() -> bool:
-    return not any(str(kernel.__file__).endswith(".py") for kernel in (offer, check))
+    return not any(str(kernel.__file__).endswith(".py") for kernel in (offer, check, pace))
 
 
 def kernel_ns() -> tuple[float, float]:

@@ -28,13 +28,23 @@ def ends() -> tuple[list[socket.socket], list[socket.socket]]:
     return [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
 
 
-def test_all_acknowledgements_are_counted_however_they_are_cut() -> None:
+def test_acknowledgements_are_counted_however_they_are_cut() -> None:
+    ours, theirs = ends()
+    answers = Acknowledgements(ours, LOAD, range(2))
+    taken = []
+    for piece in (puback(1) + puback(2)[:3], puback(2)[3:]):
+        theirs[0].sendall(piece)
+        taken.append(answers.take(ours[0].fileno()))
+    assert taken == [1, 1]
+    assert (answers.completed, answers.disordered) == (2, 0)
+
+
+def test_a_round_ends_when_all_publishers_are_acknowledged() -> None:
     ours, theirs = ends()
     answers = Acknowledgements(ours, LOAD, range(2))
     answers.begin()
-    theirs[0].sendall(puback(1) + puback(2)[:3])
+    theirs[0].sendall(puback(1) + puback(2))
     theirs[1].sendall(puback(1))
-    theirs[0].sendall(puback(2)[3:])
     answers.wait(3)
     assert (answers.completed, answers.disordered) == (3, 0)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.load import PAYLOAD_BYTES
+from bench.load import PAYLOAD_BYTES, STAMP_BYTES
 from tests.bench.frames import frame
 from tests.kernel_forms import forms
 
@@ -116,6 +116,29 @@ def test_a_full_socket_gets_every_byte_later_and_holds_no_other_up(kernel: Modul
     one.run(0, messages, start_ns, FOREVER_NS)  # type: ignore[attr-defined]
     thread.join()
     assert read == [frames_of(publisher, messages, 2, start_ns) for publisher in (1, 0)]
+
+
+@each_form
+def test_a_frame_that_a_socket_takes_in_pieces_is_sent_once(kernel: ModuleType) -> None:
+    """A frame many times as large as the socket's buffer."""
+    ours, reader = small_pair()
+    ours.setblocking(False)
+    filler = bytes(range(256)) * 2_000
+    templates = frame(0, 0, filler=filler, topic=b"b/00000")
+    one = kernel.Pacer(
+        kernel.Schedule(1, PERIOD_NS, True), array("i", [ours.fileno()]), templates,
+        STAMP_BYTES + len(filler), array("q", [0]), array("Q"),
+    )  # fmt: skip
+    read: list[bytes] = []
+    thread = threading.Thread(target=lambda: read.append(read_exactly(reader, 2 * len(templates))))
+    thread.start()
+    start_ns = time.monotonic_ns() - 10**9
+    one.run(0, 2, start_ns, FOREVER_NS)
+    thread.join()
+    frames = (
+        frame(0, s, sent_ns=start_ns + s * PERIOD_NS, filler=filler, topic=b"b/00000") for s in range(2)
+    )
+    assert read == [b"".join(frames)]
 
 
 @each_form
