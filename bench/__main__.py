@@ -64,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.tls:
         os.environ[CAFILE] = str(args.tls)
     allow_files()
-    if args.nice is not None:
+    if args.realtime:
         try:
-            # Every broker and worker inherits it.
-            os.setpriority(os.PRIO_PROCESS, 0, args.nice)
+            # Round robin, at the lowest such priority; every broker and worker inherits it. sched(7)
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         except PermissionError:
-            print(f"bench: --nice {args.nice}: below 0 needs root", file=sys.stderr)
+            print("bench: --realtime needs root", file=sys.stderr)
             return REFUSED
     seconds = args.seconds or (QUICK_S if args.quick else 3.0)
     if args.what == "list":
@@ -124,7 +124,7 @@ def compare(args: argparse.Namespace, seconds: float) -> int:
     if judged:
         print(report.targets_table(judged))
     settings: dict[str, object] = {
-        "runs": runs, "seconds": seconds, "versions": versions, "workers": args.workers, "nice": args.nice,
+        "runs": runs, "seconds": seconds, "versions": versions, "workers": args.workers, "realtime": args.realtime,
         "loads": {scenario.key: scenario.load for scenario in scenarios},
     }  # fmt: skip
     report.write_json(args.json, series, judged, settings)
@@ -152,10 +152,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--lead", type=at_least_one, metavar="N", help="messages in flight at most [as `list` shows]")
     add("--tls", type=Path, metavar="CAFILE", help="with --broker-address: over TLS, by this authority")
-    add(
-        "--nice", type=int, choices=range(-20, 20), metavar="N",
-        help="priority of brokers and generator alike; below 0 (root) where others use the machine too",
-    )  # fmt: skip
+    add("--realtime", action="store_true", help="brokers and generator before all else that runs here; root")
     add("--pid", type=at_least_one, help="its process, for CPU time and memory")
     add("--judge", action="store_true", help="exit with 4 when a target is missed")
     add("--json", type=Path, metavar="FILE", default=default_json(), help="[bench-results/<time>.json]")
