@@ -27,7 +27,7 @@ class Alone:
         self.buffer = memoryview(bytearray(RECEIVE_BYTES))
 
     def run_round(self, now: Round, progress: Progress, slot: int) -> Published:
-        """Publish one round; the shared counters say what was sent once it returns. raises: BenchFault"""
+        """Publish one round; the shared counters say what was sent once it returns. raises: BenchFault, OSError"""
         publisher, took_ns = self.publisher, array("Q")
         publisher.begin(now.number, now.messages)
         cpu_s, started_ns = time.process_time(), time.monotonic_ns()
