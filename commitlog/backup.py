@@ -24,6 +24,7 @@ from commitlog.inventory import NAME as INVENTORY
 from commitlog.log_reader import LogReader
 from commitlog.manifest import NAME as MANIFEST
 from commitlog.partition_view import PartitionView
+from commitlog.preallocation import data_end, padded
 from commitlog.shard_count import NAME as ROSTER
 
 LABEL = "BACKUP"  # written last: a backup without it is unfinished
@@ -138,14 +139,27 @@ class Backup:
             except OSError as fault:
                 if fault.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
                     raise
-        self._copy(here, there)
+        self._copy(here, there, None if finished else self._data_end(here))
 
-    def _copy(self, here: str, there: str) -> None:
-        """Create a file atomically, synced."""
+    def _data_end(self, path: str) -> int:
+        """Where the data of a segment ends now. Beyond it a broker is writing to preallocated space: what is read there
+        may be older than what is read behind it."""
+        handle = self._files.open(path)
+        try:
+            return padded(data_end(self._files, handle, 0, self._files.size(path)))
+        finally:
+            self._files.close(handle)
+
+    def _copy(self, here: str, there: str, size: int | None = None) -> None:
+        """Create a file atomically, synced. size: of its first so many bytes; None: all"""
         with open(here, "rb") as source, private_file(f"{there}.new") as copy:
-            while piece := source.read(COPY_BYTES):
+            left = COPY_BYTES if size is None else min(size, COPY_BYTES)
+            while left and (piece := source.read(left)):
                 copy.write(piece)
                 self._bytes += len(piece)
+                if size is not None:
+                    size -= len(piece)
+                    left = min(size, COPY_BYTES)
             copy.flush()
             os.fsync(copy.fileno())
         os.replace(f"{there}.new", there)

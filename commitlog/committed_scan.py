@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
-from commitlog.chunk import SEAL
+from commitlog.chunk import SEAL, Header
 from commitlog.files import Files
 from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, ChunkPosition, place_of, probe, walk
 
@@ -22,15 +23,24 @@ class CommittedScan:
 
     def advance(self, files: Files, handle: int, size: int) -> None:
         """Scan appended bytes. size: current size of the file"""
-        for part in (walk, probe):
+        while True:
+            self._take(walk(files, handle, self.salt, self._position, size))
             # Whole chunks may follow damage; at the end a write may be in progress.
-            for at, header in part(files, handle, self.salt, self._position, size):
-                self.proved = max(self.proved, header.durable_lsn)
-                self._position = at + header.total_len
-                self.sealed = header.kind == SEAL
-                if header.kind in HOLDS_RECORDS and header.count and header.base_lsn >= self._reached:
-                    self._places.append(place_of(at, header))
-                    self._reached = header.next_lsn
+            following = next(probe(files, handle, self.salt, self._position, size), None)
+            if following is None:
+                return
+            # Preallocated zeros may have been read just before a chunk came there, and what is behind them just after.
+            if next(walk(files, handle, self.salt, self._position, size), None) is None:
+                self._take([following])
+
+    def _take(self, chunks: Iterable[tuple[int, Header]]) -> None:
+        for at, header in chunks:
+            self.proved = max(self.proved, header.durable_lsn)
+            self._position = at + header.total_len
+            self.sealed = header.kind == SEAL
+            if header.kind in HOLDS_RECORDS and header.count and header.base_lsn >= self._reached:
+                self._places.append(place_of(at, header))
+                self._reached = header.next_lsn
 
     def places(self) -> list[ChunkPosition]:
         """Of the chunks that begin below `proved`."""

@@ -35,6 +35,9 @@ class Files(Protocol):
 
         For large pieces: their bytes are copied once less, and fresh pages of the cache are what costs most."""
 
+    def truncate(self, handle: int, size: int) -> None:
+        """Cut a file off at `size`; durable with the next sync."""
+
     def read(self, handle: int, position: int, size: int) -> bytes:
         """Up to `size` bytes; fewer at the end of the file."""
 
@@ -118,6 +121,9 @@ class RealFiles:
                 del waiting[0]
             if written:
                 waiting[0] = waiting[0][written:]
+
+    def truncate(self, handle: int, size: int) -> None:
+        os.ftruncate(handle, size)
 
     def read(self, handle: int, position: int, size: int) -> bytes:
         first = os.pread(handle, size, position)

@@ -21,7 +21,7 @@ from commitlog.partition_types import PartitionId
 from commitlog.recovery import Recovered
 from commitlog.retention import NoteJumps, SegmentRemoval, finished_ones, segments_to_drop, without_wanted
 from commitlog.row_layout import tag_publishers
-from commitlog.segment_news import Ended, Opened
+from commitlog.segment_news import Ended, Opened, Preallocated
 from commitlog.segment_writer import SegmentWriter, WriteGroup
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.space import Sealed
@@ -54,6 +54,7 @@ class Partition:
         self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = found.next_lsn
         self.offline: LogFailure | None = None
         self.pending_bytes = 0
+        self.wants_room = 0  # so many groups ago the zeros ahead came to an end; see `take_preallocation`
         self._last_ts = found.last_ts
         self._pending: list[Chunk] = []
         self._in_flight: WriteGroup | None = None
@@ -168,6 +169,16 @@ class Partition:
         )
         return self._in_flight
 
+    def take_preallocation(self) -> WriteGroup | None:
+        """A group that writes zeros ahead of the active segment's data, so that later syncs change no metadata."""
+        if self._in_flight is not None or self.offline or not self.wants_room:
+            return None
+        self.wants_room = 0
+        self._in_flight = WriteGroup(
+            self.writer, [], self.committed_lsn, self.written_lsn, 0, preallocates=True
+        )
+        return self._in_flight
+
     def wants_to_roll(self, now_us: int) -> bool:
         """Whether the active segment is older than segment_seconds_max.
 
@@ -204,6 +215,8 @@ class Partition:
                 segments.files.append(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
             elif isinstance(news, Ended):
                 segments.ended(news.end_lsn, news.logical_end, news.draft)
+            elif isinstance(news, Preallocated):
+                segments.active.allocated = news.end
             else:
                 segments.active.take(news)
         if group.chunks:
@@ -219,7 +232,9 @@ class Partition:
                 f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds",
             )
             return self.offline
-        self.marked_lsn = group.durable_lsn
+        if not group.preallocates:
+            self.marked_lsn = group.durable_lsn
+            self.wants_room = self.wants_room + 1 if group.wants_room else 0
         if group.chunks:
             self.offline = None
             self.pending_bytes -= group.bytes
@@ -364,7 +379,7 @@ class Partition:
         count = finished_ones(segments.files, below_lsn)
         while count > 0 and segments.files[count].base_lsn > segments.dictionary.lsn:
             count -= 1
-        return [Sealed(segment.first_ts, segment.bytes) for segment in segments.files[:count]]
+        return [Sealed(segment.first_ts, segment.disk_bytes) for segment in segments.files[:count]]
 
     def take_oldest(self, count: int) -> SegmentRemoval | None:
         """The removal of so many of `sealed`, as `take_retention`."""

@@ -194,7 +194,7 @@ class PartitionView:
 
     def _take_ended(self, handle: int, found: Found, segment: SegmentFile) -> None:
         """A segment that no broker writes to, without an end in the manifest."""
-        # A file only ever grows: one of the same size is the same.
+        # Nobody writes to it any more, and it only shrinks by the zeros behind its end: same size, same file.
         key = (found.path, found.size, found.limit_lsn)
         if key not in self._scans.tails:
             salt, base_lsn = segment.salt, segment.base_lsn

@@ -1,6 +1,6 @@
 """Recover a partition after any kind of stop: find segments, their ends, damage. docs/log-format.md, "Recovery".
 
-No data file is modified. A tail that cannot have been acknowledged is ignored, beyond the segment's logical end;
+No data file is modified here. A tail that cannot have been acknowledged is ignored, beyond the segment's logical end;
 everything else stays, and its unreadable records are a gap with its exact range."""
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
 from commitlog.index import Index, load_places, maybe_index, read_segment
 from commitlog.manifest import Edit, Manifest, clock_edit
+from commitlog.preallocation import data_end
 from commitlog.segments import SegmentFile
 from commitlog.tail_scan import examine
 
@@ -26,6 +27,7 @@ class Recovered:
     torn_bytes: after the last whole chunk, never acknowledged; clean: every segment had been sealed
     gaps: lost records that were not reported before; known_gaps: those that were
     short: records beyond the end of files that are shorter than when sealed; found again at each start
+    longer: (path, stop, size) of segments that have bytes behind their end
     unreadable: wholly unreadable files; repaired: damage without loss
     """
 
@@ -39,6 +41,7 @@ class Recovered:
     short: list[Gap] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
     segments: list[SegmentFile] = field(default_factory=list)
+    longer: list[tuple[str, int, int]] = field(default_factory=list)
     leftover: list[str] = field(default_factory=list)
     topic_names: list[bytes] = field(default_factory=list)
     next_offsets: array[int] = field(default_factory=lambda: array("Q"))
@@ -96,6 +99,8 @@ def add_segment(files: Files, listed: Found, found: Recovered) -> None:
     if edit is None:
         edit = scan_tail(files, listed, found)
     found.edits.append(edit)
+    if listed.size > edit["stop"]:
+        found.longer.append((listed.path, edit["stop"], listed.size))
     end_lsn = edit["end_lsn"] if listed.limit_lsn is None else min(edit["end_lsn"], listed.limit_lsn)
     segment.end_lsn, segment.logical_end, segment.sealed = (
         max(end_lsn, segment.base_lsn),
@@ -139,6 +144,7 @@ def scan_tail(files: Files, listed: Found, found: Recovered) -> Edit:
             listed.limit_lsn,
         )
         files.sync(handle)  # after a kill the tail may be in the page cache only
+        torn_bytes = data_end(files, handle, tail.logical_end, listed.size) - tail.logical_end
     finally:
         files.close(handle)
     name = listed.path.rpartition("/")[2]
@@ -146,7 +152,7 @@ def scan_tail(files: Files, listed: Found, found: Recovered) -> Edit:
         report_gap(found, gap)
     if not tail.sealed:
         found.clean = False
-        found.torn_bytes += max(0, listed.size - tail.logical_end)
+        found.torn_bytes += torn_bytes
     return {
         "edit": "seal" if tail.sealed else "end", "segment": name, "end_lsn": tail.end_lsn, "stop": tail.logical_end,
     }  # fmt: skip

@@ -42,9 +42,9 @@ def segments_to_drop(
     finished = finished_ones(segments)
     drop = 0
     if spec.retention_bytes_max:
-        total = sum(s.bytes for s in segments)
+        total = sum(s.disk_bytes for s in segments)
         while drop < finished and total > spec.retention_bytes_max:
-            total -= segments[drop].bytes
+            total -= segments[drop].disk_bytes
             drop += 1
     if spec.retention_seconds_max and now_us is not None:
         age_max = spec.retention_seconds_max * 1_000_000

@@ -15,6 +15,12 @@ class Opened(NamedTuple):
     header: SegmentHeader
 
 
+class Preallocated(NamedTuple):
+    """The active segment's file has blocks up to `end`, as zeros."""
+
+    end: int
+
+
 class Ended(NamedTuple):
     """A segment that is finished: sealed and synced, or given up. logical_end: the byte behind its last chunk that
     counts; draft: of its index, None when given up."""

@@ -24,8 +24,10 @@ from commitlog.clock_guard import Jump
 from commitlog.files import Files
 from commitlog.index import IndexBuilder
 from commitlog.manifest import Edit, Manifest, clock_edit
+from commitlog.os_errors import FULL
+from commitlog.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, piece_bytes
 from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
-from commitlog.segment_news import Ended, Opened
+from commitlog.segment_news import Ended, Opened, Preallocated
 
 
 class WriteGroup:
@@ -34,19 +36,21 @@ class WriteGroup:
     news: segments opened and ended, and chunks written, in order, for the loop thread
     fault: a write or sync failed, and its records went to another segment; offline: or nowhere
     safe_lsn: everything below is written, and synced where the stream asks for it
+    wants_room: the next one should write zeros ahead; preallocates: this one does, and nothing else
     """
 
     __slots__ = (
         "_next", "_pieces", "_position", "_roll", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault",
-        "mark_us", "news", "offline", "safe_lsn",
+        "mark_us", "news", "offline", "preallocates", "safe_lsn", "wants_room",
     )  # fmt: skip
 
     def __init__(
         self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int,
-        roll: bool = False,
+        roll: bool = False, preallocates: bool = False,
     ) -> None:  # fmt: skip
         """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time;
         roll: and go on in a new segment"""
+        self.preallocates, self.wants_room = preallocates, False
         self._writer = writer
         self._roll = roll
         self.chunks = chunks
@@ -54,7 +58,7 @@ class WriteGroup:
         self.end_lsn = end_lsn
         self.mark_us = mark_us
         self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
-        self.news: list[Opened | Ended | ChunkPosition] = []
+        self.news: list[Opened | Ended | ChunkPosition | Preallocated] = []
         self.fault: OSError | None = None
         self.offline: OSError | None = None
         self.safe_lsn = chunks[0].base_lsn if chunks else end_lsn
@@ -63,10 +67,12 @@ class WriteGroup:
         self._position = 0  # where the pieces from there on begin in the active segment
 
     def run(self) -> None:
-        if self.mark_us:
+        if self.mark_us or self.preallocates:
             self._position = self._writer.position
             try:
-                if self._roll:
+                if self.preallocates:
+                    self._preallocate()
+                elif self._roll:
                     self._go_on_in_another()
                 else:
                     self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
@@ -78,11 +84,17 @@ class WriteGroup:
             try:
                 self._write()
                 self.safe_lsn = self.end_lsn
+                self.wants_room = self._writer.wants_room(self.bytes)
                 return
             except Exception as fault:
                 failure = told(fault)
                 self._give_up(failure)
         self.offline = failure
+
+    def _preallocate(self) -> None:
+        room = self._writer.preallocate()
+        if room is not None:
+            self.news.append(room)
 
     def _go_on_in_another(self) -> None:
         sealed = self._writer.seal(self.end_lsn, self.mark_us, self.durable_lsn)
@@ -165,6 +177,9 @@ class SegmentWriter:
         self.path = ""
         self._opened_us = 0
         self.position = 0
+        self._allocated = 0  # up to here the file is zeros behind `position`, and synced
+        self._low = 0  # with less than that left, the next piece is due
+        self._may_allocate = False
         self._base_lsn = 0
         self._draft = IndexBuilder()
         self._owed: list[Edit] = []
@@ -201,6 +216,8 @@ class SegmentWriter:
         self.path = f"{self._directory}/{name}"
         self._handle = self._files.create(self.path)
         self.position, self._is_known = 0, False
+        self._allocated = self._low = 0
+        self._may_allocate = self.sync_groups
         try:
             self._write(encode_segment_header(header))
             self.sync()
@@ -233,6 +250,8 @@ class SegmentWriter:
         if self._handle is None:
             return None
         self._append_bare(SEAL, next_lsn, now_us, durable_lsn)
+        if self._allocated > self.position:
+            self._files.truncate(self._handle, self.position)
         self.sync()
         self._close()
         self._note({"edit": "seal", "segment": self._name, "end_lsn": next_lsn, "stop": self.position})
@@ -296,6 +315,41 @@ class SegmentWriter:
                 self._files.close(handle)
             except OSError:
                 pass  # what counts of it was synced before
+
+    # Preallocation
+
+    def wants_room(self, group_bytes: int) -> bool:
+        """Whether zeros should be written ahead. group_bytes: of the group that was written last"""
+        left = self._allocated - self.position
+        return left <= self._low and self._may_allocate and group_bytes <= GROUP_BYTES_MAX and not self.must_end
+
+    def preallocate(self) -> Preallocated | None:
+        """Write zeros ahead of the position, synced; None where there is no room for them.
+
+        raises: OSError, when no more may be written to this segment"""
+        if self._handle is None or not self._may_allocate or self.position % SYNC_ALIGN:
+            return None
+        self._may_allocate = False  # unless it succeeds
+        start = max(self.position, self._allocated)
+        try:
+            free_bytes = self._files.space(self._directory).free_bytes
+        except OSError:
+            return None
+        size = piece_bytes(self.position, start, self._bytes_max, free_bytes)
+        if not size:
+            return None
+        try:
+            self._files.write_direct(self._handle, self.path, start, ZEROS[:size])
+        except OSError as fault:
+            if fault.errno not in FULL:
+                raise
+            # The room is left to records. What fitted is part of the file now.
+            self._files.truncate(self._handle, start)
+            return None
+        self.sync()
+        self._allocated, self._low = start + size, size // LOW_PART
+        self._may_allocate = True
+        return Preallocated(self._allocated)
 
     # Chunks
 

@@ -18,11 +18,12 @@ PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
 
 
 class SegmentFile:
-    """One segment. end_lsn: None while it is active; logical_end: the end of its last valid chunk."""
+    """One segment. end_lsn: None while it is active; logical_end: the end of its last valid chunk; allocated: the end of
+    the zeros that were written ahead, 0: none"""
 
     __slots__ = (
-        "base_lsn", "draft", "end_lsn", "first_ts", "index_sound", "indexed", "logical_end", "path", "places",
-        "salt", "sealed", "tried_at",
+        "allocated", "base_lsn", "draft", "end_lsn", "first_ts", "index_sound", "indexed", "logical_end", "path",
+        "places", "salt", "sealed", "tried_at",
     )  # fmt: skip
 
     def __init__(self, path: str, base_lsn: int, salt: int, first_ts: int = 0) -> None:
@@ -38,6 +39,7 @@ class SegmentFile:
         self.indexed = False
         self.index_sound = False  # its index's checksums were found right in this run
         self.tried_at = 0
+        self.allocated = 0
 
     @property
     def bytes(self) -> int:
@@ -45,6 +47,11 @@ class SegmentFile:
         if self.end_lsn is None and self.places:
             return self.places[-1].position + self.places[-1].total_len
         return self.logical_end
+
+    @property
+    def disk_bytes(self) -> int:
+        """What it takes of the disk."""
+        return max(self.bytes, self.allocated)
 
     def take(self, place: ChunkPosition) -> None:
         self.first_ts = self.first_ts or place.base_ts
@@ -93,8 +100,8 @@ class SegmentList:
 
     @property
     def bytes(self) -> int:
-        """Of all segments, up to their logical ends. Cost: linear in segments"""
-        return sum(segment.bytes for segment in self.files)
+        """What all segments take of the disk. Cost: linear in segments"""
+        return sum(segment.disk_bytes for segment in self.files)
 
     def snapshot(self) -> list[SegmentFile]:
         return list(self.files)
@@ -103,6 +110,8 @@ class SegmentList:
         """The active segment is finished: sealed with a draft of its index, or abandoned without one."""
         self.active.end_lsn, self.active.logical_end = end_lsn, logical_end
         self.active.draft, self.active.sealed = draft, draft is not None
+        if draft is not None:
+            self.active.allocated = 0  # one that is given up keeps it until the next start
 
     def next_unindexed(self) -> SegmentFile | None:
         """A finished segment to index, marked as such; a failed one is retried after further segments."""

@@ -19,6 +19,7 @@ from commitlog.manifest import Manifest
 from commitlog.os_errors import at_start
 from commitlog.partition import Partition
 from commitlog.partition_types import PartitionId, PartitionReader
+from commitlog.preallocation import release
 from commitlog.recovery import Recovered, recover
 from commitlog.retention import remove_segments
 from commitlog.segment_writer import SegmentOptions, SegmentWriter
@@ -188,8 +189,10 @@ def open_partition(
     manifest.rewrite(found.edits)
     try:
         remove_segments(files, found.leftover)
+        for path, stop, size in found.longer:
+            release(files, path, stop, size)
     except OSError:
-        pass  # they are superseded; the next start retries
+        pass  # they are superseded, and zeros count for nothing; the next start retries
     # After the recovery everything in the segments is on disk.
     dictionary = Dictionary(
         files, directory, found.topic_names, found.publishers, found.next_offsets, found.next_lsn, found.snapshot_lsn

@@ -12,13 +12,16 @@ Choose = Callable[[int], int]  # a number from 0 to below n
 
 
 class Disk:
-    """One file's content: `cache` as read, `device` as after a power loss, `dirty` the sectors between."""
+    """One file's content: `cache` as read, `device` as after a power loss, `dirty` the sectors between.
 
-    __slots__ = ("cache", "device", "dirty")
+    cut: the least size that the file was truncated to since the last sync, None if it was not"""
+
+    __slots__ = ("cache", "cut", "device", "dirty")
 
     def __init__(self, content: bytes = b"") -> None:
         self.cache, self.device = bytearray(content), bytearray(content)
         self.dirty: set[int] = set()
+        self.cut: int | None = None
 
     def write(self, position: int, data: bytes) -> None:
         if not data:
@@ -29,8 +32,22 @@ class Disk:
         self.cache[position:end] = data
         self.dirty.update(range(position // SECTOR, (end + SECTOR - 1) // SECTOR))
 
-    def sync(self, sectors: set[int]) -> None:
-        """Bring these sectors to the device; the others of the dirty ones stay away from it, and count as clean."""
+    def truncate(self, size: int) -> None:
+        if size > len(self.cache):
+            raise NotImplementedError("the log makes files longer by writing only")
+        if size == len(self.cache):
+            return
+        del self.cache[size:]
+        self.dirty = {sector for sector in self.dirty if sector * SECTOR < size}
+        self.cut = size if self.cut is None else min(self.cut, size)
+
+    def sync(self, sectors: set[int], *, cuts: bool = True) -> None:
+        """Bring these sectors to the device; the others of the dirty ones stay away from it, and count as clean.
+
+        cuts: so does a truncation"""
+        if self.cut is not None and cuts:
+            del self.device[self.cut :]
+        self.cut = None
         if sectors == self.dirty:
             self.device.extend(bytes(len(self.cache) - len(self.device)))
         for sector in sectors:
@@ -91,6 +108,8 @@ def survived(disk: Disk, choose: Choose, sector_bytes: int) -> Disk:
     """The device's content after a power loss."""
     how = choose(4) if disk.dirty else 0  # none of the sectors, all, or each by a choice of its own
     content = bytearray(disk.device)
+    if disk.cut is not None and choose(2):
+        del content[disk.cut :]
     for sectors in torn_together(disk, sector_bytes) if how else []:
         if how > 1 and not choose(2):
             continue

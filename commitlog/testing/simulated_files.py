@@ -4,9 +4,11 @@ Its fault model, at least as harsh as real disks:
 
 - A write changes the page cache only. Readers see it at once. The device has it after `sync` of that file.
 - Power loss: of each sector written since the last sync, the device has the old or the new content, in any
-  combination; a sector is never half written. A sector is 512 bytes, or 4,096 where `sector_bytes` says so. The
+  combination; a sector is never half written. A sector is 512 bytes, or 4,096 where `sector_bytes` says so. In space
+  that was preallocated the old content is the zeros that were synced, or what was there before they were. The
   file's length is the synced one, or longer as far as any surviving sector reaches; what is inside it and was never
   written reads as zeros.
+- A truncation that was not followed by `sync` of that file may have happened or not. It gives its blocks back at once.
 - A name (created, renamed, removed) that was not followed by `sync_directory` may be as before or as after, each
   change alone; a rename is one change. Syncing a file does not sync its name. The content of a lost directory is lost.
 - A failed write may have written any part of it, to the cache. A failed sync may have written any sectors, and marks
@@ -92,6 +94,7 @@ class SimulatedFiles:
         """Number of independent changes that a power loss may lose now: sectors, and changes of names."""
         disks: dict[int, Disk] = {}
         changes = self._at_stake(self.root, disks)
+        changes += sum(disk.cut is not None for disk in disks.values())
         return changes + sum(len(torn_together(disk, self.sector_bytes)) for disk in disks.values())
 
     def _at_stake(self, directory: Directory, disks: dict[int, Disk]) -> int:
@@ -200,6 +203,11 @@ class SimulatedFiles:
     def write_direct(self, handle: int, path: str, position: int, data: memoryview) -> None:
         self.write(handle, position, [data])
 
+    def truncate(self, handle: int, size: int) -> None:
+        disk, path = self._of(handle)
+        meet(self._call("truncate", path), path)
+        disk.truncate(size)
+
     def read(self, handle: int, position: int, size: int) -> bytes:
         disk, path = self._of(handle)
         self._look("read", path)
@@ -211,7 +219,8 @@ class SimulatedFiles:
         if fault is None:
             disk.sync(set(disk.dirty))
         else:
-            disk.sync({sector for sector in sorted(disk.dirty) if self.choose(2)})
+            cuts = disk.cut is not None and bool(self.choose(2))
+            disk.sync({sector for sector in sorted(disk.dirty) if self.choose(2)}, cuts=cuts)
             refuse(fault, path)
 
     def sync_directory(self, path: str) -> None:

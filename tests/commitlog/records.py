@@ -103,6 +103,17 @@ def mark(partition: Partition) -> None:
         partition.complete(group)
 
 
+def preallocate(partition: Partition, *, always: bool = False) -> bool:
+    """Zeros ahead of the data, if they are due; whether the disk took it. always: due or not"""
+    if always:
+        partition.wants_room = 1
+    group = partition.take_preallocation()
+    if group is not None:
+        group.run()
+        return partition.complete(group) is None
+    return True
+
+
 def index(partition: Partition) -> None:
     while (job := partition.take_seal_job()) is not None:
         job.run()
@@ -177,6 +188,11 @@ def records_of(found: list[Seen]) -> list[Record]:
 def segments(files: SimulatedFiles) -> list[str]:
     """The paths of the segment files."""
     return [f"{DIRECTORY}/{name}" for name in files.names(DIRECTORY) if name.endswith(".seg")]
+
+
+def is_untouched(before: bytes, after: bytes) -> bool:
+    """Whether a start left a data file as it was, but for zeros at its end that it gave back."""
+    return before.startswith(after) and not any(before[len(after) :])
 
 
 def some_records(count: int, first: int = 0) -> list[Record]:

@@ -9,7 +9,19 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
-from tests.commitlog.records import NOW, Seen, append, everything, index, mark, opened, view, viewed, write
+from tests.commitlog.records import (
+    NOW,
+    Seen,
+    append,
+    everything,
+    index,
+    mark,
+    opened,
+    preallocate,
+    view,
+    viewed,
+    write,
+)
 
 TOPICS = st.sampled_from([b"a", b"b/c", b"long/topic/name"])
 RECORDS = st.lists(st.tuples(TOPICS, st.binary(max_size=60)), min_size=1, max_size=8)
@@ -83,6 +95,39 @@ class LogAgreesWithAList(RuleBasedStateMachine):
     @rule()
     def mark(self) -> None:
         mark(self.partition)
+
+    @rule(always=st.booleans())
+    def preallocate(self, always: bool) -> None:
+        assert preallocate(self.partition, always=always)
+
+    @rule(call=st.integers(0, 3), number=st.sampled_from([errno.EIO, errno.ENOSPC]), choices=CHOICES)
+    def preallocate_with_a_fault(self, call: int, number: int, choices: list[int]) -> None:
+        self.files.choose = chooser(choices)
+        self.files.fail = {len(self.files.calls) + call: number}
+        preallocate(self.partition, always=True)
+        self.files.fail = {}
+        assert self.partition.offline is None
+
+    @rule(call=st.integers(0, 3), choices=CHOICES)
+    def lose_power_while_preallocating(self, call: int, choices: list[int]) -> None:
+        if self.durability == "process":
+            return
+        committed = self.partition.committed_lsn
+        left = call
+
+        def before_call() -> None:
+            nonlocal left
+            if not left:
+                raise PowerLost
+            left -= 1
+
+        self.files.before_call = before_call
+        try:
+            preallocate(self.partition, always=True)
+        except PowerLost:
+            pass
+        self.files = self.files.after_power_loss(chooser(choices))
+        self._reopen(committed)
 
     @rule(call=st.integers(0, 12), number=st.sampled_from([errno.EIO, errno.ENOSPC]), choices=CHOICES)
     def write_with_a_fault(self, call: int, number: int, choices: list[int]) -> None:

@@ -11,6 +11,7 @@ CALLS = "tests/faults/test_failing_calls.py"
 FULL = "tests/faults/test_full_disk.py"
 CLOCKS = "tests/faults/test_clocks.py"
 MUTATED = "tests/faults/test_mutated_files.py"
+ROOM = "tests/commitlog/test_preallocation.py"
 
 
 class Planted(NamedTuple):
@@ -240,5 +241,55 @@ PLANTED = [
         "        if now_us < self._last_ts:\n            now_us = self._last_ts",
         "        if False:\n            now_us = self._last_ts",
         CLOCKS,
+    ),
+    # Preallocated space
+    Planted(
+        "zeros are written over records that were appended beyond the last piece",
+        "commitlog/segment_writer.py",
+        "        start = max(self.position, self._allocated)\n",
+        "        start = self._allocated or self.position\n",
+        ROOM,
+    ),
+    Planted(
+        "a segment whose zeros could not be written is written to",
+        "commitlog/segment_writer.py",
+        "            if fault.errno not in FULL:\n                raise\n            # The room",
+        "            # The room",
+        ROOM,
+    ),
+    Planted(
+        "a full disk that refuses zeros is a failed write",
+        "commitlog/segment_writer.py",
+        "            if fault.errno not in FULL:\n                raise\n            # The room",
+        "            raise\n            # The room",
+        ROOM,
+    ),
+    Planted(
+        "a sealed segment keeps its zeros",
+        "commitlog/segment_writer.py",
+        "        if self._allocated > self.position:\n",
+        "        if False:\n",
+        ROOM,
+    ),
+    Planted(
+        "a start cuts off what is behind a hole",
+        "commitlog/preallocation.py",
+        "        end = padded(data_end(files, handle, stop, size))\n",
+        "        end = padded(stop)\n",
+        ROOM,
+    ),
+    Planted(
+        "a reader that was overtaken by the writer skips what it read as zeros",
+        "commitlog/committed_scan.py",
+        "            if next(walk(files, handle, self.salt, self._position, size), None) is None:\n",
+        "            if True:\n",
+        ROOM,
+    ),
+    Planted(
+        "a backup has zeros of the active segment",
+        "commitlog/backup.py",
+        "None if finished else self._data_end(here)",
+        "None",
+        ROOM,
     ),
 ]

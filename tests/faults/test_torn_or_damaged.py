@@ -12,6 +12,7 @@ from tests.commitlog.records import (
     NOW,
     append,
     everything,
+    is_untouched,
     mark,
     opened,
     records_of,
@@ -77,7 +78,7 @@ def told(
     assert store.partitions[0].next_lsn == max(
         [4 * kept[-1] + 4 if kept else 0, *(end for _, end in lost)]
     ), at
-    assert files.content(path) == content, "recovery modifies no data file"
+    assert is_untouched(content, files.content(path)), "recovery modifies no data file"
     assert any(f.severity == "error" for f in verify(files.after_kill(), "data")) == bool(lost), at
     files = files.after_kill()
     for name in files.names(DIRECTORY):

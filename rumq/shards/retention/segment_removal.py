@@ -60,7 +60,9 @@ class SegmentRemover:
 
     def _remove(self, partition: Partition, removal: SegmentRemoval, why: str) -> None:
         records = removal.first_lsn - partition.first_lsn
-        size = sum(segment.bytes for segment in partition.segments.files if segment.path in removal.paths)
+        size = sum(
+            segment.disk_bytes for segment in partition.segments.files if segment.path in removal.paths
+        )
 
         def done(_: None, fault: BaseException | None) -> None:
             partition.removed(removal)

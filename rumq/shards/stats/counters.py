@@ -118,7 +118,7 @@ class Counters:
             shared=sum(not subscriber.is_shard for subscriber in members),
             retained=len(self.shard.router.retained),
             topics=sum(len(p.topic_names) for p in own),
-            log_bytes=sum(segment.bytes for p in own for segment in p.segments.files),
+            log_bytes=sum(p.segments.bytes for p in own),
             partitions=[
                 m.PartitionTally(p.stream, p.number, p.first_lsn, p.next_lsn, p.committed_lsn) for p in own
             ],

@@ -18,6 +18,7 @@ from rumq.shards.write_path.write_admission import WriteAdmission
 
 WRITE_BYTES = 1 << 18  # with so much pending a group is written at once, whether or not anyone waits
 MARK_SECONDS = 0.05  # after the last group, what is durable is written down
+ROOM_WAITS_MAX = 8  # groups that are written first when zeros ahead are due
 RETRY_SECONDS = 1.0  # an offline partition tries again
 
 
@@ -68,6 +69,12 @@ class GroupCommit:
                     self._submit(index, partition, roll)
                     continue
             pending = partition.pending_bytes
+            # While nothing waits, if possible.
+            if partition.wants_room > (ROOM_WAITS_MAX if pending else 0) and not self.is_draining:
+                room = partition.take_preallocation()
+                if room is not None:
+                    self._submit(index, partition, room)
+                    continue
             if not pending:
                 # When nothing follows, the last group's mark is still to be written: readers of the files wait for it.
                 mark = self._mark_due[index]
