@@ -53,8 +53,7 @@ class Partition:
         self.next_offsets = found.next_offsets
         self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = found.next_lsn
         self.offline: LogFailure | None = None
-        self.pending_bytes = 0
-        self.wants_room = 0  # so many groups ago the zeros ahead came to an end; see `take_preallocation`
+        self.pending_bytes = self.wants_room = 0  # wants_room: so many groups ago zeros ahead became due
         self._last_ts = found.last_ts
         self._pending: list[Chunk] = []
         self._in_flight: WriteGroup | None = None
@@ -174,9 +173,8 @@ class Partition:
         if self._in_flight is not None or self.offline or not self.wants_room:
             return None
         self.wants_room = 0
-        self._in_flight = WriteGroup(
-            self.writer, [], self.committed_lsn, self.written_lsn, 0, preallocates=True
-        )
+        end = self.committed_lsn
+        self._in_flight = WriteGroup(self.writer, [], end, end, 0, preallocates=True)
         return self._in_flight
 
     def wants_to_roll(self, now_us: int) -> bool:
@@ -232,9 +230,8 @@ class Partition:
                 f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds",
             )
             return self.offline
-        if not group.preallocates:
-            self.marked_lsn = group.durable_lsn
-            self.wants_room = self.wants_room + 1 if group.wants_room else 0
+        self.marked_lsn = max(self.marked_lsn, 0 if group.preallocates else group.durable_lsn)
+        self.wants_room = self.wants_room + 1 if group.wants_room else 0
         if group.chunks:
             self.offline = None
             self.pending_bytes -= group.bytes

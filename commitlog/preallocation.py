@@ -1,9 +1,7 @@
 """Preallocated space: zeros ahead of an active segment's chunks, so that the sync of a group changes no metadata.
 
 A segment's data ends where only zeros follow: no chunk begins with a zero. What is left behind the data is given back
-when the segment is sealed, or at the next start. docs/decisions/0025-preallocated-segments.md.
-
-Knows no chunk."""
+when the segment is sealed, or at the next start. docs/decisions/0025-preallocated-segments.md."""
 
 from __future__ import annotations
 

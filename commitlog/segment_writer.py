@@ -91,6 +91,12 @@ class WriteGroup:
                 self._give_up(failure)
         self.offline = failure
 
+    def is_quick(self) -> bool:
+        """Whether `run` does no more than write to the page cache. Only while no other job of the partition runs"""
+        if self.bytes > GROUP_BYTES_MAX or not self.chunks or self._writer.sync_groups:
+            return False
+        return not self._writer.must_roll(self.bytes + 2 * HEADER_BYTES, self.chunks[0].base_ts)
+
     def _preallocate(self) -> None:
         room = self._writer.preallocate()
         if room is not None:
@@ -321,7 +327,9 @@ class SegmentWriter:
     def wants_room(self, group_bytes: int) -> bool:
         """Whether zeros should be written ahead. group_bytes: of the group that was written last"""
         left = self._allocated - self.position
-        return left <= self._low and self._may_allocate and group_bytes <= GROUP_BYTES_MAX and not self.must_end
+        return (
+            left <= self._low and self._may_allocate and group_bytes <= GROUP_BYTES_MAX and not self.must_end
+        )
 
     def preallocate(self) -> Preallocated | None:
         """Write zeros ahead of the position, synced; None where there is no room for them.

@@ -18,8 +18,8 @@ PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
 
 
 class SegmentFile:
-    """One segment. end_lsn: None while it is active; logical_end: the end of its last valid chunk; allocated: the end of
-    the zeros that were written ahead, 0: none"""
+    """One segment. end_lsn: None while it is active; logical_end: the end of its last valid chunk;
+    allocated: the end of the zeros that were written ahead, 0: none"""
 
     __slots__ = (
         "allocated", "base_lsn", "draft", "end_lsn", "first_ts", "index_sound", "indexed", "logical_end", "path",

@@ -76,8 +76,8 @@ PLANTED = [
     Planted(
         "a segment is called sealed before it is synced",
         "commitlog/segment_writer.py",
-        "        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)\n        self.sync()\n",
-        "        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)\n",
+        "            self._files.truncate(self._handle, self.position)\n        self.sync()\n",
+        "            self._files.truncate(self._handle, self.position)\n",
         POWER,
     ),
     Planted(

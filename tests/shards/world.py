@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ByHand:
-    """lanes: of the jobs that wait, in order"""
+    """lanes: of the jobs that wait, in order; runs_in_place: jobs that wait for no disk run at once"""
 
     fd = -1
     pending = 0
@@ -14,6 +14,12 @@ class ByHand:
     def __init__(self) -> None:
         self.jobs: deque[tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]] = deque()
         self.lanes: deque[int] = deque()
+        self.runs_in_place = False
+
+    def maybe_run(self, job: Callable[[], object]) -> bool:
+        if self.runs_in_place:
+            job()
+        return self.runs_in_place
 
     def submit(
         self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0

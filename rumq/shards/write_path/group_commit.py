@@ -99,9 +99,18 @@ class GroupCommit:
         self._due[index] = None
         self.submitted_bytes += group.bytes
         self._in_flight[index] = True
+        if group.is_quick() and self._has_run(group):
+            self._written(index, partition, group, None)
+            return
         self._workers.writer.submit(
             group.run, lambda _, fault: self._written(index, partition, group, fault), index
         )
+
+    def _has_run(self, group: WriteGroup) -> bool:
+        try:
+            return self._workers.writer.maybe_run(group.run)
+        except BaseException as fault:
+            raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
 
     def _written(
         self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -15,6 +17,7 @@ from rumq.shards.turn.ports import ReadPool
 
 T = TypeVar("T")
 Done = Callable[[Any, BaseException | None], None]
+SLOW_SECONDS, REST_SECONDS = 0.002, 1.0  # of writes on the loop
 
 
 class Broken(BaseException):
@@ -26,6 +29,9 @@ class Pool(ReadPool, Protocol):
 
     fd: int
     pending: int
+
+    def maybe_run(self, job: Callable[[], object]) -> bool:
+        """Run a job at once, on the loop, that waits for no disk; False: submit it. raises: what the job raises"""
 
     def finish(self) -> None: ...
     def stop(self) -> None: ...
@@ -42,8 +48,9 @@ class Worker:
     """A thread for each lane, started with its first job. `submit` on the loop, `finish` when `fd` is readable."""
 
     def __init__(
-        self, name: str, failed: Callable[[str], None] | None = None, *, one_lane: bool = False
-    ) -> None:
+        self, name: str, failed: Callable[[str], None] | None = None, *, one_lane: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         """failed: told the name when a `done` raises; None: it raises out of `finish`
 
         one_lane: whatever lane is asked for, jobs run in the order in which they were submitted"""
@@ -52,7 +59,21 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs whose end `finish` has not told yet
+        self._monotonic, self._rests_until = monotonic, -inf
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def maybe_run(self, job: Callable[[], object]) -> bool:
+        """Run a write to the page cache on the loop, while no thread has work: a thread's wake-up and ours cost more.
+
+        The kernel can make any write wait; after one that was slow, threads do them for a while."""
+        begin = self._monotonic()
+        if self.pending or begin < self._rests_until:
+            return False
+        job()
+        end = self._monotonic()
+        if end - begin > SLOW_SECONDS:
+            self._rests_until = end + REST_SECONDS
+        return True
 
     def submit(
         self, job: Callable[[], T], done: Callable[[T, BaseException | None], None], lane: int = 0

@@ -189,3 +189,41 @@ def test_a_broker_that_stops_lets_nothing_linger() -> None:
     bench.commit.is_draining = True
     bench.start()
     assert len(bench.worker.jobs) == 1
+
+
+def test_with_durability_process_an_acknowledgement_leaves_in_the_turn_of_its_message() -> None:
+    bench = Bench(durability="process")
+    bench.worker.runs_in_place = True
+    links = [Link(), Link()]
+    bench.publish()
+    bench.promise(links[0].wants(b"0", 0))
+    bench.start()
+    assert links[0].sent == [], "a thread opens the segment"
+    bench.worker.work()
+    bench.publish()
+    bench.promise(links[1].wants(b"1", 0))
+    bench.start()
+    assert links[1].sent == [b"1"] and not bench.worker.jobs
+    assert bench.store.partitions[0].committed_lsn == 2
+    (segment,) = [path for name, path in bench.files.calls if name == "create" and path.endswith(".seg")]
+    assert b"RQC1" in bench.files.after_kill().content(segment)[4096 + 64 :], "it is in the file"
+
+
+@pytest.mark.parametrize("why", ["disk", "large", "mark"])
+def test_what_may_wait_for_a_disk_never_runs_on_the_loop(why: str) -> None:
+    bench = Bench(durability="disk" if why == "disk" else "process")
+    bench.publish()
+    bench.promise(Link().wants(b"0", 0))
+    bench.start()
+    bench.worker.work()
+    bench.worker.jobs.clear()  # zeros ahead
+    bench.worker.runs_in_place = True
+    if why == "large":
+        append(bench.store.partitions[0], [(b"t", b"x" * 1000)] * 40)
+    elif why == "disk":
+        bench.publish()
+    bench.clock.monotonic += 1.0
+    link = Link()
+    bench.promise(link.wants(b"1", 0))
+    bench.start()
+    assert len(bench.worker.jobs) == 1

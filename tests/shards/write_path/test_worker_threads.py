@@ -133,3 +133,34 @@ def test_a_stop_waits_for_what_was_submitted_and_tells_it() -> None:
     world.worker.stop()
     assert sorted(result for result, _ in world.ended) == list(range(10))  # type: ignore[type-var]
     assert world.worker.pending == 0
+
+
+def test_a_job_that_waits_for_no_disk_runs_on_the_loop_while_no_thread_has_work(world: World) -> None:
+    ran: list[threading.Thread] = []
+
+    def job() -> None:
+        ran.append(threading.current_thread())
+
+    assert world.worker.maybe_run(job)
+    assert ran == [threading.current_thread()]
+    gate = threading.Event()
+    world.submit(lambda: gate.wait(SECONDS_MAX))
+    assert not world.worker.maybe_run(job), "another lane may be using the same files"
+    gate.set()
+    world.finish(1)
+    assert world.worker.maybe_run(job) and len(ran) == 2
+
+
+def test_after_a_slow_write_on_the_loop_threads_write_for_a_while() -> None:
+    now = 100.0
+    worker = Worker("w", monotonic=lambda: now)
+
+    def slow() -> None:
+        nonlocal now
+        now += 0.1
+
+    assert worker.maybe_run(slow)
+    assert not worker.maybe_run(slow)
+    now += 1.0
+    assert worker.maybe_run(lambda: None) and worker.maybe_run(lambda: None)
+    worker.stop()
