@@ -14,7 +14,7 @@ from bench.kernels.check import Check
 from bench.load import FILLER, Load
 
 RECEIVE_BYTES = 4096
-POLL_S = 0.05
+POLL_S = 0.01
 # After the last message was sent: for the last acknowledgements.
 QUIET_S = 1.0
 

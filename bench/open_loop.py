@@ -54,8 +54,8 @@ class OpenLoop:
         if self.answers:
             self.answers.wait(sent)
         ended_ns = time.monotonic_ns()
-        for number, sent in zip(self.own, self.sent, strict=True):
-            progress.sent[number] = sent
+        for number, count in zip(self.own, self.sent, strict=True):
+            progress.sent[number] = count
         progress.ended[slot] = 1
         late_ns = self.late_ns[: self.pacer.late]
         return Published(
