@@ -171,8 +171,12 @@ def default_json() -> Path:
 
 def listing() -> str:
     lines = [
-        f"{scenario.key:24}{scenario.title:36}"
-        + (f"lead {scenario.load.lead:,}" if scenario.kind == "traffic" and not scenario.load.rate else "")
+        f"{scenario.key:28}{scenario.title:40}"
+        + (
+            f"lead {scenario.load.lead:,}"
+            if scenario.kind == "traffic" and not (scenario.load.rate or scenario.load.alone)
+            else ""
+        )
         for scenario in SCENARIOS.values()
     ]
     return "\n".join([*lines, "", f"peers: {', '.join(PEERS)}"])

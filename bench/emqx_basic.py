@@ -5,7 +5,7 @@ seconds where theirs lasts half an hour.
 """
 
 from bench.load import Load
-from bench.ordinary import both_phases
+from bench.ordinary import OPEN_FIGURES, both_phases
 from bench.scenario import Scenario
 
 CONNECT_FIGURES = (
@@ -15,8 +15,6 @@ CONNECT_FIGURES = (
     "answered_p999_us",
     "rss_bytes",
 )
-FANOUT = Load(publishers=1, subscribers=1_000, qos=1, rate=1)
-FANOUT_SCENARIO, _ = both_phases("fanout-1-1k-1-1K", "EMQX fanout-1-1k-1-1K", FANOUT)
 
 EMQX_BASIC: tuple[Scenario, ...] = (
     Scenario(
@@ -27,7 +25,10 @@ EMQX_BASIC: tuple[Scenario, ...] = (
         "p2p-1K", "EMQX p2p-1K", Load(publishers=1_000, subscribers=1_000, spread="pairs", qos=1, rate=1_000)
     ),
     # With one publisher there is nothing to be in phase with.
-    FANOUT_SCENARIO,
+    Scenario(
+        "fanout-1-1k-1-1K", "EMQX fanout-1-1k-1-1K",
+        Load(publishers=1, subscribers=1_000, qos=1, rate=1, phase="burst", latency=True), OPEN_FIGURES,
+    ),
     *both_phases(
         "sharedsub-1K-5-1K-1K", "EMQX sharedsub-1K-5-1K-1K",
         Load(publishers=1_000, subscribers=5, spread="shared", qos=1, rate=1_000),
