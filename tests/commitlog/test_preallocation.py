@@ -109,6 +109,23 @@ def test_large_groups_are_not_written_twice() -> None:
     assert not partition.wants_room
 
 
+def test_zeros_are_never_written_where_records_are() -> None:
+    """A large group has gone beyond the zeros; the next ones begin behind it."""
+    files = SimulatedFiles()
+    partition = with_room(files)
+    records = some_records(6) + [(b"t/0", b"x" * 1000)] * 200
+    append(partition, records[6:])
+    assert write(partition) and partition.segments.active.bytes > partition.segments.active.allocated > 0
+    append(partition, records[:1])
+    assert write(partition) and partition.wants_room
+    preallocate(partition)
+    append(partition, records[1:2])
+    assert write(partition)
+    found, gaps = viewed(view(files))  # not from memory
+    assert records_of(found) == records + records[:2] and gaps == []
+    assert partition.segments.active.allocated > partition.segments.active.bytes
+
+
 def test_durability_process_has_nothing_to_gain() -> None:
     files = SimulatedFiles()
     partition = opened(files, durability="process").partitions[0]
