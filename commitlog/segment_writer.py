@@ -1,8 +1,8 @@
 """The write side of a partition: a group of chunks is written and synced to the active segment, all or none.
 
 A failed write or sync is never retried on the same file: the segment is abandoned at its logical end, and what was not
-safe is written to a new one. Runs on the I/O thread and shares no mutable state with the loop thread. One function
-writes, one syncs. The time is that of the records. docs/log-format.md."""
+safe is written to a new one. Runs on the I/O thread, or on the loop while that thread is idle, and shares no mutable
+state with others. One function writes, one syncs. The time is that of the records. docs/log-format.md."""
 
 from __future__ import annotations
 

@@ -292,4 +292,19 @@ PLANTED = [
         "None",
         ROOM,
     ),
+    # Written on the loop
+    Planted(
+        "the loop waits for an fdatasync",
+        "commitlog/segment_writer.py",
+        "        if self.bytes > GROUP_BYTES_MAX or not self.chunks or self._writer.sync_groups:\n",
+        "        if self.bytes > GROUP_BYTES_MAX or not self.chunks:\n",
+        "tests/shards/write_path/test_group_commit.py",
+    ),
+    Planted(
+        "the loop writes while a writer thread may use the same files",
+        "rumq/shards/write_path/worker_threads.py",
+        "        if self.pending or begin < self._rests_until:\n",
+        "        if begin < self._rests_until:\n",
+        "tests/shards/write_path/test_worker_threads.py",
+    ),
 ]
