@@ -3,11 +3,13 @@
 import argparse
 import dataclasses
 import os
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 
@@ -219,5 +221,11 @@ def positive(text: str) -> float:
     return value
 
 
+def interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    # As by Ctrl-C: a bench that somebody ends, as timeout(1) does, leaves no broker behind.
+    signal.signal(signal.SIGTERM, interrupt)
     sys.exit(main())
