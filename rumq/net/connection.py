@@ -5,11 +5,15 @@ rest is read from the log again. The handler of incoming bytes is the connection
 
 from __future__ import annotations
 
+import os
 import socket
+from errno import EAGAIN
 from typing import Protocol, TypeAlias
 
 from rumq.net.certificate import PeerCertificate
-from rumq.net.socket_stream import IOV_MAX, SocketStream
+from rumq.net.kernels import sockets
+from rumq.net.kernels.sockets import BUFFERS_MAX
+from rumq.net.socket_stream import SocketStream
 from rumq.net.stream import ReadBuffer, Stream
 from rumq.session.connection.transport import ConnectionHandler
 
@@ -73,7 +77,7 @@ class Connection:
     """The transport of one handler."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "lingers", "link",
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_plain", "lingers", "link",
         "outbox_bytes_max", "peer", "pump", "queue", "reading", "reading_paused", "refused", "room", "sock", "unparsed",
         "write_failed",
     )  # fmt: skip
@@ -82,6 +86,7 @@ class Connection:
         self.pump = pump
         self.sock = sock
         self.fd = sock.fileno()
+        self.is_plain = True  # the bytes of the socket are MQTT: no layer is between
         self.peer = peer
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
@@ -160,35 +165,33 @@ class Connection:
         if self.closing and queue:
             self.lingers = True
         if queue and not self.blocked:
-            try:
-                if len(queue) == 1:
-                    waiting = len(queue[0][0])
-                    sent = self.sock.send(queue[0][0])
-                elif len(queue) <= IOV_MAX:
-                    buffers = [data for data, _ in queue]
-                    waiting = sum(map(len, buffers))
-                    sent = self.sock.sendmsg(buffers)
-                else:
-                    joined = b"".join([data for data, _ in queue])
-                    waiting = len(joined)
-                    sent = self.sock.send(joined)
-            except BlockingIOError:
-                sent = 0
-            except OSError as fault:
-                self.pump.stop_writing(self, fault.strerror or "connection lost")
-                sent = -1
-            if sent >= 0:
-                self.bytes_out += sent
-                if sent == waiting:
-                    queue.clear()
-                    self.room = self.outbox_bytes_max
-                    if self.refused:
-                        self.pump.drained(self)
-                else:
-                    self.blocked = True
-                    self._keep_unsent(sent)
+            self._send(queue)
         if self.closing:
             self.pump.drop(self, lingers=self.lingers and not self.write_failed)
+
+    def _send(self, queue: list[tuple[ReadBuffer, LogPiece | None]]) -> None:
+        pieces: list[tuple[ReadBuffer, LogPiece | None]] = queue
+        if len(queue) == 1:
+            waiting = len(queue[0][0])
+        else:
+            waiting = sum([len(data) for data, _ in queue])
+            if len(queue) > BUFFERS_MAX:
+                pieces = [(b"".join([data for data, _ in queue]), None)]
+        sent = sockets.send(self.fd, pieces)
+        if sent < 0:
+            if sent != -EAGAIN:
+                self.pump.stop_writing(self, os.strerror(-sent))
+                return
+            sent = 0
+        self.bytes_out += sent
+        if sent == waiting:
+            queue.clear()
+            self.room = self.outbox_bytes_max
+            if self.refused:
+                self.pump.drained(self)
+        else:
+            self.blocked = True
+            self._keep_unsent(sent)
 
     def _keep_unsent(self, sent: int) -> None:
         """Keep what the socket did not take; of bytes that can be read again, only up to the end of a frame."""

@@ -6,13 +6,16 @@ ends that connection and no turn."""
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import time
 from collections.abc import Callable
+from errno import EAGAIN
 from typing import Protocol
 
 from rumq.net.connection import Connection
+from rumq.net.kernels import sockets
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.pending_logins import PendingLogins
 
@@ -264,18 +267,18 @@ class Pump:
         kept = len(unparsed) if unparsed is not None else 0
         inline = kept <= UNPARSED_INLINE_MAX
         at = kept if inline else 0
-        try:
-            n = connection.sock.recv_into(self._view[at:] if at else self._buffer)
-        except BlockingIOError:
-            if connection.write_failed:
-                self.lost(connection, connection.write_failed)
-            return
-        except OSError as fault:
-            self.lost(connection, fault.strerror or "connection lost")
-            return
-        except Exception:
-            self._crashed(connection)
-            return
+        if connection.is_plain:
+            n = sockets.receive(connection.fd, self._buffer, at)
+            if n < 0:
+                if n != -EAGAIN:
+                    self.lost(connection, os.strerror(-n))
+                elif connection.write_failed:
+                    self.lost(connection, connection.write_failed)
+                return
+        else:
+            n = self._read_layers(connection, at)
+            if n < 0:
+                return
         if n == 0:
             self.lost(connection, "closed without DISCONNECT")
             return
@@ -287,6 +290,19 @@ class Pump:
             return
         if connection.ended or n == len(self._buffer) - at:
             self._again[connection] = None
+
+    def _read_layers(self, connection: Connection, at: int) -> int:
+        """Read through TLS, WebSocket and other layers. returns: how many bytes; -1: none, or the connection is over"""
+        try:
+            return connection.sock.recv_into(self._view[at:] if at else self._buffer)
+        except BlockingIOError:
+            if connection.write_failed:
+                self.lost(connection, connection.write_failed)
+        except OSError as fault:
+            self.lost(connection, fault.strerror or "connection lost")
+        except Exception:
+            self._crashed(connection)
+        return -1
 
     def _receive(
         self, connection: Connection, unparsed: bytearray | None, kept: int, inline: bool, n: int

@@ -45,6 +45,7 @@ class StreamConnection(Connection):
         make_relay: gives the client to another process where only this one can read its bytes; returns a descriptor
         known_certificate: as told by a proxy or by another shard"""
         super().__init__(pump, sock, peer, outbox_bytes_max)
+        self.is_plain = False
         self.stream: Stream
         self.handshake: TransportHandshake | None = None  # until all layers are open
         self.on_room: Callable[[], None] | None = None  # called when the outbox has room

@@ -1,0 +1,65 @@
+"""Kernel: receive and send on a descriptor that does not block, read(2), writev(2).
+
+Neither a socket object nor an exception is between a turn and the system call: a failure is a negative errno. The
+interpreter's lock is kept, as neither call waits."""
+
+import os
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.cpython.buffer import (
+        Py_buffer,
+        PyBUF_SIMPLE,
+        PyBuffer_Release,
+        PyObject_GetBuffer,
+    )
+    from cython.cimports.libc.errno import errno
+    from cython.cimports.posix.uio import iovec, writev
+    from cython.cimports.posix.unistd import read
+
+BUFFERS_MAX = 64  # of one system call
+
+
+def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t) -> int:
+    """Receive into `buffer[at:]`. returns: how many bytes, 0 at the end of the stream, or a negative errno"""
+    n: cython.Py_ssize_t
+    if cython.compiled:
+        view: cython.uchar[::1] = buffer
+        n = read(fd, cython.address(view[at]), view.shape[0] - at)
+        return n if n >= 0 else -errno
+    try:
+        with memoryview(buffer) as whole:
+            return os.readv(fd, [whole[at:]])
+    except OSError as fault:
+        return -fault.errno
+
+
+def send(fd: cython.int, queue: list) -> int:
+    """Send what waits, (bytes, owner) each, as far as the socket and one system call take it.
+
+    returns: how many bytes, or a negative errno"""
+    n: cython.Py_ssize_t
+    if cython.compiled:
+        views = cython.declare(Py_buffer[64])
+        vectors = cython.declare(iovec[64])
+        count: cython.Py_ssize_t = 0
+        held: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        item: tuple
+        for i in range(min(len(queue), 64)):
+            item = queue[i]
+            PyObject_GetBuffer(item[0], cython.address(views[i]), PyBUF_SIMPLE)
+            vectors[i].iov_base = views[i].buf
+            vectors[i].iov_len = views[i].len
+            held += 1
+        n = writev(fd, vectors, held)
+        if n < 0:
+            n = -errno
+        for i in range(held):
+            PyBuffer_Release(cython.address(views[i]))
+        return n
+    try:
+        return os.writev(fd, [data for data, _ in queue[:64]])
+    except OSError as fault:
+        return -fault.errno
