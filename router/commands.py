@@ -12,20 +12,22 @@ from router.subscriber import Subscriber
 from router.subscription import Permit, Subscription
 
 
-@dataclass(slots=True, eq=False)
 class Appended:
     """A chunk that was appended to a partition of this shard; in the order of their lsns."""
 
-    partition: int
-    chunk: Chunk
+    __slots__ = ("chunk", "partition")
+
+    def __init__(self, partition: int, chunk: Chunk) -> None:
+        self.partition, self.chunk = partition, chunk
 
 
-@dataclass(slots=True, eq=False)
 class Committed:
     """The partition is committed below `lsn`, as its stream's durability promises."""
 
-    partition: int
-    lsn: int
+    __slots__ = ("lsn", "partition")
+
+    def __init__(self, partition: int, lsn: int) -> None:
+        self.partition, self.lsn = partition, lsn
 
 
 @dataclass(slots=True, eq=False)

@@ -8,14 +8,16 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from commitlog import Chunk, Gap
+from commitlog import Gap
+from commitlog.chunk import Chunk
 from router.backlog import lose, next_rows
-from router.effects import CatchUpPaused, Deliver, Effect, ReadCold, ShareBack, ShareDone, ShareReady
+from router.effects import CatchUpPaused, Deliver, Effect, ReadCold, Scatter, ShareBack, ShareDone, ShareReady
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.reader import DENIED, Group, Reader
 from router.reader_turns import ReaderTurns
 from router.routes import Places
+from router.scatter import GROUPS_MIN, scatter
 from router.shared_group import Member, SharedGroup
 
 NOTHING, EVERYTHING = array("I", [0]), array("I", [1])  # of one place: tables of `Deliver`
@@ -67,7 +69,11 @@ class Delivery:
 
     def readers_served(self) -> set[Reader]:
         """Readers with a delivery in this step, which their sinks may not accept."""
-        return {reader for effect in self.effects if type(effect) is Deliver for reader in effect.readers}
+        served = {reader for effect in self.effects if type(effect) is Deliver for reader in effect.readers}
+        for effect in self.effects:
+            if type(effect) is Scatter:
+                served.update(reader for _, readers, *_ in effect.parts for reader in readers)
+        return served
 
     def drain_effects(self) -> list[Effect]:
         """Effects that were produced outside a step."""
@@ -75,7 +81,7 @@ class Delivery:
         self.effects = []
         return effects
 
-    def deliver_chunk(self, feed: Feed, chunk: Chunk, *, committed_only: bool) -> None:
+    def deliver_chunk(self, feed: Feed, chunk: Chunk, committed_only: bool) -> None:
         """Deliver a new chunk to the live readers of every group that wants records of it. Where topics take more than
         a turn to match, the rest is deferred, with everything behind it."""
         if feed.deferred[committed_only]:
@@ -88,19 +94,20 @@ class Delivery:
 
     def _deliver_live(self, feed: Feed, chunk: Chunk, first: int, committed_only: bool) -> int:
         """Deliver rows from `first` on; returns the row after the last one delivered."""
+        routes = feed.routes
         cached = chunk.routes if first == 0 else None
-        if cached is None or cached[0] != feed.routes.epoch:
-            numbers, places, stop = feed.routes.routes_of(chunk.rows, first, chunk.count)
+        if cached is None or cached[0] != routes.epoch:
+            numbers, places, stop = routes.routes_of(chunk.rows, first, chunk.count)
             if stop == first:
                 return first
             if stop - first == chunk.count:
-                chunk.routes = (feed.routes.epoch, numbers, places)
+                chunk.routes = (routes.epoch, numbers, places)
         else:
             _, numbers, places = cached
             stop = chunk.count
         index = feed.index
         if len(numbers) == 1:
-            for group, form in feed.routes.route(numbers[0]):
+            for group, form in routes.route(numbers[0]):
                 if not group.live[index] or group.wants.committed_only is not committed_only:
                     continue
                 readers = list(group.live[index])
@@ -113,8 +120,13 @@ class Delivery:
             return stop
         groups: dict[Group, None] = {}
         for number in numbers:
-            for group, _ in feed.routes.route(number):
+            for group, _ in routes.route(number):
                 groups[group] = None
+        if len(groups) >= GROUPS_MIN:
+            parts, others = scatter(routes, index, numbers, places, first, stop, committed_only)
+            if parts:
+                self.effects.append(Scatter(index, chunk, first, stop, parts))
+            groups = dict.fromkeys(others)
         for group in groups:
             if group.live[index] and group.wants.committed_only is committed_only:
                 self._deliver_wanted(

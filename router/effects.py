@@ -11,12 +11,23 @@ from commitlog import Chunk
 from router.reader import Group, Reader
 from router.retained import FoundRetained, Search
 from router.routes import Places
+from router.scatter import Part
 from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions, Subscription
 
 
-@dataclass(slots=True, eq=False)
-class Deliver:
+class ChunkRows:
+    """Rows `first`..`stop` of a chunk of a partition."""
+
+    __slots__ = ("chunk", "first", "partition", "stop")
+
+    chunk: Chunk
+    partition: int
+    first: int
+    stop: int
+
+
+class Deliver(ChunkRows):
     """Deliver rows `first`..`stop` of a chunk to readers of one group, those rows that the group wants.
 
     forms: row -> places[row] -> wanted[place] -> group.forms[that - 1], 0 is "not wanted"; `wanted` None: all rows
@@ -24,16 +35,33 @@ class Deliver:
     receive it (`places` None: all rows are in place 0); then `wanted` may want nothing.
     """
 
-    group: Group
-    partition: int
-    chunk: Chunk
-    first: int
-    stop: int
-    readers: list[Reader]
-    form: int
-    wanted: array[int] | None
-    places: Places
-    denied: array[int] | None = None
+    __slots__ = ("denied", "form", "group", "places", "readers", "wanted")
+
+    def __init__(
+        self, group: Group, partition: int, chunk: Chunk, first: int, stop: int, readers: list[Reader], form: int,
+        wanted: array[int] | None, places: Places, denied: array[int] | None = None,
+    ) -> None:  # fmt: skip
+        self.group, self.partition, self.chunk = group, partition, chunk
+        self.first, self.stop, self.readers, self.form = first, stop, readers, form
+        self.wanted, self.places, self.denied = wanted, places, denied
+
+
+class Scatter(ChunkRows):
+    """Deliver rows of first..stop of a chunk to many groups, to each its own: `router.scatter.Part`."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, partition: int, chunk: Chunk, first: int, stop: int, parts: list[Part]) -> None:
+        self.partition, self.chunk, self.first, self.stop, self.parts = partition, chunk, first, stop, parts
+
+    def as_delivery(self, part: Part) -> Deliver:
+        """What one of the groups gets, with a table of its rows."""
+        group, readers, form, picked, first, stop = part
+        places = memoryview(bytearray(4 * self.stop)).cast("I")
+        for at in range(first, stop):
+            places[picked[at]] = 1
+        wanted = array("I", (0, form + 1))
+        return Deliver(group, self.partition, self.chunk, self.first, self.stop, readers, 0, wanted, places)
 
 
 @dataclass(slots=True, eq=False)
@@ -166,7 +194,7 @@ class ReplayStarted:
 
 
 Effect = (
-    Deliver | DeliverRetained | FindRetained | ReadCold | FindStart | RecordsLost | CatchUpPaused | Merged
+    Deliver | Scatter | DeliverRetained | FindRetained | ReadCold | FindStart | RecordsLost | CatchUpPaused | Merged
     | ReplayStarted | ShareWeight
     | ShareBegun | ShareLeft | ShareBack | ShareReady | ShareDone
 )  # fmt: skip

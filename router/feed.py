@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections import deque
 from typing import NamedTuple
 
-from commitlog import Chunk, Gap, NotInMemory
-from commitlog.chunk import FLAG_QOS
+from commitlog import Gap, NotInMemory
+from commitlog.chunk import FLAG_QOS, Chunk
 from commitlog.partition_types import PartitionReader
 from router.groups import Groups
 from router.reader import Reader

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from commitlog import Chunk
-from commitlog.chunk import FLAG_RETAIN
+from commitlog.chunk import FLAG_RETAIN, Chunk
 from commitlog.partition_types import PartitionReader
 from router import commands as c
 from router.delivery import Delivery
@@ -107,7 +106,7 @@ class Shard:
         for chunk in live:
             self._live(feed, chunk)
         for chunk in safe:
-            self.delivery.deliver_chunk(feed, chunk, committed_only=True)
+            self.delivery.deliver_chunk(feed, chunk, True)
         if feed.ahead:
             self.delivery.resume_ahead(feed)
 
@@ -132,12 +131,12 @@ class Shard:
     def _arrived(self, command: c.RemoteChunk) -> None:
         feed = self._remote[command.partition]
         for chunk in feed.chunk_arrived(command.chunk):
-            self.delivery.deliver_chunk(feed, chunk, committed_only=False)
+            self.delivery.deliver_chunk(feed, chunk, False)
 
     def _moved(self, command: c.RemoteWatermark) -> None:
         feed = self._remote[command.partition]
         for chunk in feed.watermark_moved(command.live_lsn, command.committed_lsn):
-            self.delivery.deliver_chunk(feed, chunk, committed_only=True)
+            self.delivery.deliver_chunk(feed, chunk, True)
         if feed.ahead:
             self.delivery.resume_ahead(feed)
 
@@ -145,4 +144,4 @@ class Shard:
         if chunk.flags & FLAG_RETAIN:
             view = self.status if feed.partition.is_volatile else self.retained
             view.update(feed.index, chunk, feed.partition.topic_names)
-        self.delivery.deliver_chunk(feed, chunk, committed_only=False)
+        self.delivery.deliver_chunk(feed, chunk, False)

@@ -97,6 +97,30 @@ def routes_in(
     return found, memoryview(out).cast("I")
 
 
+def by_place(
+    first: cython.Py_ssize_t, stop: cython.Py_ssize_t, places: object, count: cython.Py_ssize_t
+) -> "tuple[memoryview, memoryview]":
+    """The numbers of rows first..stop sorted by their places, each place's in ascending order; and where the rows of
+    each of the `count` places begin among them, with the end behind the last."""
+    place_of: cython.const[cython.uint][::1] = places
+    sorted_rows: object = bytearray(4 * (stop - first))
+    ends: object = bytearray(4 * (count + 1))
+    out: cython.uint[::1] = memoryview(sorted_rows).cast("I")
+    at: cython.uint[::1] = memoryview(ends).cast("I")
+    i: cython.Py_ssize_t
+    place: cython.uint
+    for i in range(first, stop):
+        at[place_of[i]] += 1
+    for i in range(1, count + 1):
+        at[i] += at[i - 1]
+    # From the end down, each place's end becomes its beginning.
+    for i in range(stop - 1, first - 1, -1):
+        place = place_of[i]
+        at[place] -= 1
+        out[at[place]] = i
+    return memoryview(sorted_rows).cast("I"), memoryview(ends).cast("I")
+
+
 def rows_wanted(
     first: cython.Py_ssize_t, stop: cython.Py_ssize_t, places: object, wanted: object
 ) -> list[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from errno import EAGAIN
+from errno import EAGAIN, EIO
 from typing import Protocol, TypeAlias
 
 from rumq.net.certificate import PeerCertificate
@@ -86,7 +86,8 @@ class Connection:
         self.pump = pump
         self.sock = sock
         self.fd = sock.fileno()
-        self.is_plain = True  # the bytes of the socket are MQTT: no layer is between
+        # Its bytes are what the handler gets, and it is one of the system: the kernels use the descriptor.
+        self.is_plain = type(sock) is socket.socket
         self.peer = peer
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
@@ -177,7 +178,7 @@ class Connection:
             waiting = sum([len(data) for data, _ in queue])
             if len(queue) > BUFFERS_MAX:
                 pieces = [(b"".join([data for data, _ in queue]), None)]
-        sent = sockets.send(self.fd, pieces)
+        sent = sockets.send(self.fd, pieces) if self.is_plain else send_by(self.sock, pieces)
         if sent < 0:
             if sent != -EAGAIN:
                 self.pump.stop_writing(self, os.strerror(-sent))
@@ -219,3 +220,11 @@ class Connection:
         self.flush()
         if not self.blocked and not self.closing:
             self.pump.drained(self)
+
+
+def send_by(sock: socket.socket, pieces: list[tuple[ReadBuffer, LogPiece | None]]) -> int:
+    """As `sockets.send`, for what only looks like a socket."""
+    try:
+        return sock.send(pieces[0][0]) if len(pieces) == 1 else sock.sendmsg([data for data, _ in pieces])
+    except OSError as fault:
+        return -(fault.errno or (EAGAIN if isinstance(fault, BlockingIOError) else EIO))

@@ -228,6 +228,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     turn.effects.handle(
         {
             e.Deliver: fan_out.deliver,
+            e.Scatter: fan_out.scatter,
             e.DeliverRetained: fan_out.deliver_retained,
             e.CatchUpPaused: fan_out.more,
             e.ReadCold: cold_reads.carry_out,

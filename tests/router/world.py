@@ -12,7 +12,16 @@ from commitlog import LogError
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.effects import CatchUpPaused, Deliver, FindStart, Merged, ReadCold, RecordsLost, ReplayStarted
+from router.effects import (
+    CatchUpPaused,
+    Deliver,
+    FindStart,
+    Merged,
+    ReadCold,
+    RecordsLost,
+    ReplayStarted,
+    Scatter,
+)
 from router.reader import Reader
 from router.shard import Shard
 from router.subscriber import Subscriber
@@ -170,7 +179,10 @@ class World:
     # Effects
 
     def _carry_out(self, effect: Any, waiting: list[c.Command]) -> None:
-        if isinstance(effect, Deliver):
+        if isinstance(effect, Scatter):
+            for part in effect.parts:
+                self._carry_out(effect.as_delivery(part), waiting)
+        elif isinstance(effect, Deliver):
             for reader in effect.readers:
                 if reader.sink is not None:
                     self._offer(effect, reader, waiting)

@@ -18,6 +18,8 @@ class Teller:
         kind = type(effect)
         if kind is e.Deliver:
             return self._delivered(effect)
+        if kind is e.Scatter:
+            return "\n".join(self._delivered(effect.as_delivery(part)) for part in effect.parts)
         if kind is e.DeliverRetained:
             messages = []
             while not effect.search.over:

@@ -19,14 +19,7 @@ ROW_V5 = cython.declare(cython.uint, 16)
 
 @cython.cclass
 class Form:
-    """How a subscription wants its messages."""
-
-    qos = cython.declare(cython.uint, visibility="readonly")
-    retain = cython.declare(cython.int, visibility="readonly")
-    no_local = cython.declare(cython.bint, visibility="readonly")
-    identifiers = cython.declare(object, visibility="readonly")
-    located = cython.declare(bytes, visibility="readonly")
-    publishers = cython.declare(object, visibility="readonly")
+    """How a subscription wants its messages. Its fields are typed in fanout.pxd."""
 
     def __init__(
         self,
@@ -57,17 +50,6 @@ class Form:
 class Blob:
     """Frames ready to send: `starts[i]` is where frame i begins, `rows[i]` which row of the chunk it was."""
 
-    data = cython.declare(object, visibility="readonly")
-    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    qos_count = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    expired = cython.declare(object, visibility="readonly")
-    too_large = cython.declare(object, visibility="readonly")
-    dated = cython.declare(cython.bint, visibility="readonly")
-    starts = cython.declare(object, visibility="readonly")
-    rows = cython.declare(object, visibility="readonly")
-    base_lsn = cython.declare(cython.ulonglong, visibility="readonly")
-    stored_rows = cython.declare(object, visibility="public")
-
     def __init__(
         self,
         data: object,
@@ -88,10 +70,10 @@ class Blob:
         self.too_large = ()
         self.dated = dated
         self.stored_rows = None
+        self.first_row = 0
 
-    @cython.ccall
-    def locate(self) -> cython.void:
-        """Make `starts` and `rows` of a blob that is a chunk as it is stored; most never need them."""
+    def locate(self) -> None:
+        """Make `starts` and `rows` of consecutive frames of a chunk as they are stored; most never need them."""
         if self.starts is not None:
             return
         words: cython.const[cython.uint][::1] = memoryview(self.stored_rows).cast("I")
@@ -101,8 +83,8 @@ class Blob:
         r: cython.uint[::1] = memoryview(numbers).cast("I")
         i: cython.Py_ssize_t
         for i in range(self.count):
-            s[i] = words[i * 8 + 1]
-            r[i] = i
+            s[i] = words[(self.first_row + i) * 8 + 1] - words[self.first_row * 8 + 1]
+            r[i] = self.first_row + i
         s[self.count] = len(self.data)
         self.starts = memoryview(starts).cast("I")
         self.rows = memoryview(numbers).cast("I")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from router.commands import Blocked, CommandQueue
-from router.effects import Deliver
+from router.effects import ChunkRows, Deliver
 from router.reader import Reader
 from router.slots import PARTITION_BITS, RETAINED_CODE
 from rumq.mqtt.kernels import fanout
@@ -78,7 +78,7 @@ class DeliveryWindow:
         self._make_window = make_window
         self._commands = commands
 
-    def takes(self, effect: Deliver, reader: Reader) -> bool:
+    def takes(self, effect: ChunkRows, reader: Reader) -> bool:
         """Whether the client can take anything now; if not, all of it is offered again."""
         partition = effect.partition
         if self.is_open and reader.refused >> partition & 1 and reader.share is None:
@@ -93,7 +93,7 @@ class DeliveryWindow:
         self._commands.put(Blocked(reader, partition, effect.chunk.base_lsn + effect.first))
         return False
 
-    def offer(self, effect: Deliver, reader: Reader, blob: fanout.Blob) -> int:
+    def offer(self, effect: ChunkRows, reader: Reader, blob: fanout.Blob) -> int:
         """Take as much of a blob as fits, from row `effect.first` up to `effect.stop`.
 
         returns: the row below which nothing comes again"""

@@ -5,10 +5,11 @@ Retained messages likewise. What a client cannot take returns to the router as a
 from __future__ import annotations
 
 from router import commands as c
-from router.effects import CatchUpPaused, Deliver, DeliverRetained
+from router.effects import CatchUpPaused, ChunkRows, Deliver, DeliverRetained, Scatter
 from router.feed import Feed
 from router.reader import Reader
 from rumq.mqtt.kernels import fanout
+from rumq.mqtt.kernels.as_stored import pick
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
@@ -83,8 +84,9 @@ class FanOut:
         blob = self._blobs.of(effect, v5, packet_max, publisher, self._clock.now_us)
         counts = effect.denied is not None or blob.expired or blob.too_large
         for reader in effect.readers:
-            flow = reader.sink
-            if isinstance(flow, DeliveryWindow):
+            sink = reader.sink
+            if isinstance(sink, DeliveryWindow):
+                flow = sink
                 try:
                     reached = flow.offer(effect, reader, blob)
                     if counts:
@@ -95,6 +97,35 @@ class FanOut:
             else:
                 self._gone(effect, reader)
 
+    def scatter(self, effect: Scatter) -> None:
+        """Deliver to many groups: as it is stored what can go out so, the rest encoded for its group."""
+        chunk = effect.chunk
+        rows, frames, base_lsn = chunk.rows, chunk.frames, chunk.base_lsn
+        for part in effect.parts:
+            group, readers, form_number, picked, first, stop = part
+            shape: Shape = group.wants.shape[0]  # type: ignore[index]
+            blob = None
+            if not shape.alias_max:
+                form = self._blobs.forms(group, effect.partition, shape.version == 5)[form_number]
+                if form.plain():
+                    blob = pick(
+                        rows, frames, picked, first, stop, base_lsn, form, shape.version == 5, shape.packet_max
+                    )
+            if blob is None:
+                self.deliver(effect.as_delivery(part))
+                continue
+            for reader in readers:
+                sink = reader.sink
+                if isinstance(sink, DeliveryWindow):
+                    flow = sink
+                    try:
+                        flow.offer(effect, reader, blob)
+                    except Exception:
+                        self._guard.crashed(flow.outbox)
+                        self._gone(effect, reader)
+                else:
+                    self._gone(effect, reader)
+
     def _withhold(self, effect: Deliver) -> None:
         """Nothing of it may be received: it is counted where the readers have come to it."""
         for reader in effect.readers:
@@ -104,7 +135,7 @@ class FanOut:
             elif flow.takes(effect, reader):
                 self._left_out.count_denied(effect, reader, effect.first, effect.stop)
 
-    def _gone(self, effect: Deliver, reader: Reader) -> None:
+    def _gone(self, effect: ChunkRows, reader: Reader) -> None:
         """The client went in the step that has something for it: its session, or another member, still wants it."""
         lsn = effect.chunk.base_lsn + effect.first
         self._commands.put(c.Blocked(reader, effect.partition, lsn))

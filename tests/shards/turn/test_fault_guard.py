@@ -13,9 +13,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.connection.client_state import run_confined
-from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.protocol import subscribe
-from rumq.session.protocol.connected import Connected
 from rumq.shards.bus.bus_link import BusLink
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size
@@ -31,13 +29,53 @@ def fails(*_: Any, **__: Any) -> Any:
     raise Injected
 
 
+class Breakable(Connection):
+    """flush fails once it is broken"""
+
+    is_broken = False
+
+    def flush(self) -> None:
+        if self.is_broken:
+            raise Injected
+        super().flush()
+
+
+class FailingMeter:
+    """In place of a replay's token buckets."""
+
+    @property
+    def is_spent(self) -> bool:
+        raise Injected
+
+
+class FailingPolicy:
+    """In place of a listener's: a client that ends leaves no quota."""
+
+    @property
+    def quotas(self) -> Any:
+        raise Injected
+
+
+class FailingHandler:
+    """In place of a link: whatever comes, it fails."""
+
+    def __init__(self, link: Any) -> None:
+        self._link = link
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
+        raise Injected
+
+
 class Client:
     def __init__(self, house: "House", name: str) -> None:
         self._house = house
         near, self.far = socket.socketpair()
         near.setblocking(False)
         self.far.setblocking(False)
-        self.connection = Connection(house.pump, near, "192.0.2.1:7", 1 << 20)
+        self.connection = Breakable(house.pump, near, "192.0.2.1:7", 1 << 20)
         self.connection.link = house.shard.parts.broker.welcome(self.connection)
         house.pump.add(self.connection)
         self.heard = b""
@@ -116,10 +154,10 @@ def of_a_client(
 
 
 CLIENTS: dict[str, Callable[[Client, pytest.MonkeyPatch], None]] = {
-    "receive": lambda c, m: of_a_client("receive", Connected, lambda link: link is c.connection.link, m),
-    "flush": lambda c, m: of_a_client("flush", Connection, lambda conn: conn is c.connection, m),
+    "receive": lambda c, m: setattr(c.connection, "link", FailingHandler(c.connection.link)),
+    "flush": lambda c, m: setattr(c.connection, "is_broken", True),
     "request": lambda c, m: of_a_client("subscribe", subscribe, lambda responder: responder is c.connection.link, m),
-    "offer": lambda c, m: of_a_client("offer", DeliveryWindow, lambda flow: flow.outbox is c.connection, m),
+    "offer": lambda c, m: setattr(c.connection.link.flow, "meter", FailingMeter()),
 }  # fmt: skip
 
 
@@ -222,10 +260,10 @@ def test_a_fault_on_the_bus_ends_that_link_alone(house: House, witness: Client) 
 
 
 def test_a_fault_in_the_end_of_a_client_ends_nobody_else(
-    house: House, witness: Client, monkeypatch: pytest.MonkeyPatch
+    house: House, witness: Client
 ) -> None:
     client = Client(house, "unlucky")
-    of_a_client("end", Connected, lambda link: link is client.connection.link, monkeypatch)
+    client.connection.link.client.policy = FailingPolicy()
     client.connection.link.broker.next_turn(lambda: client.connection.link.dismiss(Reason.SERVER_BUSY))
     client.far.close()
     house.turns(10)

@@ -1,0 +1,21 @@
+import cython
+
+from commitlog.chunk cimport Chunk
+from router.feed cimport Feed
+from router.reader cimport Group
+from router.routes cimport RouteTable
+
+
+cdef class Delivery:
+    cdef public dict _deferred_feeds, _deferred_readers, _unconfirmed
+    cdef public list effects, feeds
+    cdef public object _backlog_max
+
+    cpdef list begin_step(self)
+    cpdef deliver_chunk(self, Feed feed, Chunk chunk, bint committed_only)
+    @cython.locals(group=Group, routes=RouteTable, index=Py_ssize_t)
+    cpdef Py_ssize_t _deliver_live(self, Feed feed, Chunk chunk, Py_ssize_t first, bint committed_only) except -1
+    cpdef _deliver_rows(
+        self, Feed feed, Chunk chunk, Group group, Py_ssize_t first, Py_ssize_t stop, list readers, Py_ssize_t form,
+        object wanted, object places,
+    )

@@ -1,0 +1,7 @@
+
+cdef class RouteTable:
+    cdef public dict _interned, _routes, _topics
+    cdef public object _groups, _names, _least, _next, _of_topic, denied, epoch, matched
+
+    cpdef tuple route(self, number)
+    cpdef tuple routes_of(self, object rows, Py_ssize_t first, Py_ssize_t stop)

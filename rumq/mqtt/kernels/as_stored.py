@@ -1,0 +1,103 @@
+"""Kernel: rows of a chunk whose stored frames go out as they are, for one group of subscribers among many."""
+
+import cython
+
+from rumq.mqtt.kernels.fanout import Blob, Form
+
+if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+    from cython.cimports.libc.string import memcpy
+
+ROW_RETAIN = cython.declare(cython.uint, 4)
+ROW_EXPIRY = cython.declare(cython.uint, 8)
+ROW_V5 = cython.declare(cython.uint, 16)
+
+
+def pick(
+    rows: object,
+    frames: bytes,
+    picked: object,
+    first: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    base_lsn: cython.ulonglong,
+    form: Form,
+    v5: cython.bint,
+    packet_max: cython.Py_ssize_t,
+) -> "Blob | None":
+    """The frames of the rows picked[first:stop]; None where one of them cannot go out as it is stored.
+
+    packet_max: the longest packet that the group takes; 0: any"""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    numbers: cython.const[cython.uint][::1] = picked
+    total: cython.Py_ssize_t = len(frames)
+    all_rows: cython.Py_ssize_t = len(words) // 8
+    size: cython.Py_ssize_t = 0
+    qos_count: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    row: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    flags: cython.uint
+    qos_max: cython.uint = form.qos
+    leaves_retain: cython.bint = form.retain != 0
+    for i in range(first, stop):
+        row = numbers[i]
+        flags = words[row * 8 + 7] & 0xFFFF
+        start = words[row * 8 + 1]
+        end = words[row * 8 + 9] if row + 1 < all_rows else total
+        if (
+            end <= start
+            or flags & 3 > qos_max
+            or (flags & ROW_V5 != 0) != v5
+            or flags & ROW_EXPIRY
+            or (leaves_retain and flags & ROW_RETAIN)
+            or (packet_max and end - start > packet_max)
+        ):
+            return None
+        if flags & 3:
+            qos_count += 1
+        size += end - start
+    begin: cython.Py_ssize_t = numbers[first]
+    start = words[begin * 8 + 1]
+    blob: Blob
+    if row - begin == stop - first - 1:  # consecutive
+        blob = Blob(frames[start : start + size], stop - first, qos_count, None, None, base_lsn, False)
+        blob.stored_rows = rows
+        blob.first_row = begin
+        return blob
+    starts: object = bytearray(4 * (stop - first + 1))
+    places: object = bytearray(4 * (stop - first + 1))
+    s: cython.uint[::1] = memoryview(starts).cast("I")
+    r: cython.uint[::1] = memoryview(places).cast("I")
+    at: cython.Py_ssize_t = 0
+    data: bytes
+    pieces: list
+    if cython.compiled:
+        data = PyBytes_FromStringAndSize(cython.NULL, size)
+        out: cython.p_char = PyBytes_AS_STRING(data)
+        src: cython.p_char = PyBytes_AS_STRING(frames)
+    else:
+        pieces = []
+    for i in range(first, stop):
+        row = numbers[i]
+        start = words[row * 8 + 1]
+        end = words[row * 8 + 9] if row + 1 < all_rows else total
+        s[i - first] = at
+        r[i - first] = row
+        if cython.compiled:
+            memcpy(out + at, src + start, end - start)
+        else:
+            pieces.append(frames[start:end])
+        at += end - start
+    s[stop - first] = at
+    if not cython.compiled:
+        data = b"".join(pieces)
+    return Blob(
+        data,
+        stop - first,
+        qos_count,
+        memoryview(starts).cast("I"),
+        memoryview(places).cast("I"),
+        base_lsn,
+        False,
+    )

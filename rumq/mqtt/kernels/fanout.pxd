@@ -1,0 +1,20 @@
+# What other kernels and the delivery may reach at C speed.
+cdef class Form:
+    cdef readonly unsigned int qos
+    cdef readonly int retain
+    cdef readonly bint no_local
+    cdef readonly object identifiers, publishers
+    cdef readonly bytes located
+
+    cpdef bint plain(self)
+
+
+cdef class Blob:
+    cdef readonly object data, expired, too_large, starts, rows
+    cdef readonly Py_ssize_t count, qos_count
+    cdef readonly bint dated
+    cdef readonly unsigned long long base_lsn
+    cdef public object stored_rows
+    cdef public Py_ssize_t first_row
+
+    cpdef locate(self)

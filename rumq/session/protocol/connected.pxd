@@ -1,0 +1,23 @@
+from rumq.mqtt.kernels.wire_state cimport Wire
+from rumq.session.connection.client_state cimport Client
+from rumq.session.connection.pending_acks cimport PendingAcks
+from rumq.session.flow_control.delivery_window cimport DeliveryWindow
+from rumq.session.protocol.deliveries cimport Deliveries
+
+import cython
+
+
+cdef class Connected:
+    cdef public bint paused
+    cdef public double heard_at
+    cdef public list timer
+    cdef public Client client
+    cdef public Wire wire
+    cdef public PendingAcks acks
+    cdef public DeliveryWindow flow
+    cdef public Deliveries deliveries
+    cdef public object broker, buckets, reauthentication, session, transport
+
+    cpdef receive(self, object data, Py_ssize_t pos, Py_ssize_t end)
+    @cython.locals(client=Client, wire=Wire)
+    cpdef _packets(self, object data, Py_ssize_t pos, Py_ssize_t end)

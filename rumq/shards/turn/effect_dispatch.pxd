@@ -1,0 +1,3 @@
+
+cdef class EffectDispatch:
+    cdef public dict _handlers

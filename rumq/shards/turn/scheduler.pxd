@@ -1,0 +1,19 @@
+
+cdef class ShardClock:
+    cdef public object _read
+    cdef public double monotonic
+    cdef public long long now_us
+
+    cpdef tick(self)
+
+
+cdef class TimerQueue:
+    cdef public list _after_step, _later, _next_turn
+    cdef public object _clock
+
+    cpdef run_next_turn(self, guard)
+    cpdef run_after_step(self, guard)
+
+
+cdef class Lifecycle:
+    cdef public bint is_restored

@@ -1,0 +1,22 @@
+import cython
+
+from router.shard cimport Shard as Router
+from rumq.mqtt.kernels.batch cimport Batch
+from rumq.shards.turn.queues cimport ReadyLinks, StepQueue
+from rumq.shards.turn.scheduler cimport ShardClock, TimerQueue
+
+
+cdef class Turn:
+    cdef public dict _own
+    cdef public list _senders, batches
+    cdef public ShardClock clock
+    cdef public TimerQueue timers
+    cdef public StepQueue commands
+    cdef public ReadyLinks ready
+    cdef public Router _router
+    cdef public tuple _stages, _deadlines
+    cdef public object _acks, _peers, _retained, _totals, effects, events
+
+    @cython.locals(batch=Batch, index=Py_ssize_t)
+    cpdef settle(self)
+    cpdef step(self)
