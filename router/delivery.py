@@ -113,7 +113,7 @@ class Delivery:
                 readers = list(group.live[index])
                 if form == DENIED:
                     self.effects.append(
-                        Deliver(group, index, chunk, first, stop, readers, 0, NOTHING, None, EVERYTHING)
+                        Deliver(group, index, chunk, first, stop, readers, 0, (NOTHING, None, EVERYTHING))
                     )
                 else:
                     self._deliver_rows(feed, chunk, group, first, stop, readers, form, None, None)
@@ -265,7 +265,7 @@ class Delivery:
         denied = feed.routes.denied_to(group, numbers) if feed.routes.denied else None
         if denied is not None:
             self.effects.append(
-                Deliver(group, feed.index, chunk, first, stop, readers, 0, wanted, places, denied)
+                Deliver(group, feed.index, chunk, first, stop, readers, 0, (wanted, places, denied))
             )
         elif whole and len(set(wanted)) == 1:
             self._deliver_rows(feed, chunk, group, first, stop, readers, wanted[0] - 1, None, None)
@@ -278,7 +278,7 @@ class Delivery:
     ) -> None:  # fmt: skip
         share = readers[0].share
         if share is None:
-            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, wanted, places))
+            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, (wanted, places, None)))
             return
         assert isinstance(share, SharedGroup)
         if wanted is None:
@@ -310,7 +310,7 @@ class Delivery:
                 table = array("I", [1 if number else 0 for number in wanted])
             reader = member.reader
             self.effects.append(
-                Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, table, places)
+                Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, (table, places, None))
             )
 
     def run_share(self, share: SharedGroup) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from commitlog import Chunk
 from router.reader import Group, Reader
@@ -14,6 +15,10 @@ from router.routes import Places
 from router.scatter import Part
 from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions, Subscription
+
+
+Table: TypeAlias = "tuple[array[int] | None, Places, array[int] | None]"  # wanted, places, denied
+ALL: Table = (None, None, None)
 
 
 class ChunkRows:
@@ -38,12 +43,13 @@ class Deliver(ChunkRows):
     __slots__ = ("denied", "form", "group", "places", "readers", "wanted")
 
     def __init__(
-        self, group: Group, partition: int, chunk: Chunk, first: int, stop: int, readers: list[Reader], form: int,
-        wanted: array[int] | None, places: Places, denied: array[int] | None = None,
+        self, group: Group, partition: int, chunk: Chunk, first: int, stop: int, readers: list[Reader],
+        form: int = 0, table: Table = ALL,
     ) -> None:  # fmt: skip
+        """table: of `wanted`, `places` and `denied`"""
         self.group, self.partition, self.chunk = group, partition, chunk
         self.first, self.stop, self.readers, self.form = first, stop, readers, form
-        self.wanted, self.places, self.denied = wanted, places, denied
+        self.wanted, self.places, self.denied = table
 
 
 class Scatter(ChunkRows):
@@ -61,7 +67,7 @@ class Scatter(ChunkRows):
         for at in range(first, stop):
             places[picked[at]] = 1
         wanted = array("I", (0, form + 1))
-        return Deliver(group, self.partition, self.chunk, self.first, self.stop, readers, 0, wanted, places)
+        return Deliver(group, self.partition, self.chunk, self.first, self.stop, readers, 0, (wanted, places, None))
 
 
 @dataclass(slots=True, eq=False)

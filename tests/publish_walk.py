@@ -19,8 +19,10 @@ from tests.faults.shard import Shard
 
 PRODUCT = ("commitlog/", "router/", "rumq/")
 # Where the message, its group or its acknowledgement changes hands: C functions by name, others by file and name.
-SYSTEM = {"recv_into", "send", "sendmsg", "put", "eventfd_write"}
+SYSTEM = {"put", "eventfd_write"}
 HANDED = {
+    ("rumq/net/kernels/sockets.py", "receive"),  # recv(2)
+    ("rumq/net/kernels/sockets.py", "send"),
     ("rumq/mqtt/kernels/short_acks.py", "put_ack"),  # its row is in the batch, its PUBACK in the wire
     ("commitlog/chunk.py", "Chunk.__init__"),  # it has an lsn
     ("rumq/session/connection/pending_acks.py", "PendingAck.__init__"),  # the PUBACK waits for that lsn

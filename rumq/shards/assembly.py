@@ -100,6 +100,7 @@ class Platform:
     worker: Callable[[str, Failed], Pool] = Worker
     fd_passing: Callable[[Callable[[float, Callable[[], None]], None], Failed], FdPassing] | None = None
     random: Callable[[int], bytes] = os.urandom
+    stage_seconds: float = 0.0  # as of `Turn`
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     totals = ShardTotals()
     drop_counters = DropCounters()
     turn = Turn(clock, timers, events, store, router, totals)
+    turn.stage_seconds = platform.stage_seconds
     commands = turn.commands
     pump = platform.pump(turn)
     for worker in workers:

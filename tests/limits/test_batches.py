@@ -26,7 +26,7 @@ def test_acknowledgements_leave_many_to_a_system_call(data: Path, tmp_path: Path
     trace = tmp_path / "trace"
     publisher = join(broker, "p")
     tracer = subprocess.Popen(
-        ["strace", "-f", "-yy", "-qq", "-e", "trace=sendto,sendmsg", "-o", str(trace), "-p", str(broker.process.pid)],
+        ["strace", "-f", "-yy", "-qq", "-e", "trace=sendto,sendmsg,writev", "-o", str(trace), "-p", str(broker.process.pid)],
         stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -59,6 +59,6 @@ def test_a_message_that_goes_out_as_it_came_is_not_copied_on_its_way_to_the_outb
     chunk.flags |= 32  # frames of one form, as a kernel of the broker notes
     assert client.subscriber.main is not None
     group = client.subscriber.main.group
-    effect = Deliver(group, 0, chunk, 0, chunk.count, [client.subscriber.main], 0, None, None)
+    effect = Deliver(group, 0, chunk, 0, chunk.count, [client.subscriber.main])
     chunk_effects.append(effect)
     assert FanOutCache(world.shard.feeds).of(effect, False, 0, 0, 0).data is chunk.frames

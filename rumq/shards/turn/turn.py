@@ -37,7 +37,9 @@ class PeerStage(Protocol):
 
 class Turn:
     """batches: what clients have published in this step, by partition; commands: for the next step; ready: links whose
-    readers go on in the next step"""
+    readers go on in the next step
+
+    stage_seconds: how long stages may wait after turns that only delivered messages of QoS 0, which nobody waits for"""
 
     def __init__(
         self, clock: ShardClock, timers: TimerQueue, events: ShardEvents, store: Store, router: Router,
@@ -56,6 +58,9 @@ class Turn:
         self._acks: AckTracker
         self._retained: RetainedDelivery
         self._peers: PeerStage | None = None
+        self.stage_seconds = 0.0
+        self._stages_due = 0.0
+        self._is_plain = self._stages_wait = False
 
     def connect(
         self, acks: AckTracker, retained: RetainedDelivery, stages: tuple[Callable[[], None], ...],
@@ -78,13 +83,18 @@ class Turn:
         self.ready.begin_turn()
 
     def end_turn(self) -> None:
+        self._is_plain = True
         self.step()
-        if self._router.groups.ended:
-            self._router.subscribing.grouping.remove_some_filters()
-            if self._peers is not None:
-                self._peers.changes()
-        for end_turn in self._stages:
-            end_turn()
+        monotonic = self.clock.monotonic
+        self._stages_wait = self._is_plain and monotonic < self._stages_due
+        if not self._stages_wait:
+            self._stages_due = monotonic + self.stage_seconds
+            if self._router.groups.ended:
+                self._router.subscribing.grouping.remove_some_filters()
+                if self._peers is not None:
+                    self._peers.changes()
+            for end_turn in self._stages:
+                end_turn()
         if self._peers is not None:
             self._peers.end_turn()
 
@@ -104,6 +114,8 @@ class Turn:
             return 0.0
         if router.groups.ended or router.delivery.has_deferred:
             return 0.0
+        if self._stages_wait:
+            return self._stages_due - self.clock.monotonic
         deadline = self.timers.next_deadline()
         for next_deadline in self._deadlines:
             other = next_deadline()
@@ -117,6 +129,8 @@ class Turn:
 
     def settle(self) -> None:
         """Append what was published so far, and tell the router of it before the commands that come now."""
+        if self.commands.items:
+            self._is_plain = False
         for index, batch in enumerate(self.batches):
             if batch.count:
                 sender = self._senders[index]
@@ -126,6 +140,7 @@ class Turn:
                     chunk = self._own[index].append(rows, frames, count, flags, self.clock.now_us, tags)
                     self.commands.put(c.Appended(index, chunk))
                 else:
+                    self._is_plain = False
                     self._totals.handed_over += batch.count
                     sender.append(*batch.take())
 
@@ -136,6 +151,7 @@ class Turn:
         peers = self._peers
         for _ in range(STEPS_A_TURN):
             if self.ready.now:
+                self._is_plain = False
                 self._go_on()
             if not commands.items:
                 break
@@ -149,8 +165,10 @@ class Turn:
                     peers.changes()
             self.timers.run_after_step(self.events.alone)
             self.settle()
-        if self._acks.end_step() and (commands.items or self.ready.now):
-            self.step()
+        if self._acks.end_step():
+            self._is_plain = False
+            if commands.items or self.ready.now:
+                self.step()
 
     def _go_on(self) -> None:
         """Have the readers of links go on that have room or credit again."""

@@ -75,7 +75,7 @@ def offer(
     group = Group(GroupKey(frozenset([Subscription("t", 2)]), False, (Shape(4, 0, 0), None)), 1)
     reader = Reader(1, group, [0], "c")
     reader.redelivered_below = [BASE_LSN + redelivered_below]
-    effect = Deliver(group, 0, Chunk(len(levels)), 0, len(levels), [reader], 0, None, None)
+    effect = Deliver(group, 0, Chunk(len(levels)), 0, len(levels), [reader])
     flow.offer(effect, reader, blob_of(levels))
     return journal, messages_in(outbox.data), commands.items
 
@@ -96,7 +96,7 @@ def aliased(outbox: Outbox, credit: int) -> tuple[DeliveryWindow, Deliver, Reade
     flow = DeliveryWindow(outbox, lambda: Window(credit), None, StepQueue())
     group = Group(GroupKey(frozenset([Subscription("t", 2)]), True, (Shape(5, 0, 9), "c")), 1)
     reader = Reader(1, group, [0], "c")
-    return flow, Deliver(group, 0, Chunk(3), 0, 3, [reader], 0, None, None), reader
+    return flow, Deliver(group, 0, Chunk(3), 0, 3, [reader]), reader
 
 
 def test_a_throttled_replay_with_topic_aliases_leaves_others_waiting_for_room() -> None:

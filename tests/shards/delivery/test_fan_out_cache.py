@@ -43,7 +43,7 @@ class World:
         self, group: Group, chunk: Chunk, first: int = 0, stop: int | None = None, readers: int = 1
     ) -> object:
         names = [Reader(number, group, [0], "c") for number in range(readers)]
-        effect = Deliver(group, 0, chunk, first, chunk.count if stop is None else stop, names, 0, None, None)
+        effect = Deliver(group, 0, chunk, first, chunk.count if stop is None else stop, names)
         return self.cache.of(effect, False, 0, 0, NOW)
 
 
@@ -129,7 +129,8 @@ def test_rows_in_several_forms_are_encoded_each_in_its_own() -> None:
     chunk, group = world.chunk(), world.group(3)
     group.forms.append(DeliveryOptions(0, False, False, ()))
     effect = Deliver(
-        group, 0, chunk, 0, 4, [Reader(1, group, [0], "c")], 0, array("I", [1, 2, 0]), array("I", [0, 1, 2, 0])
+        group, 0, chunk, 0, 4, [Reader(1, group, [0], "c")], 0,
+        (array("I", [1, 2, 0]), memoryview(array("I", [0, 1, 2, 0])), None),
     )  # fmt: skip
     blob = world.cache.of(effect, False, 0, 0, NOW)
     assert (blob.count, blob.qos_count) == (3, 2), "row 2 is not wanted, row 1 comes at QoS 0"

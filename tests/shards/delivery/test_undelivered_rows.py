@@ -37,7 +37,7 @@ class World:
         count = self.chunk.count
         places = None if denied is None else array("I", [int(row in denied) for row in range(count)])
         marks = None if denied is None else array("I", [0, 1])
-        return Deliver(self.group, 0, self.chunk, first, count, self.readers, 0, None, places, marks)
+        return Deliver(self.group, 0, self.chunk, first, count, self.readers, 0, (None, places, marks))
 
     def counted(self) -> dict[tuple[str, str], int]:
         return {(row.why, row.topic): row.records for row in self.counters.rows(None, None)}

@@ -8,6 +8,7 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import ShareReady
+from router.shard import Shard as Router
 from rumq.shards.turn.turn import STEPS_A_TURN
 from tests.broker_process import Rumqd
 from tests.conformance import wire
@@ -117,7 +118,7 @@ def test_an_effect_s_command_is_carried_out_in_the_same_turn_and_an_endless_chai
     turn = shard.parts.turn
     steps: list[int] = []
 
-    class Endless:
+    class Endless(Router):
         """A router each of whose steps asks for another one."""
 
         def step(self, commands: list[Any]) -> list[Any]:
@@ -127,12 +128,41 @@ def test_an_effect_s_command_is_carried_out_in_the_same_turn_and_an_endless_chai
 
     carried: list[object] = []
     turn.effects.handle({ShareReady: carried.append})
-    turn._router, router = Endless(), turn._router  # type: ignore[assignment]
+    turn._router, router = Endless([]), turn._router
     turn.commands.put(SimpleNamespace())  # type: ignore[arg-type]
     turn.step()
     turn._router = router
     turn.commands.take()
     assert steps == [1] * STEPS_A_TURN and len(carried) == STEPS_A_TURN
+
+
+def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> None:
+    turn, ran = shard.parts.turn, []
+    reader, publisher = Client(shard, "reader", 5), Client(shard, "publisher", 5)
+    reader.say(wire.subscribe(1, [("t", 0)]))
+    reader.take()
+    turn.connect(turn._acks, turn._retained, (lambda: ran.append(1),), (lambda: shard.monotonic + 9.0,), None)
+    turn.stage_seconds = 0.001
+
+    def stages_run_with(packet: bytes) -> bool:
+        ran.clear()
+        turn.begin_turn()
+        publisher.link.receive(packet, 0, len(packet))
+        turn.end_turn()
+        return bool(ran)
+
+    message = wire.publish("t", b"1")
+    assert stages_run_with(message)
+    assert turn.seconds_to_next_deadline() > 1.0
+    assert not stages_run_with(message), "they have just run"
+    assert 0.0 < turn.seconds_to_next_deadline() <= 0.001
+    assert stages_run_with(wire.publish("t", b"1", 1, 7)), "somebody waits for an acknowledgement"
+    assert not stages_run_with(message)
+    assert stages_run_with(wire.subscribe(9, [("u", 0)])), "a command is more than a message"
+    shard.monotonic += 0.002
+    assert stages_run_with(message)
+    got = [each.payload for each in reader.take() if each.kind is Kind.PUBLISH]
+    assert got == [b"1"] * 2, "those behind the one of QoS 1 wait for its group"
 
 
 class Link:
