@@ -1,5 +1,6 @@
 
 cdef class Partition:
+    cdef public Py_ssize_t wants_room
     cdef public dict _publisher_numbers
     cdef public list _hot, _hot_lsns, _pending
     cdef public object _hot_bytes, _hot_bytes_max, _in_flight, _last_ts, directory, durable_lsn, files

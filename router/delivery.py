@@ -278,7 +278,9 @@ class Delivery:
     ) -> None:  # fmt: skip
         share = readers[0].share
         if share is None:
-            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, form, (wanted, places, None)))
+            self.effects.append(
+                Deliver(group, feed.index, chunk, first, stop, readers, form, (wanted, places, None))
+            )
             return
         assert isinstance(share, SharedGroup)
         if wanted is None:
@@ -310,7 +312,9 @@ class Delivery:
                 table = array("I", [1 if number else 0 for number in wanted])
             reader = member.reader
             self.effects.append(
-                Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, (table, places, None))
+                Deliver(
+                    reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, (table, places, None)
+                )
             )
 
     def run_share(self, share: SharedGroup) -> None:

@@ -16,7 +16,6 @@ from router.scatter import Part
 from router.subscriber import Subscriber
 from router.subscription import DeliveryOptions, Subscription
 
-
 Table: TypeAlias = "tuple[array[int] | None, Places, array[int] | None]"  # wanted, places, denied
 ALL: Table = (None, None, None)
 
@@ -67,7 +66,9 @@ class Scatter(ChunkRows):
         for at in range(first, stop):
             places[picked[at]] = 1
         wanted = array("I", (0, form + 1))
-        return Deliver(group, self.partition, self.chunk, self.first, self.stop, readers, 0, (wanted, places, None))
+        return Deliver(
+            group, self.partition, self.chunk, self.first, self.stop, readers, 0, (wanted, places, None)
+        )
 
 
 @dataclass(slots=True, eq=False)

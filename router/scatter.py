@@ -1,4 +1,4 @@
-"""Rows of a chunk sorted to many groups of readers at once. Cost: rows plus pairs of route and group, not their product.
+"""Rows of a chunk sorted to many groups of readers at once. Cost: rows plus pairs of route and group.
 
 For a group that wants the rows of few of a chunk's routes, in one form. Others are delivered one by one, with tables
 (`router.delivery`)."""
@@ -50,9 +50,12 @@ def scatter(
             else:
                 place = asked[0]
                 parts.append((group, readers, form, order, starts[place], starts[place + 1]))
-        elif group.wants.is_shard or readers[0].share is not None or not is_one_form(asked):
-            others.append(group)
-        elif len(asked) > len(numbers):  # more than half of the routes: a table is shorter
+        elif (
+            group.wants.is_shard
+            or readers[0].share is not None
+            or not is_one_form(asked)
+            or len(asked) > len(numbers)  # more than half of the routes: a table is shorter
+        ):
             others.append(group)
         else:
             rows = array("I")

@@ -43,7 +43,9 @@ from rumq.shards.turn.loop import Loop
 from rumq.shards.write_path.worker_threads import Worker
 from rumq.version import VERSION
 
-STAGE_SECONDS = 0.001  # group commit lingers for 5 ms: a millisecond more of what nobody waits for is not noticed
+STAGE_SECONDS = (
+    0.001  # group commit lingers for 5 ms: a millisecond more of what nobody waits for is not noticed
+)
 
 
 def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) -> int:

@@ -15,7 +15,7 @@ ROW_V5 = cython.declare(cython.uint, 16)
 
 def pick(
     rows: object,
-    frames: bytes,
+    frames: object,
     picked: object,
     first: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
@@ -29,7 +29,8 @@ def pick(
     packet_max: the longest packet that the group takes; 0: any"""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     numbers: cython.const[cython.uint][::1] = picked
-    total: cython.Py_ssize_t = len(frames)
+    src: cython.const[cython.uchar][::1] = frames
+    total: cython.Py_ssize_t = len(src)
     all_rows: cython.Py_ssize_t = len(words) // 8
     size: cython.Py_ssize_t = 0
     qos_count: cython.Py_ssize_t = 0
@@ -60,8 +61,14 @@ def pick(
     begin: cython.Py_ssize_t = numbers[first]
     start = words[begin * 8 + 1]
     blob: Blob
+    data: bytes
+    pieces: list
     if row - begin == stop - first - 1:  # consecutive
-        blob = Blob(frames[start : start + size], stop - first, qos_count, None, None, base_lsn, False)
+        if cython.compiled:
+            data = PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(src[start])), size)
+        else:
+            data = bytes(src[start : start + size])
+        blob = Blob(data, stop - first, qos_count, None, None, base_lsn, False)
         blob.stored_rows = rows
         blob.first_row = begin
         return blob
@@ -70,12 +77,9 @@ def pick(
     s: cython.uint[::1] = memoryview(starts).cast("I")
     r: cython.uint[::1] = memoryview(places).cast("I")
     at: cython.Py_ssize_t = 0
-    data: bytes
-    pieces: list
     if cython.compiled:
         data = PyBytes_FromStringAndSize(cython.NULL, size)
         out: cython.p_char = PyBytes_AS_STRING(data)
-        src: cython.p_char = PyBytes_AS_STRING(frames)
     else:
         pieces = []
     for i in range(first, stop):
@@ -85,9 +89,9 @@ def pick(
         s[i - first] = at
         r[i - first] = row
         if cython.compiled:
-            memcpy(out + at, src + start, end - start)
+            memcpy(out + at, cython.address(src[start]), end - start)
         else:
-            pieces.append(frames[start:end])
+            pieces.append(bytes(src[start:end]))
         at += end - start
     s[stop - first] = at
     if not cython.compiled:

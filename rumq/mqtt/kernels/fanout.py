@@ -3,6 +3,8 @@
 `build` makes the bytes of one group of subscribers for one chunk, once; `number` makes one session's own copy
 of them with its packet ids, up to its credit. Which rows are wanted in which form, and the time, are arguments."""
 
+from typing import Any
+
 import cython
 
 from rumq.mqtt.kernels.delivery_properties import location, published_by
@@ -15,6 +17,7 @@ if cython.compiled:
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
 ROW_V5 = cython.declare(cython.uint, 16)
+NO_ROWS: Any = ()  # mypy would take an empty tuple for the only value
 
 
 @cython.cclass
@@ -52,11 +55,11 @@ class Blob:
 
     def __init__(
         self,
-        data: object,
+        data: Any,
         count: int,
         qos_count: int,
-        starts: object,
-        rows: object,
+        starts: Any,
+        rows: Any,
         base_lsn: int,
         dated: bool,
     ) -> None:
@@ -66,10 +69,9 @@ class Blob:
         self.starts = starts
         self.rows = rows
         self.base_lsn = base_lsn
-        self.expired = ()
-        self.too_large = ()
+        self.expired = self.too_large = NO_ROWS
         self.dated = dated
-        self.stored_rows = None
+        self.stored_rows = NO_ROWS
         self.first_row = 0
 
     def locate(self) -> None:

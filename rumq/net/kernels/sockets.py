@@ -43,7 +43,6 @@ def send(fd: cython.int, queue: list) -> int:
     if cython.compiled:
         views = cython.declare(Py_buffer[64])
         vectors = cython.declare(iovec[64])
-        count: cython.Py_ssize_t = 0
         held: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         item: tuple

@@ -109,7 +109,15 @@ class FanOut:
                 form = self._blobs.forms(group, effect.partition, shape.version == 5)[form_number]
                 if form.plain():
                     blob = pick(
-                        rows, frames, picked, first, stop, base_lsn, form, shape.version == 5, shape.packet_max
+                        rows,
+                        frames,
+                        picked,
+                        first,
+                        stop,
+                        base_lsn,
+                        form,
+                        shape.version == 5,
+                        shape.packet_max,
                     )
             if blob is None:
                 self.deliver(effect.as_delivery(part))

@@ -259,9 +259,7 @@ def test_a_fault_on_the_bus_ends_that_link_alone(house: House, witness: Client) 
     house.still_serves(witness)
 
 
-def test_a_fault_in_the_end_of_a_client_ends_nobody_else(
-    house: House, witness: Client
-) -> None:
+def test_a_fault_in_the_end_of_a_client_ends_nobody_else(house: House, witness: Client) -> None:
     client = Client(house, "unlucky")
     client.connection.link.client.policy = FailingPolicy()
     client.connection.link.broker.next_turn(lambda: client.connection.link.dismiss(Reason.SERVER_BUSY))
