@@ -39,3 +39,17 @@ def test_rows_lead_to_routes(kernel: ModuleType, data: st.DataObject) -> None:
     assert kernel.rows_wanted(first, stop, places, wanted) == [
         row for row in range(first, stop) if wanted[found.index(routes[row - first])]
     ]
+
+
+@pytest.mark.parametrize("kernel", forms("router.kernels.routes"))
+@given(data=st.data())
+def test_rows_are_sorted_by_their_places(kernel: ModuleType, data: st.DataObject) -> None:
+    """A stable sort, of a part of the chunk's rows; a place may have none of them."""
+    count = data.draw(st.integers(1, 6))
+    places = data.draw(st.lists(st.integers(0, count - 1), max_size=30))
+    first = data.draw(st.integers(0, len(places)))
+    # What stands below `first` is not looked at.
+    table = memoryview(array("I", [99] * first + places[first:]))
+    order, starts = kernel.by_place(first, len(places), table, count)
+    assert order.tolist() == sorted(range(first, len(places)), key=places.__getitem__)
+    assert starts.tolist() == [sum(each < place for each in places[first:]) for place in range(count + 1)]

@@ -5,12 +5,15 @@ back late. At the end everybody takes everything, and what they got is compared 
 
 import os
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from router import commands as c
+from router import delivery
 from router.group_membership import SHARED_MAX
+from router.scatter import GROUPS_MIN
 from tests.router.world import UNLIMITED, Client, World
 
 TOPICS = ["a", "b/1", "b/2", "c"]
@@ -24,9 +27,12 @@ class Delivery(RuleBasedStateMachine):
     hot = 0
     partitions = 1
     shared_max = SHARED_MAX
+    groups_min = GROUPS_MIN
 
     def __init__(self) -> None:
         super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(delivery, "GROUPS_MIN", self.groups_min)
         self.world = World(self.partitions, self.hot)
         self.world.shard.subscribing.grouping.shared_max = self.shared_max
         self.published: list[tuple[str, tuple[int, int]]] = []
@@ -203,6 +209,12 @@ class Delivery(RuleBasedStateMachine):
         assert got == (due if whole else due[: len(got)]), f"{client.name} {kind} {topic}"
 
     def teardown(self) -> None:
+        try:
+            self.everybody_has_everything()
+        finally:
+            self.patch.undo()
+
+    def everybody_has_everything(self) -> None:
         for client in self.clients.values():
             if not client.here:
                 self.world.attach(client)
@@ -233,11 +245,19 @@ class GroupsOfTheirOwn(Delivery):
     shared_max = 1
 
 
+class ManyGroups(Delivery):
+    """As if they were many: whatever can be is sorted to all of them at once."""
+
+    hot = 1 << 20
+    groups_min = 1
+
+
 EXAMPLES = int(os.environ.get("RUMQ_EXAMPLES", "60"))
-for machine in (Delivery, FromMemory, TwoPartitions, GroupsOfTheirOwn):
+for machine in (Delivery, FromMemory, TwoPartitions, GroupsOfTheirOwn, ManyGroups):
     machine.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=50, deadline=None)
 
 TestFromDisk = Delivery.TestCase
 TestFromMemory = FromMemory.TestCase
 TestTwoPartitions = TwoPartitions.TestCase
 TestGroupsOfTheirOwn = GroupsOfTheirOwn.TestCase
+TestManyGroups = ManyGroups.TestCase

@@ -204,7 +204,7 @@ class World:
         feed = self.shard.feeds[effect.partition]
         for row in range(effect.first, effect.stop):
             topic_id = words[row * 8]
-            form = effect.form + 1 if effect.wanted is None else effect.wanted[effect.places[row]]
+            form = form_of(effect, row)
             if not form:
                 continue
             lsn = effect.chunk.base_lsn + row
@@ -216,3 +216,10 @@ class World:
             client.forms.append(effect.group.forms[form - 1])
             topic = feed.partition.topic_names[topic_id].decode()
             client.got[client.kind_of(reader)][topic].append((effect.partition, lsn))
+
+
+def form_of(effect: Deliver, row: int) -> int:
+    """The number of the form in which a row is delivered, plus 1; 0: it is not."""
+    if effect.wanted is None:
+        return effect.form + 1
+    return effect.wanted[effect.places[row] if effect.places is not None else 0]
