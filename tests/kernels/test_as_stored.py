@@ -6,7 +6,6 @@ import importlib
 import sys
 from array import array
 from bisect import bisect_left
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,7 +19,7 @@ BASE_LSN, BASE_TS = 1_000, 1_700_000_000_000_000
 kernels = pytest.mark.parametrize("kernel", forms("rumq.mqtt.kernels.as_stored"))
 
 
-def beside(kernel: ModuleType, name: str) -> Any:
+def beside(kernel: Any, name: str) -> Any:
     """Another kernel in the form of this one."""
     name = f"rumq.mqtt.kernels.{name}"
     return as_python(name) if str(kernel.__file__).endswith(".py") else importlib.import_module(name)
@@ -65,9 +64,7 @@ def chunk(messages: list[Message]) -> tuple[bytes, bytes]:
     return rows, frames
 
 
-def built(
-    kernel: ModuleType, rows: Any, frames: Any, picked: list[int], form: Any, v5: bool, most: int
-) -> Any:
+def built(kernel: Any, rows: Any, frames: Any, picked: list[int], form: Any, v5: bool, most: int) -> Any:
     """What the encoder makes of the same rows, at the time at which they were published."""
     places = memoryview(bytearray(len(rows) // 8)).cast("I")
     for row in picked:
@@ -79,12 +76,10 @@ def built(
     return blob
 
 
-def pick(
-    kernel: ModuleType, rows: Any, frames: Any, picked: list[int], form: Any, v5: bool, most: int
-) -> Any:
+def pick(kernel: Any, rows: Any, frames: Any, picked: list[int], form: Any, v5: bool, most: int) -> Any:
     """The numbers of the rows stand among others, which are not looked at."""
     numbers = array("I", [1 << 31, *picked, 1 << 31])
-    return kernel.pick(rows, frames, numbers, 1, 1 + len(picked), BASE_LSN, form, v5, most)  # type: ignore[attr-defined]
+    return kernel.pick(rows, frames, numbers, 1, 1 + len(picked), BASE_LSN, form, v5, most)
 
 
 MESSAGES = st.builds(
@@ -113,7 +108,7 @@ SAME = Message(v5=True)
 @example([SAME] * 6, [False, True, True, True, False, False], 0, False, True, 0)
 @example([SAME] * 6, [True, False, True, False, False, True], 0, False, True, 0)
 def test_what_goes_out_as_stored_is_what_the_encoder_makes_and_nothing_else_does(
-    kernel: ModuleType, buffer: Any, messages: list[Message], choice: list[bool], qos: int, as_published: bool,
+    kernel: Any, buffer: Any, messages: list[Message], choice: list[bool], qos: int, as_published: bool,
     v5: bool, packet_max: int,
 ) -> None:  # fmt: skip
     """All that differs from the stored frames has to be encoded: also times, which go on."""
@@ -155,7 +150,7 @@ def test_what_goes_out_as_stored_is_what_the_encoder_makes_and_nothing_else_does
 )
 @pytest.mark.parametrize("before", [0, 2])
 def test_one_row_that_differs_has_all_encoded(
-    kernel: ModuleType,
+    kernel: Any,
     message: Message,
     form: tuple[int, int],
     v5: bool,
@@ -173,7 +168,7 @@ def test_one_row_that_differs_has_all_encoded(
 
 @kernels
 @pytest.mark.parametrize("picked", [[0, 1, 2], [2, 3, 4], [4], [0, 2, 4], [1, 2, 4]])
-def test_frames_are_found_by_lsn_and_by_byte(kernel: ModuleType, picked: list[int]) -> None:
+def test_frames_are_found_by_lsn_and_by_byte(kernel: Any, picked: list[int]) -> None:
     rows, frames = chunk([Message(payload=bytes(size)) for size in (3, 0, 150, 1, 2)])
     form = beside(kernel, "fanout").Form(0, 0, False, b"", b"")
     wanted = built(kernel, rows, frames, picked, form, False, 0)
@@ -195,9 +190,7 @@ def test_frames_are_found_by_lsn_and_by_byte(kernel: ModuleType, picked: list[in
 @pytest.mark.parametrize(
     "first_asked", ["locate", "start", "lsn", "first_at_or_after", "frame_after", "part"]
 )
-def test_frames_of_a_whole_chunk_are_located_whatever_is_asked_first(
-    kernel: ModuleType, first_asked: str
-) -> None:
+def test_frames_of_a_whole_chunk_are_located_whatever_is_asked_first(kernel: Any, first_asked: str) -> None:
     messages = [Message(payload=bytes(size)) for size in (3, 0, 150)]
     rows, frames = chunk(messages)
     blob = beside(kernel, "fanout").whole(frames, rows, 3, False, BASE_LSN)
@@ -209,7 +202,7 @@ def test_frames_of_a_whole_chunk_are_located_whatever_is_asked_first(
 
 @kernels
 @pytest.mark.parametrize("picked", [[1, 2, 3], [0, 2, 3]])
-def test_a_session_numbers_its_copy_as_one_of_encoded_frames(kernel: ModuleType, picked: list[int]) -> None:
+def test_a_session_numbers_its_copy_as_one_of_encoded_frames(kernel: Any, picked: list[int]) -> None:
     """QoS 1 and 2 among QoS 0, and a publisher's packet id is not told on."""
     rows, frames = chunk([Message(qos=qos, payload=b"%d" % qos) for qos in (1, 0, 1, 2)])
     ids = bytearray(frames)

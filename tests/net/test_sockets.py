@@ -7,7 +7,7 @@ from errno import EAGAIN, EBADF, ECONNRESET, EPIPE
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.kernel_forms import forms
@@ -85,6 +85,9 @@ def test_nothing_to_receive_the_end_and_a_failure_are_told_apart(kernel: Any, pa
         max_size=70,
     )
 )
+@example(pieces=[b"%d" % n for n in range(63)])
+@example(pieces=[b"%d" % n for n in range(64)])
+@example(pieces=[b"%d" % n for n in range(65)])
 def test_as_many_pieces_as_one_call_takes_are_sent_in_order(kernel: Any, pieces: list[Any]) -> None:
     near, far = socket.socketpair()
     with near, far:

@@ -57,6 +57,8 @@ class Scattered(World):
         if isinstance(effect, Scatter):
             self.effects.append(effect)
             for part in effect.parts:
+                rows = list(part[3][part[4] : part[5]])
+                assert rows and rows == sorted(rows) and effect.first <= rows[0] and rows[-1] < effect.stop
                 super()._carry_out(effect.as_delivery(part), waiting)
             return
         if isinstance(effect, Deliver):

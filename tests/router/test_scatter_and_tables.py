@@ -13,14 +13,14 @@ from router import commands as c
 from router import delivery
 from router.effects import Scatter
 from tests.router.scatter_world import May, Scattered
-from tests.router.world import UNLIMITED, Client, World
+from tests.router.world import UNLIMITED, Client
 
 NEVER = 1 << 30
 TOPICS = ["a", "b/1", "b/2", "b/3", "c", "c/d"]
 FILTERS = ["#", "+", "a", "b/+", "b/#", "b/1", "b/2", "+/2", "c/#", "c"]
 SOME = May(frozenset(["a", "b/1", "c"]))
 
-Step = Callable[[World, list[Client]], None]
+Step = Callable[[Scattered, list[Client]], None]
 
 
 def subscribe(number: int, topic_filter: str, qos: int, identifier: int, permit: May | None) -> Step:
@@ -38,7 +38,7 @@ def share(number: int, topic_filter: str) -> Step:
 
 
 def publish(topics: list[str], qos: int, visits: int) -> Step:
-    def step(world: World, _: list[Client]) -> None:
+    def step(world: Scattered, _: list[Client]) -> None:
         world.shard.groups.visits_left = visits
         world.publish(topics, qos=qos)
 
@@ -50,18 +50,18 @@ def commit() -> Step:
 
 
 def turn(visits: int) -> Step:
-    return lambda world, _: world.turn(visits)  # type: ignore[attr-defined]
+    return lambda world, _: world.turn(visits)
 
 
 def slow(number: int, credit: int) -> Step:
-    def step(_: World, clients: list[Client]) -> None:
+    def step(_: Scattered, clients: list[Client]) -> None:
         clients[number].credit = credit
 
     return step
 
 
 def ready(number: int, credit: int) -> Step:
-    def step(world: World, clients: list[Client]) -> None:
+    def step(world: Scattered, clients: list[Client]) -> None:
         clients[number].credit = credit
         if clients[number].here:
             world.do(c.Ready(clients[number].subscriber))
@@ -70,7 +70,7 @@ def ready(number: int, credit: int) -> Step:
 
 
 def come_or_go(number: int) -> Step:
-    def step(world: World, clients: list[Client]) -> None:
+    def step(world: Scattered, clients: list[Client]) -> None:
         client = clients[number]
         (world.detach if client.here else world.attach)(client)
 
