@@ -80,6 +80,7 @@ HOT = [
     "rumq/shards/turn/effect_dispatch.py",
     "rumq/shards/delivery/fan_out.py",
     "rumq/shards/turn/housekeeping.py",
+    "rumq/shards/turn/loop.py",
     "rumq/shards/turn/queues.py",
     "rumq/shards/turn/scheduler.py",
     "rumq/shards/turn/turn.py",

@@ -6,7 +6,7 @@ from rumq.net.connection cimport Connection
 
 cdef class Pump:
     cdef object _turns, _epoll, _view
-    cdef double _coalesce_seconds, _last_turn
+    cdef double _coalesce_seconds, _last_turn, _streak_began
     cdef list _last_fds
     cdef bint _crowd
     cdef dict _others, _again

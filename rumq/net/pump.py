@@ -27,7 +27,8 @@ ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 READABLE = select.EPOLLIN | ENDED
 # Coalescing, docs/decisions/0005-coalescing.md.
 STREAK_EVENTS = 128
-STREAK_SECONDS = 0.001
+STREAK_SECONDS = 0.001  # between two turns
+STREAK_SPAN_SECONDS = 0.016  # of all of them: 8,000 events a second
 CROWD = 96
 
 
@@ -63,7 +64,7 @@ class Pump:
         self._coalesce_seconds = coalesce_seconds
         self._last_fds: list[int] = []
         self._crowd = False
-        self._last_turn = 0.0
+        self._last_turn = self._streak_began = 0.0
         self._epoll = epoll()
         self.connections: dict[int, Connection] = {}
         self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
@@ -250,11 +251,13 @@ class Pump:
             self._last_fds.clear()
             self._crowd = False
         self._last_turn = now
+        if not self._last_fds:
+            self._streak_began = now
         fds = self._last_fds
         for fd, _ in events:
             fds.append(fd)
         if len(fds) >= STREAK_EVENTS:
-            self._crowd = len(set(fds)) >= CROWD
+            self._crowd = now - self._streak_began <= STREAK_SPAN_SECONDS and len(set(fds)) >= CROWD
             fds.clear()
 
     def _read(self, connection: Connection) -> None:

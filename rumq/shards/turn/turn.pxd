@@ -22,3 +22,4 @@ cdef class Turn:
     @cython.locals(batch=Batch, index=Py_ssize_t)
     cpdef settle(self)
     cpdef step(self)
+    cpdef _run_stages(self)

@@ -93,10 +93,17 @@ class Turn:
                 self._router.subscribing.grouping.remove_some_filters()
                 if self._peers is not None:
                     self._peers.changes()
-            for end_turn in self._stages:
-                end_turn()
+            self._run_stages()
+            if self.commands.items:
+                # A group that was written at once is committed: who waits for that does not wait for another turn.
+                self.step()
+                self._run_stages()
         if self._peers is not None:
             self._peers.end_turn()
+
+    def _run_stages(self) -> None:
+        for end_turn in self._stages:
+            end_turn()
 
     def drained(self, connection: Any) -> None:
         self.ready.add(connection.link)
