@@ -77,7 +77,7 @@ class Connection:
     """The transport of one handler."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_plain", "lingers", "link",
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain", "lingers", "link",
         "outbox_bytes_max", "peer", "pump", "queue", "reading", "reading_paused", "refused", "room", "sock", "unparsed",
         "write_failed",
     )  # fmt: skip
@@ -94,6 +94,7 @@ class Connection:
         self.queue: list[tuple[ReadBuffer, LogPiece | None]] = []
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
+        self.is_bulk = False  # the last read brought much
         self.blocked = False  # the socket is full; an edge of writability will come
         self.write_failed = ""  # why sending failed; what the client sent before is still read
         self.refused = False  # a sender found no room and waits for it

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from rumq.net.connection import Connection
 from rumq.net.kernels import sockets
+from rumq.net.kernels.sockets import BULK_BYTES
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.pending_logins import PendingLogins
 
@@ -271,7 +272,8 @@ class Pump:
         inline = kept <= UNPARSED_INLINE_MAX
         at = kept if inline else 0
         if connection.is_plain:
-            n = sockets.receive(connection.fd, self._buffer, at)
+            n = sockets.receive(connection.fd, self._buffer, at, connection.is_bulk)
+            connection.is_bulk = n > BULK_BYTES
             if n < 0:
                 if n != -EAGAIN:
                     self.lost(connection, os.strerror(-n))

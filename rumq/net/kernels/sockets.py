@@ -1,7 +1,7 @@
 """Kernel: receive and send on a descriptor that does not block, read(2), writev(2).
 
-Neither a socket object nor an exception is between a turn and the system call: a failure is a negative errno. The
-interpreter's lock is kept, as neither call waits."""
+Neither a socket object nor an exception is between a turn and the system call: a failure is a negative errno. As no
+call waits, the interpreter's lock is kept: except for many bytes, whose copying the log's writers need not wait for."""
 
 import os
 
@@ -18,15 +18,23 @@ if cython.compiled:
     from cython.cimports.posix.uio import iovec, writev
     from cython.cimports.posix.unistd import read
 
+BULK = cython.declare(cython.Py_ssize_t, 1 << 11)
 BUFFERS_MAX = 64  # of one system call
+BULK_BYTES = 1 << 11  # above so many the interpreter's lock is released: `BULK` for the compiler
 
 
-def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t) -> int:
-    """Receive into `buffer[at:]`. returns: how many bytes, 0 at the end of the stream, or a negative errno"""
+def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t, bulk: cython.bint) -> int:
+    """Receive into `buffer[at:]`. bulk: much is expected
+
+    returns: how many bytes, 0 at the end of the stream, or a negative errno"""
     n: cython.Py_ssize_t
     if cython.compiled:
         view: cython.uchar[::1] = buffer
-        n = read(fd, cython.address(view[at]), view.shape[0] - at)
+        if bulk:
+            with cython.nogil:
+                n = read(fd, cython.address(view[at]), view.shape[0] - at)
+        else:
+            n = read(fd, cython.address(view[at]), view.shape[0] - at)
         return n if n >= 0 else -errno
     try:
         with memoryview(buffer) as whole:
@@ -44,6 +52,7 @@ def send(fd: cython.int, queue: list) -> int:
         views = cython.declare(Py_buffer[64])
         vectors = cython.declare(iovec[64])
         held: cython.Py_ssize_t = 0
+        size: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         item: tuple
         for i in range(min(len(queue), 64)):
@@ -51,8 +60,13 @@ def send(fd: cython.int, queue: list) -> int:
             PyObject_GetBuffer(item[0], cython.address(views[i]), PyBUF_SIMPLE)
             vectors[i].iov_base = views[i].buf
             vectors[i].iov_len = views[i].len
+            size += views[i].len
             held += 1
-        n = writev(fd, vectors, held)
+        if size > BULK:
+            with cython.nogil:
+                n = writev(fd, vectors, held)
+        else:
+            n = writev(fd, vectors, held)
         if n < 0:
             n = -errno
         for i in range(held):
