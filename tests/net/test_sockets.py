@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from tests.kernel_forms import forms
 
 kernels = pytest.mark.parametrize("kernel", forms("rumq.net.kernels.sockets"))
+# Many bytes are received without the interpreter's lock.
+bulks = pytest.mark.parametrize("bulk", [False, True], ids=["few", "many"])
 Pair = tuple[socket.socket, socket.socket]
 
 
@@ -44,34 +46,37 @@ def queued(*pieces: Any) -> list[tuple[Any, None]]:
 
 
 @kernels
-def test_what_was_sent_is_received_behind_what_is_there(kernel: Any, pair: Pair) -> None:
+@bulks
+def test_what_was_sent_is_received_behind_what_is_there(kernel: Any, pair: Pair, bulk: bool) -> None:
     near, far = pair
     far.send(b"hello")
     buffer = bytearray(b"abcdefgh")
-    assert kernel.receive(near.fileno(), buffer, 2) == 5
+    assert kernel.receive(near.fileno(), buffer, 2, bulk) == 5
     assert buffer == b"abhelloh"
 
 
 @kernels
-def test_no_more_is_received_than_the_buffer_has_room_for(kernel: Any, pair: Pair) -> None:
+@bulks
+def test_no_more_is_received_than_the_buffer_has_room_for(kernel: Any, pair: Pair, bulk: bool) -> None:
     near, far = pair
     far.send(b"hello")
     buffer = bytearray(b"abcd")
-    assert kernel.receive(near.fileno(), buffer, 1) == 3 and buffer == b"ahel"
-    assert kernel.receive(near.fileno(), memoryview(buffer), 0) == 2 and buffer == b"loel"
+    assert kernel.receive(near.fileno(), buffer, 1, bulk) == 3 and buffer == b"ahel"
+    assert kernel.receive(near.fileno(), memoryview(buffer), 0, bulk) == 2 and buffer == b"loel"
 
 
 @kernels
-def test_nothing_to_receive_the_end_and_a_failure_are_told_apart(kernel: Any, pair: Pair) -> None:
+@bulks
+def test_nothing_to_receive_the_end_and_a_failure_are_told_apart(kernel: Any, pair: Pair, bulk: bool) -> None:
     near, far = pair
     buffer = bytearray(b"abcd")
-    assert kernel.receive(near.fileno(), buffer, 0) == -EAGAIN
+    assert kernel.receive(near.fileno(), buffer, 0, bulk) == -EAGAIN
     far.shutdown(socket.SHUT_WR)
-    assert kernel.receive(near.fileno(), buffer, 0) == 0
+    assert kernel.receive(near.fileno(), buffer, 0, bulk) == 0
     near.send(b"never read")
     far.close()
-    assert kernel.receive(near.fileno(), buffer, 0) == -ECONNRESET
-    assert kernel.receive(-1, buffer, 0) == -EBADF
+    assert kernel.receive(near.fileno(), buffer, 0, bulk) == -ECONNRESET
+    assert kernel.receive(-1, buffer, 0, bulk) == -EBADF
     assert buffer == b"abcd"
     buffer.append(0)  # nothing refers to it any more
 
