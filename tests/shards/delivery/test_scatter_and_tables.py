@@ -157,6 +157,10 @@ EACH = [Said(topic) for topic in TOPICS]
     [Who(5, ("a", "b/1"), 1, credit=2), Who(4, ("b/+",), 1), Who(5, ("b/2",), lasts=True), Who(4)],
     [Turn(3, [Said(topic, 1) for topic in TOPICS * 2], slow=1, leaves=2), Turn(1, EACH, leaves=2)],
 )
+@example(
+    [Who(5, ("a",), identifier=7), Who(5, ("b/1",), 4), Who(5, ("b/2",), packet_max=60), Who(5, ("c",), 1, lasts=True)],
+    [Turn(1, [*EACH, Said("b/2", size=80), Said("c", 1)], leaves=3), Turn(0, EACH)],
+)  # fmt: skip
 def test_clients_get_the_same_packets_by_either_way(clients: list[Who], turns: list[Turn]) -> None:
     tables, scattered = (played(groups_min, clients, turns) for groups_min in (NEVER, 1))
     assert scattered == tables
