@@ -85,7 +85,7 @@ class Connection:
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
         self.pump = pump
         self.sock = sock
-        self.fd = sock.fileno()
+        self.fd = sock.fileno()  # -1 once the pump serves it no more
         # Its bytes are what the handler gets, and it is one of the system: the kernels use the descriptor.
         self.is_plain = type(sock) is socket.socket
         self.peer = peer

@@ -119,6 +119,7 @@ class Pump:
         connection.queue.clear()
         connection.unparsed = None
         self._epoll.unregister(connection.fd)
+        connection.fd = -1  # the number may soon be another client's
 
     def resume(self, connection: Connection) -> None:
         """Handle what was read and not parsed, then read on."""

@@ -117,3 +117,23 @@ def test_what_was_said_before_nothing_could_be_sent_is_taken(pump: Pump) -> None
     assert link.pieces == [len(b"goodbye")]
     assert len(link.lost_why) == 1
     assert not pump.connections
+
+
+def test_what_is_written_to_a_dropped_connection_goes_to_nobody(pump: Pump) -> None:
+    """Its descriptor may be the next client's."""
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    connection = Connection(pump, near, "test", 1 << 16)
+    connection.link = Counter()  # type: ignore[assignment]
+    pump.add(connection)
+    number = connection.fd
+    pump.drop(connection)
+    others = [end for _ in range(4) for end in socket.socketpair()]
+    assert number in [end.fileno() for end in others]
+    connection.write(b"not for you")
+    pump.turn(0.0)
+    for end in [far, *others]:
+        end.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            assert end.recv(100) == b""
+        end.close()

@@ -55,23 +55,23 @@ def send(fd: cython.int, queue: list) -> int:
         size: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         item: tuple
-        for i in range(min(len(queue), 64)):
-            item = queue[i]
-            PyObject_GetBuffer(item[0], cython.address(views[i]), PyBUF_SIMPLE)
-            vectors[i].iov_base = views[i].buf
-            vectors[i].iov_len = views[i].len
-            size += views[i].len
-            held += 1
-        if size > BULK:
-            with cython.nogil:
+        try:
+            for i in range(min(len(queue), 64)):
+                item = queue[i]
+                PyObject_GetBuffer(item[0], cython.address(views[i]), PyBUF_SIMPLE)
+                vectors[i].iov_base = views[i].buf
+                vectors[i].iov_len = views[i].len
+                size += views[i].len
+                held += 1
+            if size > BULK:
+                with cython.nogil:
+                    n = writev(fd, vectors, held)
+            else:
                 n = writev(fd, vectors, held)
-        else:
-            n = writev(fd, vectors, held)
-        if n < 0:
-            n = -errno
-        for i in range(held):
-            PyBuffer_Release(cython.address(views[i]))
-        return n
+            return n if n >= 0 else -errno
+        finally:
+            for i in range(held):
+                PyBuffer_Release(cython.address(views[i]))
     try:
         return os.writev(fd, [data for data, _ in queue[:64]])
     except OSError as fault:
