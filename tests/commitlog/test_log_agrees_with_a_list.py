@@ -2,6 +2,7 @@
 was committed stays. docs/log-format.md, "Recovery"."""
 
 import errno
+from collections.abc import Callable
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -32,6 +33,19 @@ SEGMENT_BYTES = {"disk": 20_000, "process": 7_000}  # of a few chunks: the log r
 
 class PowerLost(Exception):
     pass
+
+
+def power_for(calls: int) -> Callable[[], None]:
+    """Called before each call of the disk: so many are made, and then the power is gone."""
+    left = calls
+
+    def before_call() -> None:
+        nonlocal left
+        if not left:
+            raise PowerLost
+        left -= 1
+
+    return before_call
 
 
 class LogAgreesWithAList(RuleBasedStateMachine):
@@ -113,15 +127,7 @@ class LogAgreesWithAList(RuleBasedStateMachine):
         if self.durability == "process":
             return
         committed = self.partition.committed_lsn
-        left = call
-
-        def before_call() -> None:
-            nonlocal left
-            if not left:
-                raise PowerLost
-            left -= 1
-
-        self.files.before_call = before_call
+        self.files.before_call = power_for(call)
         try:
             preallocate(self.partition, always=True)
         except PowerLost:
@@ -171,15 +177,7 @@ class LogAgreesWithAList(RuleBasedStateMachine):
         if self.durability == "process":
             return
         committed = self.partition.committed_lsn
-        left = call
-
-        def before_call() -> None:
-            nonlocal left
-            if not left:
-                raise PowerLost
-            left -= 1
-
-        self.files.before_call = before_call
+        self.files.before_call = power_for(call)
         try:
             write(self.partition)
             committed = self.partition.committed_lsn

@@ -9,6 +9,7 @@ import pytest
 
 from rumq.net.connection import Connection, send_by
 from rumq.net.kernels.sockets import BUFFERS_MAX
+from tests.net.socket_bytes import everything
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -79,19 +80,6 @@ def ours() -> Iterator[tuple[OfOurs, socket.socket]]:
 def connected(sock: socket.socket, outbox_bytes_max: int = 1 << 16) -> tuple[Connection, Owner]:
     owner = Owner()
     return Connection(owner, sock, "test", outbox_bytes_max), owner
-
-
-def everything(sock: socket.socket) -> bytes:
-    """What waits in a socket."""
-    found = b""
-    while True:
-        try:
-            piece = sock.recv(1 << 20)
-        except BlockingIOError:
-            return found
-        if not piece:
-            return found
-        found += piece
 
 
 def test_only_a_socket_of_the_system_is_plain(ours: tuple[OfOurs, socket.socket]) -> None:

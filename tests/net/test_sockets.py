@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.kernel_forms import forms
+from tests.net.socket_bytes import everything
 
 kernels = pytest.mark.parametrize("kernel", forms("rumq.net.kernels.sockets"))
 # Many bytes are received without the interpreter's lock.
@@ -26,19 +27,6 @@ def pair() -> Iterator[Pair]:
         near.setblocking(False)
         far.setblocking(False)
         yield near, far
-
-
-def everything(sock: socket.socket) -> bytes:
-    """What waits in a socket."""
-    found = b""
-    while True:
-        try:
-            piece = sock.recv(1 << 20)
-        except BlockingIOError:
-            return found
-        if not piece:
-            return found
-        found += piece
 
 
 def queued(*pieces: Any) -> list[tuple[Any, None]]:
