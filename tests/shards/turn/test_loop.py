@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,17 @@ SECONDS_MAX = 30.0  # a turn that waits so long for trio fails the test
 
 
 class World:
-    """A pump without connections. timeouts: how long each turn was to wait; threads: in which they were made"""
+    """A pump without connections.
+
+    timeouts: how long each turn was to wait; threads: in which they were made; idle: set before a turn that waits as
+    long as nothing is due"""
 
     def __init__(self) -> None:
         self.timeouts: list[float] = []
+        self.idle = threading.Event()
         self.threads: set[int] = set()
         turns: Any = self
-        self.pump = Recorded(turns, self.timeouts)
+        self.pump = Recorded(turns, self.timeouts, self.idle)
         self.loop = Loop(self.pump, lambda: SECONDS_MAX)
 
     def begin_turn(self) -> None:
@@ -31,12 +36,14 @@ class World:
 
 
 class Recorded(Pump):
-    def __init__(self, turns: Any, timeouts: list[float]) -> None:
+    def __init__(self, turns: Any, timeouts: list[float], idle: threading.Event) -> None:
         super().__init__(turns)
-        self._timeouts = timeouts
+        self._timeouts, self._idle = timeouts, idle
 
     def turn(self, timeout: float) -> None:
         self._timeouts.append(timeout)
+        if timeout == SECONDS_MAX:
+            self._idle.set()
         super().turn(timeout)
 
 
@@ -112,10 +119,13 @@ def test_a_thread_s_result_wakes_a_pump_that_waits() -> None:
     world = World()
 
     async def main() -> None:
-        assert await trio.to_thread.run_sync(lambda: 7) == 7
+        assert await trio.to_thread.run_sync(world.idle.wait, SECONDS_MAX), (
+            "it waits as long as nothing is due"
+        )
 
+    began = time.monotonic()
     world.loop.run(main)
-    assert SECONDS_MAX in world.timeouts, "it waited as long as nothing was due"
+    assert time.monotonic() - began < SECONDS_MAX / 2, "the thread's result has ended the wait"
 
 
 def test_its_descriptor_is_closed_at_the_end() -> None:
