@@ -1,0 +1,11 @@
+"""Hypothesis for all tests: the same examples in every run, and no clock decides whether they pass.
+
+A machine that is busy takes longer for an example, or to make one; neither is a fault of what is tested. With
+`--hypothesis-profile=random` each run tries other examples."""
+
+from hypothesis import HealthCheck, settings
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", PATIENT, derandomize=True)
+settings.register_profile("random", PATIENT)
+settings.load_profile("repeatable")
