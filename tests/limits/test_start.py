@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rumq.shards.stats import admin_socket
 from tests.broker_process import ENVIRONMENT, SECONDS_MAX, Rumqd, run_command
 from tests.conformance.peer import Peer
 from tests.limits.conftest import Dial, Run
@@ -138,17 +139,12 @@ def test_bare_rumqd_says_on_a_terminal_where_its_data_is(tmp_path: Path) -> None
     assert (tmp_path / "rumq-data" / "FORMAT").read_text() == "rumq 1\n"
 
 
-def test_ready_means_that_it_can_be_asked(run: Run) -> None:
-    broker = run()
-    asked = subprocess.run(
-        [sys.executable, "-m", "rumq", "ask", "status", "--data", str(broker.data)],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        env=ENVIRONMENT,
-        check=False,
-    )
-    assert asked.returncode == 0, asked.stderr
+@pytest.mark.parametrize("shards", [1, 2])
+def test_ready_means_that_it_can_be_asked(run: Run, shards: int) -> None:
+    """Each of its shards: one that cannot be asked yet would be missing from the sums."""
+    broker = run("--set", f"shards.count={shards}")
+    for name in ("ask.sock", "ask-1.sock")[:shards]:
+        assert admin_socket.ask_one(str(broker.data), name, {"ask": "status"})["sessions"] == 0
 
 
 @pytest.mark.parametrize(

@@ -126,12 +126,13 @@ class ShardProcess:
                 if hung_up():
                     settings_reload.reload(shard)  # before clients come
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+                name = "ask.sock" if index == 0 else f"ask-{index}.sock"
+                # Before it is said to be ready, for then it can be asked.
+                await services.start(serve, self._place.data, shard.admin.answer, name, shard.events.failed)
                 if shard.fd_passing is None:
                     self._begin()
                 else:
                     services.start_soon(self._join)
-                name = "ask.sock" if index == 0 else f"ask-{index}.sock"
-                services.start_soon(serve, self._place.data, shard.admin.answer, name, shard.events.failed)
                 async for number in signals:
                     if number != signal.SIGHUP:
                         self._tell_stop(number)

@@ -22,9 +22,11 @@ PATH_BYTES_MAX = 107
 
 async def serve(
     directory: str, answer: Callable[[dict[str, Any]], Any], name: str = NAME,
-    failed: Callable[[str], None] = lambda task: None,
+    failed: Callable[[str], None] = lambda task: None, *,
+    task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
 ) -> None:  # fmt: skip
-    """Answer until cancelled. A path too long for a socket (107 bytes) is opened from within the directory.
+    """Answer until cancelled; it has started once it can be asked. A path too long for a socket (107 bytes) is opened
+    from within the directory.
 
     answer: gives what to say, or what will call back with it, on the same thread
     failed: told of an answer that raises; it ends nothing but the question"""
@@ -37,7 +39,9 @@ async def serve(
             await sock.bind(address)
         os.chmod(path, 0o600)
         sock.listen(16)
-        await trio.serve_listeners(partial(one, answer, failed), [trio.SocketListener(sock)])
+        await trio.serve_listeners(
+            partial(one, answer, failed), [trio.SocketListener(sock)], task_status=task_status
+        )
     finally:
         sock.close()
         if os.path.exists(path):

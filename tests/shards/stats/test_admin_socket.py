@@ -43,9 +43,7 @@ def test_a_question_that_nobody_can_answer_ends_nothing_but_itself(tmp_path: Pat
 
     async def main() -> list[dict[str, Any]]:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(serve, str(deep), answer, "ask.sock", failed.append)
-            while not (deep / "ask.sock").exists():
-                await trio.sleep(0.001)
+            await nursery.start(serve, str(deep), answer, "ask.sock", failed.append)
             replies = []
             for what in ("bug", "odd", "wrong", "status"):
                 replies.append(await trio.to_thread.run_sync(ask, str(deep), {"ask": what}))
