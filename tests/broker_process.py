@@ -11,11 +11,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 SECONDS_MAX = 60.0
-STOP_SECONDS_MAX = 30.0
+STOP_SECONDS_MAX = 60.0
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 # What a developer has set must not change what the tests see.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("RUMQ_")}
@@ -91,9 +92,16 @@ class Rumqd:
             self.process.wait(seconds)
 
     def stop(self) -> int:
-        """SIGTERM; returns the exit status."""
+        """SIGTERM; returns the exit status, once all that it said has been heard."""
         self.process.terminate()
-        return self.process.wait(STOP_SECONDS_MAX)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Its exit status, waited for, once all that it said has been heard."""
+        status = self.process.wait(STOP_SECONDS_MAX)
+        assert self._listener is not None
+        self._listener.join(SECONDS_MAX)
+        return status
 
     def hang_up(self) -> None:
         """SIGHUP: the settings are read again."""
@@ -141,6 +149,18 @@ class Rumqd:
                 assert left > 0 and not self._ended, f"no {names}; last said: {self.events[-5:]}"
                 self._heard.wait(left)
         return found[number - 1]
+
+    def heard(self, is_it: Callable[[Event], bool]) -> Event:
+        """The first event since the start of which that holds, waited for.
+
+        What a client sees may be seen before what the broker has said of it is heard."""
+        until = time.monotonic() + SECONDS_MAX
+        with self._heard:
+            while not (found := [event for event in self.events if is_it(event)]):
+                left = until - time.monotonic()
+                assert left > 0 and not self._ended, f"never said; last said: {self.events[-5:]}"
+                self._heard.wait(left)
+        return found[0]
 
     # --- what it uses
 

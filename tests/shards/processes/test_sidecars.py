@@ -8,6 +8,8 @@ from typing import Any
 from rumq.shards.processes import sidecars
 from rumq.shards.processes.sidecars import Sidecar, Sidecars
 
+SECONDS_MAX = 60.0  # a thread that takes longer fails the test
+
 
 class Process:
     """A process that runs until it is told to end."""
@@ -26,7 +28,7 @@ class Process:
         self._ended.set()
 
     def wait(self) -> int:
-        assert self._ended.wait(10)
+        assert self._ended.wait(SECONDS_MAX)
         assert self.status is not None
         return self.status
 
@@ -50,8 +52,8 @@ def test_one_that_dies_is_started_again_and_a_stop_ends_it(monkeypatch: Any) -> 
 
     kept = Sidecars([Sidecar(["export", "it"], lambda **fields: told.append(fields))], open_process=start)
     kept.start()
-    started.get(timeout=30).end(1)
-    second = started.get(timeout=30)
+    started.get(timeout=SECONDS_MAX).end(1)
+    second = started.get(timeout=SECONDS_MAX)
     assert told == [{"why": "exit status 1", "start_seconds": 0.0}]
     kept.stop()
     assert second.status == -15 and started.empty() and len(told) == 1
@@ -76,12 +78,12 @@ def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monke
     kept.start()
     waits = []
     for ran in (1, 1, 1, sidecars.STEADY_SECONDS, 1):
-        process = started.get(timeout=30)
+        process = started.get(timeout=SECONDS_MAX)
         now += ran
         process.end(1)
-        waits.append(told.get(timeout=30))
+        waits.append(told.get(timeout=SECONDS_MAX))
     assert waits == [0.0, 0.001, 0.002, 0.0, 0.001]
-    started.get(timeout=30)
+    started.get(timeout=SECONDS_MAX)
     kept.stop()
 
 
@@ -104,7 +106,7 @@ def test_new_settings_are_passed_on_to_those_that_read_them() -> None:
         open_process=start,
     )
     kept.start()
-    both = [started.get(timeout=30), started.get(timeout=30)]
+    both = [started.get(timeout=SECONDS_MAX), started.get(timeout=SECONDS_MAX)]
     kept.reload()
     assert {process.name: process.signals for process in both} == {"reads": [signal.SIGHUP], "exports": []}
     kept.stop()

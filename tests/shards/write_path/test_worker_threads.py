@@ -69,9 +69,12 @@ def test_jobs_of_a_lane_run_in_order(world: World) -> None:
 def test_a_lane_that_waits_for_its_disk_does_not_delay_another(world: World) -> None:
     is_over = threading.Event()
     world.submit(lambda: is_over.wait(SECONDS_MAX), lane=0)
-    world.submit(is_over.set, lane=1)
+    world.submit(lambda: 7, lane=1)
+    world.finish(1)
+    assert world.ended == [(7, None)]
+    is_over.set()
     world.finish(2)
-    assert world.ended == [(None, None), (True, None)]
+    assert world.ended == [(7, None), (True, None)]
 
 
 def test_one_lane_stands_for_all_where_their_order_is_to_be_the_same_each_time() -> None:
@@ -135,7 +138,8 @@ def test_a_stop_waits_for_what_was_submitted_and_tells_it() -> None:
     assert world.worker.pending == 0
 
 
-def test_a_job_that_waits_for_no_disk_runs_on_the_loop_while_no_thread_has_work(world: World) -> None:
+def test_a_job_that_waits_for_no_disk_runs_on_the_loop_while_no_thread_has_work() -> None:
+    world = World(monotonic=lambda: 100.0)  # no job takes any time
     ran: list[threading.Thread] = []
 
     def job() -> None:
@@ -149,6 +153,7 @@ def test_a_job_that_waits_for_no_disk_runs_on_the_loop_while_no_thread_has_work(
     gate.set()
     world.finish(1)
     assert world.worker.maybe_run(job) and len(ran) == 2
+    world.worker.stop()
 
 
 def test_after_a_slow_write_on_the_loop_threads_write_for_a_while() -> None:
