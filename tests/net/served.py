@@ -13,7 +13,7 @@ from rumq.net.transports import ConnectionSetup, Transports
 from rumq.shards.assembly import Platform, ShardContext, build_shard
 from tests.commitlog.records import DEAD, NOW, numbers
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 STATE = StreamSpec("_state", (), 1, "process", 1 << 20, 86_400)
 
 
@@ -28,7 +28,7 @@ class Served:
         )  # fmt: skip
         self._shard = shard = build_shard(store, ShardContext(linger_seconds=0.0), Platform(self.event))
         self._pump, later = shard.pump, shard.timers.later
-        self._pump.lingering = LingeringClose(self._pump, later=later)
+        self._pump.lingering = LingeringClose(self._pump, later=later, seconds_max=SECONDS_MAX)
         shard.startup.read_journal(shard.events.tell)
         shard.startup.advance()
         handshakes = TransportHandshakes(self._pump, later=later, event=self.event)

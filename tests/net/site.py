@@ -16,6 +16,24 @@ TURNS_MAX = 2000
 SECONDS_MAX = 0.02  # of a turn in which nothing happens
 
 
+def local() -> socket.socket:
+    """A listener whose clients, and what they send, are there at once: over TCP they may come a turn or two later."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind("")  # the kernel finds a name, unix(7)
+    sock.listen(100)
+    sock.setblocking(False)
+    return sock
+
+
+def dialled(address: Any) -> socket.socket:
+    """A connection to what `Site.listen` returned."""
+    if isinstance(address, tuple):
+        return socket.create_connection(address)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(address)
+    return sock
+
+
 class Echo:
     """A link that sends back what comes, unless it is silent."""
 
@@ -132,7 +150,7 @@ class TlsClient:
         self, site: Site, address: Any, context: ssl.SSLContext, session: ssl.SSLSession | None = None
     ) -> None:
         self._site = site
-        self.sock = socket.create_connection(address) if isinstance(address, tuple) else address
+        self.sock = address if isinstance(address, socket.socket) else dialled(address)
         self.sock.setblocking(False)
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(
@@ -142,10 +160,13 @@ class TlsClient:
 
     def out(self, cut: int = 0) -> None:
         """Send what TLS has made, `cut` bytes at a time with a turn after each, or all at once."""
-        data = self.outgoing.read()
-        for at in range(0, len(data), cut or max(1, len(data))):
-            self.sock.sendall(data[at : at + (cut or len(data))])
-            if cut:
+        view = memoryview(self.outgoing.read())
+        while view:
+            try:
+                view = view[self.sock.send(view[: cut or len(view)]) :]
+            except BlockingIOError:
+                pass
+            if cut or view:
                 self._site.turn()
 
     def into(self) -> None:

@@ -15,7 +15,7 @@ from rumq.net.unix import open_unix_socket
 from rumq.net.websocket_handshake import WebSocketOptions
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
-from tests.net.site import Site, TlsClient
+from tests.net.site import Site, TlsClient, local
 from tests.net.test_frames import frame
 from tests.net.test_websocket import Peer, Plain, request
 
@@ -244,7 +244,7 @@ def test_who_is_no_listed_proxy_is_refused_in_one_event(site: Site) -> None:
 
 
 def test_a_header_has_its_time(site: Site) -> None:
-    client = Plain(site, site.listen(Transports(proxy=HERE)))
+    client = Plain(site, site.listen(Transports(proxy=ProxyOptions(networks=("unix",))), local()))
     client.write(HEADERS[0][:20])
     site.until(lambda: len(site.handshakes))
     site.turn(2)

@@ -12,7 +12,7 @@ from rumq.net.tls import TlsServer
 from rumq.net.transports import Transports
 from tests.net.authorities import IDENTITIES, Authorities
 from tests.net.conftest import Trusting
-from tests.net.site import Site, TlsClient
+from tests.net.site import Site, TlsClient, dialled, local
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
@@ -181,9 +181,10 @@ def test_who_leaves_in_the_middle_is_told_of(
 
 @pytest.mark.parametrize("sent", [1, 40, 5000])
 def test_a_handshake_has_its_time(
-    site: Site, address: tuple[str, int], trusting: Trusting, sent: int
+    site: Site, authorities: Authorities, trusting: Trusting, sent: int
 ) -> None:
     """A client that stops in the middle of it costs a descriptor for so long, and others nothing."""
+    address = site.listen(Transports(tls=TlsServer(authorities.options())), local())
     stopped = TlsClient(site, address, trusting())
     with pytest.raises(ssl.SSLWantReadError):
         stopped.tls.do_handshake()
@@ -220,8 +221,9 @@ def test_each_handshake_has_its_own_time(site: Site, address: tuple[str, int]) -
 
 
 def test_a_stop_ends_handshakes_and_says_nothing(
-    site: Site, address: tuple[str, int], trusting: Trusting
+    site: Site, authorities: Authorities, trusting: Trusting
 ) -> None:
+    address = site.listen(Transports(tls=TlsServer(authorities.options())), local())
     client = TlsClient(site, address, trusting())
     with pytest.raises(ssl.SSLWantReadError):
         client.tls.do_handshake()
@@ -240,7 +242,7 @@ def test_more_handshakes_than_allowed_wait_until_one_leaves_or_has_stopped(
     authorities: Authorities, trusting: Trusting, leaves: bool
 ) -> None:
     site = Site(handshakes_max=2)
-    address = site.listen(Transports(tls=TlsServer(authorities.options())))
+    address = site.listen(Transports(tls=TlsServer(authorities.options())), local())
     slow = [TlsClient(site, address, trusting()) for _ in range(2)]
     for each in slow:
         with pytest.raises(ssl.SSLWantReadError):
@@ -271,12 +273,50 @@ def test_more_handshakes_than_allowed_wait_until_one_leaves_or_has_stopped(
     site.end()
 
 
+HELLO = bytes.fromhex("16030100f8010000f40303") + bytes(40)  # the beginning of one
+
+
+@pytest.mark.parametrize(("first", "tenths_max"), [(b"", 0), (HELLO, 30)], ids=["silent", "stopped"])
+def test_a_crowd_that_does_not_go_on_keeps_a_handshake_out_for_half_a_second_a_round(
+    authorities: Authorities, trusting: Trusting, first: bytes, tenths_max: int
+) -> None:
+    """Six rounds of five that have stopped, all of the address of the client that goes on; silent ones take no place.
+
+    Without an end to those that stop each round would take 10 s."""
+    site = Site(handshakes_max=5)
+    address = site.listen(Transports(tls=TlsServer(authorities.options())), local())
+    crowd = [dialled(address) for _ in range(30)]
+    for sock in crowd:
+        sock.sendall(first)
+    site.until(lambda: len(site.handshakes) == 30)
+    site.turn(2)
+    client, tenths, is_open = TlsClient(site, address, trusting()), 0, False
+    while not is_open:
+        for _ in range(5):  # more turns than a handshake takes
+            try:
+                client.tls.do_handshake()
+                is_open = True
+            except ssl.SSLWantReadError:
+                pass
+            client.out()
+            site.turn()
+            client.into()
+        if not is_open:
+            site.now += 0.1
+            tenths += 1
+        assert tenths <= tenths_max
+    for sock in crowd:
+        sock.close()
+    client.close()
+    site.end()
+
+
 def test_a_turn_takes_a_bounded_part_of_the_handshakes(authorities: Authorities, trusting: Trusting) -> None:
     """With a clock that moves 1.5 ms at each look, two steps fill a turn's part."""
     site = Site()
     ticks = iter(range(10**9))  # of 1.5 ms
     site.handshakes.clock = lambda: next(ticks) * 0.0015
-    address = site.listen(Transports(tls=TlsServer(authorities.options())))
+    address = site.listen(Transports(tls=TlsServer(authorities.options())), local())
     clients = [TlsClient(site, address, trusting()) for _ in range(6)]
     for client in clients:
         with pytest.raises(ssl.SSLWantReadError):
