@@ -122,7 +122,7 @@ class Partition:
     # Writing
 
     def append(
-        self, rows: bytearray, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",
+        self, rows: bytearray | memoryview, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",
     ) -> Chunk:  # fmt: skip
         """Append records, whose rows have topic_id, frame_pos, payload_pos, pub_no and flags; keeps the buffers.

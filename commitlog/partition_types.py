@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from commitlog.chunk import Chunk, Gap
+from commitlog.chunk import Buffer, Chunk, Gap
 from commitlog.errors import LogFailure
 from commitlog.streams import StreamSpec
 
@@ -86,7 +86,7 @@ class PartitionWriter(PartitionReader, Protocol):
     """A partition that this shard appends to."""
 
     def append(
-        self, rows: bytearray, frames: bytes, count: int, flags: int, now_us: int, tags: bytes = b"",
+        self, rows: bytearray | memoryview, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",
     ) -> Chunk: ...  # fmt: skip
     def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> Runnable: ...

@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from commitlog.chunk import Chunk, Gap
+from commitlog.chunk import Buffer, Chunk, Gap
 from commitlog.errors import LogError
 from commitlog.kernels import rows as kernel
 from commitlog.streams import StreamSpec
@@ -61,7 +61,7 @@ class VolatilePartition:
     add_publisher = known_publisher
 
     def append(
-        self, rows: bytearray, frames: bytes, count: int, flags: int, now_us: int, tags: bytes = b"",
+        self, rows: bytearray | memoryview, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",
     ) -> Chunk:  # fmt: skip
         """Append records, as `Partition.append`, and drop the oldest beyond `bytes_max`."""

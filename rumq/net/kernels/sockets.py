@@ -14,6 +14,7 @@ if cython.compiled:
         PyBuffer_Release,
         PyObject_GetBuffer,
     )
+    from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
     from cython.cimports.libc.errno import errno
     from cython.cimports.posix.uio import iovec, writev
     from cython.cimports.posix.unistd import read
@@ -41,6 +42,13 @@ def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t, bulk: cython.
             return os.readv(fd, [whole[at:]])
     except OSError as fault:
         return -fault.errno
+
+
+def buffer_of(size: cython.Py_ssize_t) -> bytearray:
+    """A buffer to receive into. Compiled, it is not filled with zeros: who takes it fills all of it."""
+    if cython.compiled:
+        return PyByteArray_FromStringAndSize(cython.NULL, size)
+    return bytearray(size)
 
 
 def send(fd: cython.int, queue: list) -> int:

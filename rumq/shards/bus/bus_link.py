@@ -1,9 +1,9 @@
 """One connection to another shard, a stream socket that the pump serves like a client's, and the framing on it.
 
-    u32 length of the rest | u32 length of the head | head: MessagePack | raw bytes
+    u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes
 
 The head is a message of `rumq.shards.bus.messages`; raw bytes are rows and frames of chunks (docs/log-format.md), so a
-batch costs the same whatever it holds."""
+batch costs the same whatever it holds. They are received into the buffer in which the chunk keeps them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from rumq.net.kernels.sockets import buffer_of
 from rumq.shards.bus.messages import AnyMessage
 
 Raw = bytes | bytearray | memoryview
@@ -26,14 +27,15 @@ _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessa
 def encode(message: AnyMessage, *raw: Raw) -> list[Raw]:
     """The buffers that carry a message, without copying the raw ones."""
     head = _encoder.encode(message)
-    size = 4 + len(head) + sum(map(len, raw))
-    return [PREFIX.pack(size, len(head)) + head, *[part for part in raw if len(part)]]
+    filler = bytes(-len(head) % 8)  # rows are read as words
+    size = 4 + len(head) + len(filler) + sum(map(len, raw))
+    return [PREFIX.pack(size, len(head)) + head + filler, *[part for part in raw if len(part)]]
 
 
 def decode(view: memoryview) -> tuple[AnyMessage, memoryview]:
     """The message in a whole frame without its first u32, and the raw bytes behind it. raises: ValueError"""
     head = int.from_bytes(view[:4], "little")
-    return _decoder.decode(view[4 : 4 + head]), view[4 + head :]
+    return _decoder.decode(view[4 : 4 + head]), view[4 + head + -head % 8 :]
 
 
 class Transport(Protocol):
@@ -57,16 +59,21 @@ class BusLink:
     is_bus = True
     client_id = None
 
-    __slots__ = ("_lost", "_received", "closed", "drained", "transport")
+    __slots__ = ("_begun", "_lost", "_read", "_received", "_there", "closed", "drained", "transport")
 
     def __init__(
         self, transport: Transport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
-        drained: Callable[[], None],
+        drained: Callable[[], None], read: Callable[[bytearray, int], int] | None = None,
     ) -> None:  # fmt: skip
-        """received: takes each message with its raw bytes, which are valid until it returns"""
+        """received: takes each message with its raw bytes, which are its own to keep and to change
+        read: receives into a buffer from a position on what is there; returns how many bytes, 0 or less for none"""
         self.transport = transport
-        self._received, self._lost, self.drained = received, lost, drained
+        self._received, self._lost, self.drained, self._read = received, lost, drained, read
         self.closed = False
+        self._begun: bytearray | None = (
+            None  # a message that has not arrived as a whole, without its first u32
+        )
+        self._there = 0  # bytes of it
 
     def say(self, message: AnyMessage, *raw: Raw) -> None:
         """Send a message at the end of the turn; raw buffers must not change until then."""
@@ -77,18 +84,38 @@ class BusLink:
     def receive(self, data: Raw, pos: int, end: int) -> int:
         """Handle the whole messages of `data[pos:end]`; returns the position of the first byte not consumed."""
         view = memoryview(data)
-        while end - pos >= 8:
+        if self._begun is not None:
+            pos = self._go_on(self._begun, view, pos, end)
+        while end - pos >= 8 and not self.closed:
             size = int.from_bytes(view[pos : pos + 4], "little")
             if size > MESSAGE_BYTES_MAX:
                 raise ValueError(f"a message of {size} bytes on the bus")
-            if end - pos - 4 < size:
-                break
-            message, raw = decode(view[pos + 4 : pos + 4 + size])
-            self._received(message, raw)
-            pos += 4 + size
-            if self.closed:
-                return end
-        return pos
+            pos += 4
+            if end - pos < size:
+                self._begun, self._there = buffer_of(size), 0
+                pos = self._go_on(self._begun, view, pos, end)
+            else:
+                self._handle(bytearray(view[pos : pos + size]))
+                pos += size
+        return end if self.closed else pos
+
+    def _go_on(self, begun: bytearray, view: memoryview, pos: int, end: int) -> int:
+        """Add to a message what has arrived, and what else is there of it; returns the first byte behind it."""
+        there = self._there
+        taken = min(len(begun) - there, end - pos)
+        begun[there : there + taken] = view[pos : pos + taken]
+        there += taken
+        if there < len(begun) and self._read is not None:
+            there += max(0, self._read(begun, there))
+        self._there = there
+        if there == len(begun):
+            self._begun = None
+            self._handle(begun)
+        return pos + taken
+
+    def _handle(self, whole: bytearray) -> None:
+        message, raw = decode(memoryview(whole))
+        self._received(message, raw)
 
     def lost(self, why: str) -> None:
         """The connection has ended."""

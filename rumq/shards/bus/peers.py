@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Mapping
 
 from rumq.net.connection import Connection
+from rumq.net.kernels import sockets
 from rumq.net.pump import Pump
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
@@ -63,7 +64,7 @@ class Peers:
         if peer.link is not None:
             pump.read_out(peer.link.transport)  # type: ignore[arg-type]  # what came of a run before counts
         connection = Connection(pump, sock, f"shard {index}", BUS_BYTES)
-        link = BusLink(connection, peer.received, peer.lost, peer.drained)
+        link = BusLink(connection, peer.received, peer.lost, peer.drained, reader_of(connection))
         connection.link = link
         pump.add(connection)
         peer.linked(link)
@@ -123,6 +124,13 @@ class Peers:
         for peer in self.others.values():
             if peer.link is not None:
                 peer.link.closed = True
+
+
+def reader_of(connection: Connection) -> Callable[[bytearray, int], int] | None:
+    """Receives the rest of a long message where it is kept, not by way of the pump's buffer."""
+    if not connection.is_plain:
+        return None
+    return lambda buffer, at: sockets.receive(connection.fd, buffer, at, True)
 
 
 class PeerStage:

@@ -50,14 +50,14 @@ class IncomingPartition:
             told.append((number, ours))
         if told:
             say(Numbered(self._partition.index, told))
-        rows = bytearray(raw[: message.rows_len])
+        rows = raw[: message.rows_len]
         frames_end = message.rows_len + message.frames_len
         unknown = kernel.translate(rows, message.count, self._topics, self._publishers)
         if unknown >= 0:
             raise ValueError(f"row {unknown} of a batch on the bus has a number that was never introduced")
         self._queued = message.sequence
         chunk = self._partition.append(
-            rows, bytes(raw[message.rows_len : frames_end]), message.count, message.flags, now_us,
+            rows, raw[message.rows_len : frames_end], message.count, message.flags, now_us,
             bytes(raw[frames_end:]), struct.pack("<QQ", self.source, message.sequence),
         )  # fmt: skip
         return Appended(self._partition.index, chunk)

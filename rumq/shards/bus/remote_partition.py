@@ -207,7 +207,7 @@ class Owner:
 
     def rows(self, message: m.Rows, raw: memoryview) -> None:
         self._by_index[message.partition].name_topics(message.topics)
-        rows, frames = bytes(raw[: message.rows_len]), bytes(raw[message.rows_len :])
+        rows, frames = raw[: message.rows_len], raw[message.rows_len :]
         chunk = Chunk(message.base_lsn, message.count, message.base_ts, message.flags, rows, frames)
         self._commands.put(c.RemoteChunk(message.partition, chunk))
 

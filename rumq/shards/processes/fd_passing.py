@@ -17,6 +17,7 @@ import msgspec
 DATAGRAM_BYTES_MAX = 1 << 16
 DESCRIPTORS_MAX = 200  # of one message the kernel takes 253
 RETRY_SECONDS = 0.001
+STREAM_BYTES = 4 << 20  # of a stream's socket buffer; the kernel gives net.core.wmem_max at most
 ANCILLARY_BYTES = socket.CMSG_SPACE(4 * DESCRIPTORS_MAX)
 
 
@@ -84,6 +85,9 @@ class FdPassing:
         """Both ends of a stream, one of them to be given to another shard."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)
+        for end in (ours, theirs):
+            # With the default each end waits for the other in the middle of a turn's messages.
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAM_BYTES)
         return ours, theirs
 
     # Giving

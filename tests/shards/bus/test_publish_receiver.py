@@ -34,7 +34,7 @@ class World:
         message = Published(0, sequence, 1, flags, [(0, b"t")], [(1, b"pump")], 32, 1)
         row = bytearray(32)
         row[24] = 1
-        self.receiver.published(link, message, memoryview(bytes(row) + b"f"))
+        self.receiver.published(link, message, memoryview(bytearray(bytes(row) + b"f")))
         command = self.hand.items[-1]
         assert isinstance(command, Appended)
         return command
@@ -69,4 +69,4 @@ def test_a_sequence_is_committed_once_all_before_it_is(world: World) -> None:
 def test_numbers_that_were_never_introduced_end_the_link(world: World) -> None:
     link: Any = SimpleNamespace(say=world.said.append)
     with pytest.raises(ValueError, match="never introduced"):
-        world.receiver.published(link, Published(0, 2, 1, 0, [], [], 32, 1), memoryview(bytes(33)))
+        world.receiver.published(link, Published(0, 2, 1, 0, [], [], 32, 1), memoryview(bytearray(33)))

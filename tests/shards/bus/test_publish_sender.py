@@ -31,7 +31,7 @@ class Owner:
 
     def hear(self, message: Published, *raw: Any) -> None:
         """What `say` was given, over the wire and back."""
-        wire = b"".join(bytes(part) for part in encode(message, *raw))
+        wire = bytearray().join(bytes(part) for part in encode(message, *raw))
         again, rest = decode(memoryview(wire)[4:])
         self.incoming.append(again, rest, 1_000, self.answers.append)
         self.incoming.step_done()
