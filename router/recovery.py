@@ -20,11 +20,10 @@ class Recovery:
         self, subscriber: Subscriber, number: int, subscriptions: list[Subscription], cursors: list[int],
         redelivered_below: list[int] | None, *, committed_only: bool,
     ) -> Reader:  # fmt: skip
-        """A reader at `cursors` that waits for its turns. redelivered_below: as of `Reader`"""
+        """A reader at `cursors`. redelivered_below: as of `Reader`"""
         reader = self._subscribing.new_reader(subscriber, number, subscriptions, committed_only)
         reader.cursors = list(cursors)
         reader.redelivered_below = redelivered_below
-        reader.turns = subscriber.turns
         subscriber.last_number = max(subscriber.last_number, number)
         return reader
 
@@ -36,7 +35,6 @@ class Recovery:
         subscriber.main = self.reader(
             subscriber, number, list(subscriptions.values()), cursors, redelivered_below, committed_only=False
         )
-        subscriber.main.turns = None
         subscriber.main_subscriptions = subscriptions
 
     def find_start(self, reader: Reader, start: tuple[str, int]) -> None:
@@ -61,5 +59,5 @@ class Recovery:
         share = self._subscribing.sharing.shares[asked]
         member = self._subscribing.sharing.member(share, subscriber, subscription, number)
         member.reader.redelivered_below = redelivered_below
-        subscriber.shares[asked] = share
+        subscriber.add_share(asked, share)
         subscriber.last_number = max(subscriber.last_number, number)

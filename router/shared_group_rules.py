@@ -40,7 +40,7 @@ class SharedGroupRules:
         known = share.members.get(subscriber)
         number = known.reader.number if known is not None else subscriber.next_number()
         self.member(share, subscriber, subscription, number)
-        subscriber.shares[asked] = share
+        subscriber.add_share(asked, share)
         self._report_weight(share)
         self._delivery.run_share(share)
 

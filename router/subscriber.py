@@ -7,12 +7,25 @@ merges into the main reader once that has caught up."""
 from __future__ import annotations
 
 from collections.abc import Hashable
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 from router.reader import DeliverySink, Reader
 from router.reader_turns import ReaderTurns
 from router.shared_group import SharedGroup
 from router.slots import READERS_MAX
 from router.subscription import Permit, Subscription
+
+V = TypeVar("V")
+
+
+NONE: dict[str, Any] = cast(dict[str, Any], MappingProxyType({}))
+"""Of all subscribers that have nothing of a kind. It cannot be added to: see `own`."""
+
+
+def own(known: dict[str, V]) -> dict[str, V]:
+    """The same, to be added to."""
+    return {} if known is NONE else known
 
 
 class Subscriber:
@@ -33,13 +46,35 @@ class Subscriber:
         self.sink: DeliverySink | None = None
         self.last_number = 0
         self.main: Reader | None = None
-        self.main_subscriptions: dict[str, Subscription] = {}
-        self.late: dict[str, Reader] = {}
-        self.replays: dict[str, Reader] = {}
-        self.shares: dict[str, SharedGroup] = {}
-        self.turns: ReaderTurns[Reader] = ReaderTurns()  # of `late` and `replays`
+        # Most sessions have none of these: `NONE` until there is one.
+        self.main_subscriptions: dict[str, Subscription] = NONE
+        self.late: dict[str, Reader] = NONE
+        self.replays: dict[str, Reader] = NONE
+        self.shares: dict[str, SharedGroup] = NONE
+        self.turns: ReaderTurns[Reader] | None = None  # of `late` and `replays`
         # Requests for retained messages from before delivery began: subscription, and below which lsns.
-        self.pending_retained: dict[str, tuple[Subscription, list[int] | None]] = {}
+        self.pending_retained: dict[str, tuple[Subscription, list[int] | None]] = NONE
+
+    def add_reader(self, asked: str, reader: Reader, *, is_replay: bool) -> None:
+        """Add a reader of `late` or `replays`, which takes turns with the others."""
+        if self.turns is None:
+            self.turns = ReaderTurns()
+        reader.turns = self.turns
+        if is_replay:
+            self.replays = own(self.replays)
+            self.replays[asked] = reader
+        else:
+            self.late = own(self.late)
+            self.late[asked] = reader
+
+    def add_share(self, asked: str, share: SharedGroup) -> None:
+        self.shares = own(self.shares)
+        self.shares[asked] = share
+
+    def defer_retained(self, subscription: Subscription, below: list[int] | None) -> None:
+        """Retained messages for a subscription are wanted once delivery begins. below: these lsns; None: all"""
+        self.pending_retained = own(self.pending_retained)
+        self.pending_retained[subscription.topic_filter] = subscription, below
 
     def readers(self) -> list[Reader]:
         """Every reader of this session, without shared groups."""

@@ -16,7 +16,7 @@ from router.groups import Groups
 from router.reader import DeliverySink, GroupKey, Reader
 from router.retained import FoundRetained, Retained, RetainedView
 from router.shared_group_rules import SharedGroupRules
-from router.subscriber import Subscriber
+from router.subscriber import NONE, Subscriber
 from router.subscription import Permit, Subscription, merge
 
 LSN_MAX = 1 << 62
@@ -93,8 +93,8 @@ class SubscriptionChanges:
             reader = main
             self.grouping.add_to_main(subscriber, asked, subscription)
         else:
-            reader = subscriber.late[asked] = self._new_reader(subscriber, [subscription], False)
-            reader.turns = subscriber.turns
+            reader = self._new_reader(subscriber, [subscription], False)
+            subscriber.add_reader(asked, reader, is_replay=False)
             self.delivery.resume(reader)
         if retained:
             self._send_retained(subscriber, reader, subscription)
@@ -104,7 +104,7 @@ class SubscriptionChanges:
         below = None if subscription.no_local else [feed.mark(False) for feed in self.feeds]
         if reader.sink is None:
             # The client is connected, but in-flight messages are still being resent.
-            subscriber.pending_retained[subscription.topic_filter] = subscription, below
+            subscriber.defer_retained(subscription, below)
             return
         self._find_retained(subscriber, reader, subscription, below)
 
@@ -170,8 +170,8 @@ class SubscriptionChanges:
     ) -> None:
         """Add a subscription that starts in the past."""
         self.unsubscribe(subscriber, asked)
-        reader = subscriber.replays[asked] = self._new_reader(subscriber, [subscription], True)
-        reader.turns = subscriber.turns
+        reader = self._new_reader(subscriber, [subscription], True)
+        subscriber.add_reader(asked, reader, is_replay=True)
         if isinstance(start, str) and any(feed.partition.is_mirrored for feed in self.feeds):
             # Partitions of other shards cannot be read before their owners know the filter.
             reader.cursors = [feed.mark(True) for feed in self.feeds]
@@ -216,7 +216,8 @@ class SubscriptionChanges:
 
     def unsubscribe(self, subscriber: Subscriber, asked: str) -> None:
         """Remove a subscription; an unknown one is no error."""
-        subscriber.pending_retained.pop(asked, None)
+        if asked in subscriber.pending_retained:
+            del subscriber.pending_retained[asked]
         if asked in subscriber.main_subscriptions and subscriber.main is not None:
             if len(subscriber.main_subscriptions) > 1:
                 self.grouping.remove_from_main(subscriber, asked)
@@ -227,7 +228,8 @@ class SubscriptionChanges:
         for readers in (subscriber.late, subscriber.replays):
             if asked in readers:
                 self._close(readers.pop(asked))
-        self.delivery.fill_turns(subscriber.turns)
+        if subscriber.turns is not None:
+            self.delivery.fill_turns(subscriber.turns)
         if asked in subscriber.shares:
             self.sharing.leave(subscriber, subscriber.shares.pop(asked), [])
 
@@ -266,8 +268,9 @@ class SubscriptionChanges:
             member.parked = False
         for reader in subscriber.readers():
             reader.sink = sink
-        subscriber.turns.reset([*subscriber.late.values(), *subscriber.replays.values()])
-        pending_retained, subscriber.pending_retained = subscriber.pending_retained, {}
+        if subscriber.turns is not None:
+            subscriber.turns.reset([*subscriber.late.values(), *subscriber.replays.values()])
+        pending_retained, subscriber.pending_retained = subscriber.pending_retained, NONE
         for asked, (subscription, below) in pending_retained.items():
             if (reader_of := subscriber.late.get(asked, subscriber.main)) is not None:
                 self._find_retained(subscriber, reader_of, subscription, below)
@@ -276,8 +279,9 @@ class SubscriptionChanges:
     def detach(self, subscriber: Subscriber) -> None:
         """The client has disconnected: its session and cursors stay."""
         subscriber.sink = None
-        subscriber.turns.reset(())
-        subscriber.pending_retained = {}
+        if subscriber.turns is not None:
+            subscriber.turns.reset(())
+        subscriber.pending_retained = NONE
         for reader in subscriber.readers():
             reader.sink = None
             for feed in self.feeds:
@@ -291,22 +295,24 @@ class SubscriptionChanges:
     def end(self, subscriber: Subscriber, unacknowledged: list[tuple[int, int, int]]) -> None:
         """The session has ended: remove all of it."""
         subscriber.sink = None
-        subscriber.turns.reset(())
-        subscriber.pending_retained = {}
+        if subscriber.turns is not None:
+            subscriber.turns.reset(())
+        subscriber.pending_retained = NONE
         for share in subscriber.shares.values():
             self.sharing.leave(subscriber, share, unacknowledged)
-        subscriber.shares = {}
+        subscriber.shares = NONE
         for reader in subscriber.readers():
             self._close(reader)
-        subscriber.main, subscriber.late, subscriber.replays = None, {}, {}
-        subscriber.main_subscriptions = {}
+        subscriber.main = None
+        subscriber.main_subscriptions = subscriber.late = subscriber.replays = NONE
 
     def ready(self, subscriber: Subscriber) -> None:
         """The client's sink has room and credit."""
         main = subscriber.main
         if main is not None:
             self.delivery.catch_up(main)
-        self.delivery.resume_turns(subscriber.turns)
+        if subscriber.turns is not None:
+            self.delivery.resume_turns(subscriber.turns)
         if subscriber.late and main is not None and main.caught_up():
             busy = self.delivery.readers_served()
             for asked in list(islice(subscriber.late, LATE_A_STEP)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rumq.auth.errors import BAD_METHOD, BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, Denied
-from rumq.auth.identity import Credentials, Identity, Method, Steps
+from rumq.auth.identity import ANONYMOUS, Credentials, Identity, Method, Steps
 
 
 class Authenticator:
@@ -43,6 +43,8 @@ class Authenticator:
                 return found
         if credentials.anonymous:
             if self.anonymous:
+                if credentials.certificate is None:
+                    return ANONYMOUS
                 return Identity(certificate=credentials.certificate)
             raise Denied(
                 NOT_AUTHORIZED, "no user name and no password, and anonymous clients may not come in"

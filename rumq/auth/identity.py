@@ -59,6 +59,9 @@ class Identity:
     last_data: bytes = field(default=b"", repr=False)
 
 
+ANONYMOUS = Identity()
+
+
 class Work(NamedTuple):
     """A slow call. kind: "hash" computes, "http" waits; its result is sent to the generator
 

@@ -63,9 +63,12 @@ class Stream:
 
     def look(self) -> None:
         """What was written and answered. raises: Wrong where a frame or an acknowledgement is none"""
-        acks = bytes(self._wire.acks)
+        acks = bytes(self._wire.acks or b"")
         at = 0
         while at < len(acks):
+            if acks.startswith(b"\xd0\x00", at):  # PINGRESP
+                at += 2
+                continue
             if acks[at] not in (0x40, 0x50, 0x62, 0x70) or acks[at + 1] not in (2, 3):
                 raise Wrong(f"an acknowledgement {acks[at : at + 4].hex(' ')}")
             at += 2 + acks[at + 1]

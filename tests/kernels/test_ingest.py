@@ -15,7 +15,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.topics import TopicTable
-from rumq.mqtt.packets import Puback, Publish, Pubrel
+from rumq.mqtt.packets import Pingreq, Puback, Publish, Pubrel
 from tests.kernel_forms import as_python
 
 
@@ -52,8 +52,8 @@ class Cutter:
             elif self.wire.stop == self.kernel.FULL:
                 self.batch.grow(self.wire.frame_bytes)
             else:
-                self.acks += bytes(self.wire.acks)
-                self.wire.acks.clear()
+                self.acks += bytes(self.wire.acks or b"")
+                self.wire.acks = None
                 return int(at)
 
     def feed(self, pieces: list[bytes]) -> None:
@@ -146,6 +146,25 @@ def test_what_may_not_be_retained_is_left_over_and_only_that(kernel: Any, alias:
     assert (cutter.wire.topic, cutter.wire.frame_bytes) == (b"guarded", len(kept))
     rows = memoryview(cutter.batch.take()[0]).cast("I")
     assert [rows[0], rows[8]] == [7, 1]
+
+
+@KERNEL
+def test_pingreq_is_answered_behind_the_acknowledgements_and_is_part_of_no_frame(kernel: Any) -> None:
+    """MQTT 5.0, 3.12: a PINGRESP says that all before it is done."""
+    packets = [published(n, 1) for n in range(3)]
+    cutter = Cutter(kernel, 4)
+    cutter.feed([b"".join(encode(packet, 4) + encode(Pingreq(), 4) for packet in packets) + b"\xc0\x00"])
+    assert cutter.records() == packets
+    assert cutter.acks == b"".join(b"\x40\x02\x00%c\xd0\x00" % (n + 1) for n in range(3)) + b"\xd0\x00"
+    assert (cutter.wire.others, cutter.wire.answers) == (4, 3 + 4)
+
+
+@KERNEL
+@pytest.mark.parametrize("data", ["C1 00", "C0 01 00", "C0 80 00"])
+def test_a_pingreq_that_is_none_is_left_to_the_decoder(kernel: Any, data: str) -> None:
+    cutter = Cutter(kernel, 4)
+    assert cutter.cut(bytes.fromhex(data)) == 0
+    assert cutter.wire.stop == kernel.OTHER and not cutter.acks
 
 
 @KERNEL

@@ -19,7 +19,7 @@ def test_what_a_restored_reader_could_not_take_comes_when_it_can(kind: str) -> N
     reader = restoring.reader(
         client.subscriber, 2, [Subscription("#", 1)], [0, 0], None, committed_only=kind == "replays"
     )
-    getattr(client.subscriber, kind)["$log/earliest/#"] = reader
+    client.subscriber.add_reader("$log/earliest/#", reader, is_replay=kind == "replays")
     client.credit = 0
     world.attach(client)
     for _ in sent:

@@ -181,9 +181,9 @@ class Broker:
             if data is not None:
                 acks.barriers -= 1
             else:
-                data = bytes(acks.wire.acks)
+                data = bytes(acks.wire.acks or b"")
                 acks.wire.unacknowledged -= acks.wire.pubacks
-                acks.wire.acks.clear()
+                acks.wire.acks = None
                 acks.wire.ack_parts = acks.wire.pubacks = 0
                 was_barrier, acks.raised = acks.raised, False
                 if not was_barrier:

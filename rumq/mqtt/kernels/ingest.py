@@ -26,10 +26,11 @@ if cython.compiled:
     from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, walk_properties
     from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
-    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire
+    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of
 else:
     from rumq.mqtt.kernels.publish_properties import walk_properties
     from rumq.mqtt.kernels.short_acks import put_ack, short_ack
+    from rumq.mqtt.kernels.wire_state import acks_of
 
 # Written out where it is used, the compiler takes it for a Python number.
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
@@ -210,6 +211,17 @@ def cut(
                         run_at = -1
                     pos = stop
                     continue
+            if head == 0xC0 and stop == pos + 2:
+                # PINGREQ. Behind the acknowledgements on their way, PINGRESP says: all before is done.
+                acks_of(wire).extend(b"\xd0\x00")
+                wire.others += 1
+                wire.answers += 1
+                if run_at >= 0:
+                    copy(frames, out, buf, run_at, pos - run_at)
+                    out += pos - run_at
+                    run_at = -1
+                pos = stop
+                continue
             # What was walked so far is complete; the decoder takes it from here.
             wire.stop = OTHER
             wire.frame_bytes = stop - pos
@@ -393,7 +405,7 @@ def cut(
                         copy(frames, out, buf, run_at, pos - run_at)
                         out += pos - run_at
                         run_at = -1
-                    put_ack(wire.acks, 0x50, pid)
+                    put_ack(acks_of(wire), 0x50, pid)
                     wire.others += 1
                     wire.answers += 1
                     wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
@@ -429,11 +441,11 @@ def cut(
             wire.unacknowledged += 1
             wire.answers += 1
             if qos == 1:
-                put_ack(wire.acks, 0x40, pid)
+                put_ack(acks_of(wire), 0x40, pid)
                 wire.pubacks += 1
             else:
                 wire.qos2_open[pid >> 3] |= 1 << (pid & 7)
-                put_ack(wire.acks, 0x50, pid)
+                put_ack(acks_of(wire), 0x50, pid)
                 if not wire.own:  # a will has none of its client's packet ids
                     put_tag(batch.tags, batch.count, pid, wire.session_tag)
             wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)

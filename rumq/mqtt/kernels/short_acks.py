@@ -5,7 +5,9 @@ import cython
 from rumq.mqtt.kernels.wire_state import Wire
 
 if cython.compiled:
-    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire
+    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of, noted_of
+else:
+    from rumq.mqtt.kernels.wire_state import acks_of, noted_of
 
 
 @cython.cfunc
@@ -41,15 +43,15 @@ def short_ack(
     if head == 0x62:  # PUBREL
         wire.answers += 1
         if wire.release(pid):
-            put_ack(wire.acks, 0x70, pid)
+            put_ack(acks_of(wire), 0x70, pid)
             if wire.durable_bit:
                 # Before PUBCOMP: the client may use the packet id again after it.
-                note(wire.noted, 0x62, pid)
+                note(noted_of(wire), 0x62, pid)
                 wire.ack_parts |= wire.durable_bit
         elif wire.v5:
-            wire.acks.extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
+            acks_of(wire).extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
         else:
-            put_ack(wire.acks, 0x70, pid)
+            put_ack(acks_of(wire), 0x70, pid)
         return 0
     if head != 0x40 and head != 0x50 and head != 0x70:
         return 1
@@ -58,15 +60,15 @@ def short_ack(
     else:
         code = wire.window.acknowledge(head, pid)
     if code >= 0 and wire.durable_bit:
-        note(wire.noted, head, pid)
+        note(noted_of(wire), head, pid)
         if head == 0x50:  # before PUBREL: the client forgets the message with it
             wire.ack_parts |= wire.durable_bit
     if head == 0x50:
         wire.answers += 1
         if code >= 0:
-            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+            acks_of(wire).extend(bytes((0x62, 2, pid >> 8, pid & 255)))
         elif wire.v5:
-            wire.acks.extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
+            acks_of(wire).extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
         else:
-            wire.acks.extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+            acks_of(wire).extend(bytes((0x62, 2, pid >> 8, pid & 255)))
     return 0

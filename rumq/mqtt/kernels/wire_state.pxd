@@ -33,3 +33,7 @@ cdef class Wire:
     cdef readonly Py_ssize_t frame_bytes
     cdef object last_key
     cdef long long last_value
+
+
+cdef bytearray acks_of(Wire wire)
+cdef bytearray noted_of(Wire wire)

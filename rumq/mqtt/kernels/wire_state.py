@@ -31,7 +31,7 @@ class Wire:
         self.qos2_open = UNSET
         self.receive_maximum = receive_maximum
         self.unacknowledged = 0
-        self.acks = bytearray()
+        self.acks = UNSET  # answers that leave at the end of the step; None: none
         self.ack_parts = 0
         self.pubacks = 0
         self.window = UNSET
@@ -41,7 +41,7 @@ class Wire:
         self.touched = 0  # bit p: something was published to partition p
         self.durable_bit = 0  # of a durable session: the bit of `ack_parts` that stands for its journal
         self.session_tag = 0  # says in the log of which session an inbound QoS 2 message is
-        self.noted = bytearray()  # acknowledgements of a durable session, u32 each: head << 16 | packet id
+        self.noted = UNSET  # acknowledgements of a durable session, u32 each: head << 16 | packet id
         self.own = False  # the broker's own messages, which are taken in any case
         self.stop = MORE
         self.fault = 0
@@ -66,10 +66,33 @@ class Wire:
             self.unacknowledged -= 1
         return True
 
+    def answer(self, packet: object) -> None:
+        """Put a whole packet behind the answers that leave together."""
+        if self.acks is None:
+            self.acks = bytearray(packet)
+        else:
+            self.acks += packet
+
     def refuse(self, fault: cython.int, text: object) -> None:
         self.stop = FAULT
         self.fault = fault
         self.fault_text = text
+
+
+@cython.cfunc
+def acks_of(wire: Wire) -> bytearray:
+    """`Wire.acks`, to be added to."""
+    if wire.acks is None:
+        wire.acks = bytearray()
+    return wire.acks
+
+
+@cython.cfunc
+def noted_of(wire: Wire) -> bytearray:
+    """`Wire.noted`, to be added to."""
+    if wire.noted is None:
+        wire.noted = bytearray()
+    return wire.noted
 
 
 def open_tags(wire: Wire) -> list[int]:

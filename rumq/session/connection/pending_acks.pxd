@@ -1,7 +1,7 @@
 
 cdef class PendingAcks:
     cdef public bint raised
-    cdef public object _broker, _released, barriers, flow, holds, session, transport, wire
+    cdef public object _broker, _deliveries, barriers, flow, holds, session, transport, wire
 
 cdef class PendingAck:
     cdef public bint barrier

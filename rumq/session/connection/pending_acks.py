@@ -34,6 +34,13 @@ class CommitProgress(Protocol):
     def committed_lsn(self) -> int: ...
 
 
+class WaitingDeliveries(Protocol):
+    """Messages that may not overtake an acknowledgement."""
+
+    def released(self) -> None:
+        """None has to go out first any more."""
+
+
 class AckBroker(Protocol):
     """The part of `BrokerPort` that acknowledgements need."""
 
@@ -55,7 +62,7 @@ class PendingAcks:
 
     __slots__ = (
         "_broker",
-        "_released",
+        "_deliveries",
         "barriers",
         "flow",
         "holds",
@@ -67,16 +74,16 @@ class PendingAcks:
 
     def __init__(self, broker: AckBroker, session: Session, wire: Wire, transport: Outbox) -> None:
         self._broker = broker
-        self._released: Callable[[], None] = nothing
+        self._deliveries: WaitingDeliveries | None = None
         self.session, self.wire, self.transport = session, wire, transport
         self.flow: DeliveryWindow | None = None
         self.holds: deque[PendingAck] | None = None
         self.raised = False
         self.barriers = 0
 
-    def open(self, flow: DeliveryWindow, released: Callable[[], None]) -> None:
-        """Before anything is promised. released: called when the last barrier has gone out"""
-        self.flow, self._released = flow, released
+    def open(self, flow: DeliveryWindow, deliveries: WaitingDeliveries) -> None:
+        """Before anything is promised. deliveries: told when the last barrier has gone out"""
+        self.flow, self._deliveries = flow, deliveries
 
     @property
     def closed(self) -> bool:
@@ -91,7 +98,7 @@ class PendingAcks:
         if not wire.durable_bit:
             self.transport.write(data)
             return
-        wire.acks += data
+        wire.answer(data)
         if barrier:
             self.raised = True
             if self.flow is not None:
@@ -116,23 +123,22 @@ class PendingAcks:
 
     def record_noted(self) -> None:
         """Journal the acknowledgements that the kernel has seen."""
-        noted = self.wire.noted
+        noted, self.wire.noted = self.wire.noted, None
         self._broker.journal.acknowledged(self.session, bytes(noted))
-        noted.clear()
 
     def released(self) -> None:
         """The last barrier has gone out: messages may follow."""
-        if self.flow is not None:
+        if self.flow is not None and self._deliveries is not None:
             self.flow.waits = False
-            self._released()
+            self._deliveries.released()
 
     def close(self) -> None:
         """The connection has ended: nothing that waits is sent."""
         if self.wire.noted:
             self.record_noted()
         self.flow = self.holds = None
-        self._released = nothing  # what it is bound to leads back here
-        self.wire.acks.clear()
+        self._deliveries = None  # it leads back here
+        self.wire.acks = None
 
 
 class PendingAck:
@@ -201,8 +207,8 @@ class AckTracker:
     def _wait(self, client: PendingAcks) -> None:
         wire = client.wire
         parts = wire.ack_parts
-        pending = PendingAck(client, bytes(wire.acks), wire.pubacks, parts.bit_count(), client.raised)
-        wire.acks.clear()
+        pending = PendingAck(client, wire.acks, wire.pubacks, parts.bit_count(), client.raised)
+        wire.acks = None
         wire.ack_parts = 0
         wire.pubacks = 0
         client.raised = False
@@ -242,6 +248,3 @@ def send_ready(client: PendingAcks) -> None:
                 client.barriers -= 1
                 if not client.barriers and not client.raised:
                     client.released()
-
-
-def nothing() -> None: ...

@@ -6,7 +6,6 @@ go on from, and they are read again when there is room."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from router.commands import Blocked, CommandQueue
@@ -43,6 +42,15 @@ class RetainedPieces(Protocol):
     def taken(self, stop: int) -> None: ...
 
 
+class WindowOwner(Protocol):
+    """The session that the in-flight window is kept in. window: None until it is needed"""
+
+    window: Window | None
+
+    def open_window(self, limit: int) -> Window:
+        """Its window, made if there is none. limit: how many messages may be in flight"""
+
+
 class DurableSender(Protocol):
     """Journals the packet ids of a durable session's messages, and sends these."""
 
@@ -56,17 +64,19 @@ class DeliveryWindow:
     window_full: messages wait for credit; waits: they wait for an answer that the journal does not have yet"""
 
     __slots__ = (
-        "_commands", "_durable", "_make_window", "aliases", "delivered", "is_open", "meter", "outbox", "retained",
-        "waits", "window", "window_full",
+        "_commands", "_durable", "_owner", "_window_limit", "aliases", "delivered", "is_open", "meter", "outbox",
+        "retained", "waits", "window", "window_full",
     )  # fmt: skip
 
     def __init__(
-        self, outbox: Outbox, make_window: Callable[[], Window], window: Window | None, commands: CommandQueue,
+        self, outbox: Outbox, owner: WindowOwner, window_limit: int, commands: CommandQueue,
         durable: DurableSender | None = None,
     ) -> None:  # fmt: skip
-        """make_window: called at the first message of QoS 1 or 2; durable: of a session that outlives the broker"""
+        """owner: is asked for a window at the first message of QoS 1 or 2, of `window_limit` messages
+
+        durable: of a session that outlives the broker"""
         self.outbox = outbox
-        self.window = window
+        self.window = owner.window
         self.retained: deque[RetainedPieces] | None = None
         self.aliases: dict[int, int] | None = None
         self.window_full = False
@@ -75,7 +85,7 @@ class DeliveryWindow:
         self.delivered = 0
         self.waits = False
         self._durable = durable
-        self._make_window = make_window
+        self._owner, self._window_limit = owner, window_limit
         self._commands = commands
 
     def takes(self, effect: ChunkRows, reader: Reader) -> bool:
@@ -179,7 +189,7 @@ class DeliveryWindow:
         dup_below: as of `fanout.number`"""
         window = self.window
         if window is None:
-            window = self.window = self._make_window()
+            window = self.window = self._owner.open_window(self._window_limit)
         while first < count:
             if self.outbox.room <= 0:
                 self.outbox.refused = True
@@ -207,7 +217,7 @@ class DeliveryWindow:
         if numbered:
             window = self.window
             if window is None:
-                window = self.window = self._make_window()
+                window = self.window = self._owner.open_window(self._window_limit)
             credit = min(credit, window.credit())
             if credit == 0:
                 self.window_full = True

@@ -21,7 +21,7 @@ from rumq.session.journal.recorder import tag_of
 from rumq.session.protocol import authorization
 from rumq.session.protocol.connected import Connected
 from rumq.session.state.persistent_sessions import holder_of
-from rumq.session.state.session import Session, Shape
+from rumq.session.state.session import Session, shape_of
 from rumq.session.state.session_owner import Owner, owner_of
 from rumq.session.state.wills import author_of
 
@@ -83,7 +83,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
         user=identity.user,
         method=identity.method,
     )
-    missed, session.missed = session.missed, []
+    missed, session.missed = session.missed, ()
     for gap in missed:
         broker.event("log.gap", client, **gap)
     connected.deliveries.start()
@@ -123,7 +123,7 @@ def open_session(
     """(the session, whether it was there before)"""
     registry, wanted = client.broker.registry, connect.properties.get("topic_alias_maximum", 0)
     alias_out = min(wanted, client.limits.topic_alias_out_maximum)
-    shape = Shape(5 if connect.version == 5 else 4, client.packet_bytes_max, alias_out)
+    shape = shape_of(5 if connect.version == 5 else 4, client.packet_bytes_max, alias_out)
     session, present = registry.open(
         client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, owner=owner
     )
@@ -145,8 +145,6 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.others = 1  # CONNECT
     wire.qos_max = limits.maximum_qos
     wire.retain_available = limits.retain_available
-    if session.publishers is None:
-        session.publishers = [0] * len(client.broker.batches)
     wire.publishers = session.publishers
     wire.qos2_open = session.qos2_open
     wire.session_tag = tag_of(session.number)

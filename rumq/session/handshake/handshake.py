@@ -4,8 +4,6 @@ Then a `Connected` takes its place. Until then nothing is taken but what the cli
 
 from __future__ import annotations
 
-from typing import Any
-
 from rumq.auth.identity import Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
@@ -23,6 +21,7 @@ from rumq.session.handshake.authentication import Authentication
 from rumq.session.handshake.first_packet import read_connect, read_packet
 from rumq.session.protocol.connected import Connected
 from rumq.session.protocol.reason_strings import allowed_reason, explained
+from rumq.session.state.deadlines import Deadline
 
 # A CONNACK of 3.1.1 has a return code for these; for anything else the connection is closed without one.
 TOLD_BEFORE_5 = frozenset(
@@ -47,7 +46,7 @@ class Handshake:
         self.client = Client(broker, transport, policy)
         self.authentication: Authentication | None = None  # CONNECT is here
         self.connected: Connected | None = None
-        self.timer: list[Any] | None = None  # of the keep-alive monitor
+        self.timer: Deadline | None = None  # of the keep-alive monitor
         self._connect: p.Connect | None = None
 
     @property

@@ -3,6 +3,7 @@ from rumq.session.connection.client_state cimport Client
 from rumq.session.connection.pending_acks cimport PendingAcks
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
+from rumq.session.state.deadlines cimport Deadline
 
 import cython
 
@@ -10,7 +11,7 @@ import cython
 cdef class Connected:
     cdef public bint paused
     cdef public double heard_at
-    cdef public list timer
+    cdef public Deadline timer
     cdef public Client client
     cdef public Wire wire
     cdef public PendingAcks acks

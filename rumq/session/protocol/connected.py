@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
@@ -26,6 +25,7 @@ from rumq.session.protocol import control_packets
 from rumq.session.protocol.deliveries import Deliveries, delivery_window
 from rumq.session.protocol.publish_checks import accept_topic, publish_one, supply
 from rumq.session.protocol.reason_strings import allowed_reason, explained
+from rumq.session.state.deadlines import Deadline
 from rumq.session.state.session import Session
 
 WAIT_SECONDS_MAX = 10.0  # a client over its rate is checked again after so long
@@ -50,12 +50,12 @@ class Connected:
         self.reauthentication: Reauthenticator | None = None
         self.paused = False  # a packet waits for something; those behind it are not taken
         self.heard_at = self.broker.clock.monotonic
-        self.timer: list[Any] | None = None  # of the keep-alive monitor
+        self.timer: Deadline | None = None  # of the keep-alive monitor
 
         self.acks = PendingAcks(self.broker, session, wire, self.transport)
         self.flow = delivery_window(client, session, wire, window_limit, self.acks)
         self.deliveries = Deliveries(client, session, self.flow, self.acks, self)
-        self.acks.open(self.flow, self.deliveries.released)
+        self.acks.open(self.flow, self.deliveries)
         client.session, client.wire = session, wire
         session.link = self.transport.link = self
 
@@ -135,8 +135,8 @@ class Connected:
                     broker.journal.qos2_changed[self.session.number] = self.session
                 broker.promise(self.acks)
             else:  # answers that promise nothing about the log
-                self.transport.write(bytes(wire.acks))
-                wire.acks.clear()
+                acks, wire.acks = wire.acks, None
+                self.transport.write(acks)
         if wire.touched:
             backpressure, bulk = broker.backpressure, pos - began >= BULK_BYTES
             if wire.touched & (backpressure.crowded if bulk else backpressure.behind):
@@ -209,4 +209,4 @@ class Connected:
 
     def count(self) -> None:
         """Add what was counted since the last time to the session's and the shard's counts."""
-        self.broker.shard_totals.add(self.wire, self.flow, self.session.counts)
+        self.broker.shard_totals.add(self.wire, self.flow, self.session)

@@ -135,7 +135,7 @@ def acknowledge(responder: RequestResponder, packet: p.Puback | p.Pubrec | p.Pub
 def answer_ping(client: Client) -> None:
     """Answer behind the acknowledgements that are on their way, so that one says: all before is done."""
     assert client.wire is not None
-    client.wire.acks += PINGRESP
+    client.wire.answer(PINGRESP)
     client.wire.answers += 1
 
 

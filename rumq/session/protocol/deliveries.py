@@ -9,7 +9,6 @@ from collections import deque
 from router.commands import Attach, Ready
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
-from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.broker_port import BrokerPort
 from rumq.session.connection.client_state import Client
@@ -25,15 +24,11 @@ def delivery_window(
 ) -> DeliveryWindow:
     """The sink of the session while it is connected. window_limit: how many messages of QoS 1 and 2 may be in flight"""
 
-    def make_window() -> Window:
-        wire.window = session.window = made = Window(window_limit)
-        return made
-
     if session.window is not None:
         session.window.limit = window_limit
         wire.window = session.window
     noted = acks if session.durable else None
-    return DeliveryWindow(client.transport, make_window, session.window, client.broker.commands, noted)
+    return DeliveryWindow(client.transport, session, window_limit, client.broker.commands, noted)
 
 
 class Deliveries:
@@ -58,7 +53,7 @@ class Deliveries:
         if self._acks.raised or self._acks.barriers:
             self.connack_pending = True
             return
-        self.unsent = resend(self.session.window, self._send)
+        self.unsent = resend(self.session.window, self._send) or None
         if self.unsent:
             self._broker.send_again(self)  # attaches when that is done
         else:

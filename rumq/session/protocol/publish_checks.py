@@ -93,7 +93,7 @@ def refuse(client: Client, packet: p.Publish, refusal: PublishRefusal) -> None:
     assert packet.packet_id is not None and client.wire is not None
     kind = p.Puback if packet.qos == 1 else p.Pubrec
     reason = refusal.reason if client.version == 5 else Reason.SUCCESS
-    client.wire.acks += explained(client, kind(packet.packet_id, reason), refusal.why)
+    client.wire.answer(explained(client, kind(packet.packet_id, reason), refusal.why))
     client.wire.answers += 1
 
 
@@ -110,8 +110,10 @@ def supply(client: Client, wire: Wire) -> None:
     """Give the kernel what it stopped for. raises: MqttFault where that was a fault"""
     stop, broker, session = wire.stop, client.broker, client.session
     if stop == ingest.PUBLISHER:
-        assert session is not None and session.publishers is not None
-        session.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
+        assert session is not None
+        if wire.publishers is None:
+            wire.publishers = session.own_publishers(len(broker.batches))
+        wire.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
     elif stop == ingest.FULL:
         broker.batches[wire.partition].grow(wire.frame_bytes)
     else:

@@ -62,7 +62,7 @@ class Granting:
     def grant(self, filters: Iterable[p.Subscription]) -> None:
         client = self._client
         assert client.session is not None
-        known = client.session.asked
+        known = client.session.own_filters()
         for asked in filters:
             try:
                 command = one(client, asked, self._identifier, self._start, known, self._publisher)

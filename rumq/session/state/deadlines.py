@@ -6,13 +6,27 @@ the live ones."""
 from __future__ import annotations
 
 import heapq
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 SWEEP_MIN = 1024  # cancelled entries are swept away when they are so many, and more than the others
 
 
+class Deadline:
+    """An entry of the heap. at: monotonic seconds; number: of two at the same time the older one comes first
+
+    item: None once it is cancelled"""
+
+    __slots__ = ("at", "item", "number")
+
+    def __init__(self, at: float, number: int, item: object) -> None:
+        self.at, self.number, self.item = at, number, item
+
+    def __lt__(self, other: Deadline) -> bool:
+        return self.number < other.number if self.at == other.at else self.at < other.at
+
+
 class Timed(Protocol):
-    timer: list[Any] | None
+    timer: Deadline | None
 
 
 T = TypeVar("T", bound=Timed)
@@ -22,7 +36,7 @@ class Deadlines(Generic[T]):
     """An item's entry in the heap is its slot `timer`."""
 
     def __init__(self) -> None:
-        self._heap: list[list[Any]] = []  # [deadline, number, item or None]
+        self._heap: list[Deadline] = []
         self._count = 0
         self._cancelled = 0
 
@@ -34,33 +48,33 @@ class Deadlines(Generic[T]):
         """Set the item's deadline in place of any other."""
         self.cancel(item)
         self._count += 1
-        item.timer = [deadline, self._count, item]
+        item.timer = Deadline(deadline, self._count, item)
         heapq.heappush(self._heap, item.timer)
 
     def cancel(self, item: T) -> None:
         entry, item.timer = item.timer, None
         if entry is None:
             return
-        entry[2] = None
+        entry.item = None
         self._cancelled += 1
         if self._cancelled >= SWEEP_MIN and 2 * self._cancelled > len(self._heap):
-            self._heap = [each for each in self._heap if each[2] is not None]
+            self._heap = [each for each in self._heap if each.item is not None]
             heapq.heapify(self._heap)
             self._cancelled = 0
 
     def first(self) -> float | None:
         """The next deadline."""
         heap = self._heap
-        while heap and heap[0][2] is None:
+        while heap and heap[0].item is None:
             heapq.heappop(heap)
             self._cancelled -= 1
-        return heap[0][0] if heap else None
+        return heap[0].at if heap else None
 
     def maybe_due(self, now: float) -> T | None:
         """Take out the item with the earliest deadline, if that is not after `now`."""
         first = self.first()
         if first is None or first > now:
             return None
-        item: T = heapq.heappop(self._heap)[2]
+        item = cast(T, heapq.heappop(self._heap).item)
         item.timer = None
         return item

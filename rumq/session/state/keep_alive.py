@@ -63,7 +63,7 @@ class KeepAliveMonitor:
 
     def add(self, link: MonitoredConnection, deadline: float) -> None:
         """Check a connection at `deadline`, or at its earlier one: then it gets the next."""
-        if link.timer is None or link.timer[0] > deadline:
+        if link.timer is None or link.timer.at > deadline:
             self._deadlines.put(link, deadline)
 
     def cancel(self, link: MonitoredConnection) -> None:

@@ -6,6 +6,7 @@ packet ids that wait for PUBREL are a bitmap."""
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from router.subscriber import Subscriber
@@ -14,8 +15,9 @@ from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Will
 from rumq.mqtt.reasons import Reason
 from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.state.deadlines import Deadline
 from rumq.session.state.session_owner import ANYBODY, Owner, key_of
-from rumq.session.state.subscribed_filters import SubscribedFilters
+from rumq.session.state.subscribed_filters import NO_FILTERS, SubscribedFilters
 from rumq.session.state.wills import Author
 
 
@@ -56,18 +58,26 @@ class Shape(NamedTuple):
     alias_max: int
 
 
+@lru_cache(1024)
+def shape_of(version: int, packet_max: int, alias_max: int) -> Shape:
+    """Clients alike share one."""
+    return Shape(version, packet_max, alias_max)
+
+
 class Session:
     """asked: filters as the client wrote them; holder: of `PersistentSessions`, once it outlives its connection
 
-    publishers: number of this client in each partition, 0: none yet; expires_at: monotonic seconds, None: connected
-    author: of the will; missed: ranges that it lost while it was away (`rumq.shards.delivery.lost_ranges`)
+    publishers: number of this client in each partition, 0: none yet; None before its first message
+    expires_at: monotonic seconds, None: connected; author: of the will
+    missed: ranges that it lost while it was away (`rumq.shards.delivery.lost_ranges`)
     guarded: its subscriptions may bring less than they match; number: in the journal, 0: not durable there
-    durable: it outlives its connection, so it must outlive the broker; timer: of the registry"""
+    durable: it outlives its connection, so it must outlive the broker; timer: of the registry
+    published, delivered: messages; published = delivered + pending + those of `DropCounters`"""
 
     __slots__ = (
-        "asked", "author", "client_id", "counts", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
-        "holder", "key", "link", "missed", "number", "owner", "publishers", "qos2_open", "subscriber", "timer",
-        "version", "will", "will_at", "window",
+        "asked", "author", "client_id", "delivered", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
+        "holder", "key", "link", "missed", "number", "owner", "published", "publishers", "qos2_open", "subscriber",
+        "timer", "version", "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(
@@ -78,25 +88,45 @@ class Session:
         self.owner = owner
         self.key = key_of(client_id, owner)
         self.subscriber = Subscriber(self.key, shape, personal=personal)
-        self.asked = SubscribedFilters()
+        self.asked = NO_FILTERS
         self.holder: str | None = None
         self.window: Window | None = None
         self.qos2_open: bytearray | None = None
         self.publishers: list[int] | None = None
         self.version = 5
         self.expiry_seconds = 0
-        self.timer: list[Any] | None = None
+        self.timer: Deadline | None = None
         self.expires_at: float | None = None
         self.will: Will | None = None
         self.author: Author | None = None
         self.will_at: float | None = None
         self.link: SessionConnection | None = None
-        self.counts = Counts()
-        self.missed: list[dict[str, Any]] = []
+        self.published = self.delivered = 0
+        self.missed: tuple[dict[str, Any], ...] = ()
         self.ended = False
         self.guarded = False
         self.number = 0
         self.durable = False
+
+    def own_filters(self) -> SubscribedFilters:
+        """Its filters, to be added to; sessions without any share `NO_FILTERS`."""
+        if self.asked is NO_FILTERS:
+            self.asked = SubscribedFilters()
+        return self.asked
+
+    def own_publishers(self, partitions: int) -> list[int]:
+        """`publishers`, made for the first message."""
+        if self.publishers is None:
+            self.publishers = [0] * partitions
+        return self.publishers
+
+    def open_window(self, limit: int) -> Window:
+        """The in-flight window, made if there is none. limit: how many messages may be in flight"""
+        if self.window is None:
+            self.window = Window(limit)
+            if self.link is not None:
+                self.link.wire.window = self.window
+        return self.window
 
     def assign_owner(self, owner: Owner) -> None:
         """Give an owner to a session that had none. No client is connected with it."""
@@ -106,13 +136,3 @@ class Session:
         subscriber.shape_changed = True  # its groups know it by the key
         for reader in subscriber.readers():
             reader.key = self.key
-
-
-class Counts:
-    """Messages of a session: published = delivered + pending + those of `DropCounters`."""
-
-    __slots__ = ("delivered", "published")
-
-    def __init__(self) -> None:
-        self.published = 0
-        self.delivered = 0

@@ -30,7 +30,8 @@ def owner_of(who: Identity, mount: str) -> Owner:
         "".join((who.user or "", *who.groups)).encode()
     except UnicodeEncodeError:
         raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
-    return Owner(None if who.method == UNVERIFIED else who.user, mount)
+    user = None if who.method == UNVERIFIED else who.user
+    return ANYBODY if user is None and not mount else Owner(user, mount)
 
 
 def key_of(client_id: str, owner: Owner | None) -> str:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.flow_control.delivery_window import DeliveryWindow
-from rumq.session.state.session import Counts
+
+
+class Counted(Protocol):
+    """A session: the messages of all its connections."""
+
+    published: int
+    delivered: int
 
 
 class ShardTotals:
@@ -25,7 +33,7 @@ class ShardTotals:
         self.handed_over = self.taken_over = 0
         self.connections = self.sockets = 0
 
-    def add(self, wire: Wire, flow: DeliveryWindow, counts: Counts) -> None:
+    def add(self, wire: Wire, flow: DeliveryWindow, counts: Counted) -> None:
         """Move what a connection has counted to its session's counts and to these totals."""
         published, delivered = wire.published, flow.delivered
         counts.published += published

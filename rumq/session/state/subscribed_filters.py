@@ -6,6 +6,8 @@ the first wildcard on. The sums are estimates, the same for a filter each time i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import MappingProxyType
+from typing import cast
 
 from rumq.session.flow_control.limits import Limits
 
@@ -71,3 +73,8 @@ class SubscribedFilters:
         if self.wildcard_levels + wildcard_levels(topic_filter) > limits.wildcard_levels_max:
             return f"the filters of a session may have {limits.wildcard_levels_max} levels from a wildcard on"
         return ""
+
+
+NO_FILTERS = SubscribedFilters()
+"""Of all sessions without subscriptions. It cannot be added to."""
+NO_FILTERS._filters = cast(dict[str, bool], MappingProxyType({}))

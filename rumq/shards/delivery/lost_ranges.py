@@ -181,8 +181,7 @@ class LostRanges:
         if session is None or session.link is not None:
             self._events.tell("log.gap", client_id=client_id_of(effect.reader.key), **gap)
         else:
-            del session.missed[: 1 - MISSED_MAX]
-            session.missed.append(gap)
+            session.missed = (*session.missed[1 - MISSED_MAX :], gap)
 
     # What is still to come
 

@@ -137,6 +137,6 @@ class Redelivery:
         topic: unknown where the log does not have the record any more"""
         assert deliveries.flow.window is not None
         deliveries.flow.window.refuse(packet_id)
-        if deliveries.session.counts.delivered:  # of this run of the broker
-            deliveries.session.counts.delivered -= 1
+        if deliveries.session.delivered:  # of this run of the broker
+            deliveries.session.delivered -= 1
         self._drop_counters.count(why, deliveries.session.key, topic)

@@ -60,12 +60,14 @@ class WillPublisher:
             elif wire.stop == ingest.PUBLISHER:
                 number = self._partitions[wire.partition].add_publisher(client_id)
                 wire.publishers[wire.partition] = number
-                if current is not None and current.publishers is not None:
-                    current.publishers[wire.partition] = number  # No Local holds for a will too
+                if current is not None:
+                    current.own_publishers(len(wire.publishers))[wire.partition] = (
+                        number  # No Local holds for a will too
+                    )
             elif wire.stop == ingest.FULL:
                 batches[wire.partition].grow(wire.frame_bytes)
             else:
                 break
         assert pos == len(data), wire.fault_text
-        wire.acks.clear()
+        wire.acks = None
         wire.ack_parts = 0

@@ -103,7 +103,7 @@ class Restorer:
         session.expiry_seconds = min(replayed.expiry_seconds, self._limits.session_expiry_seconds_max)
         session.durable = replayed.expiry_seconds > 0
         for asked, each in replayed.subscriptions.items():
-            session.asked.add(asked, is_replay=each.kind == "replay")
+            session.own_filters().add(asked, is_replay=each.kind == "replay")
         session.window = replayed.window
         if replayed.qos2_open:
             session.qos2_open = bytearray(8192)
@@ -156,7 +156,7 @@ class Restorer:
                 reader = recovery.reader(
                     subscriber, each.reader, [wanted], cursors, redelivered_below, committed_only=is_replay
                 )
-                (subscriber.replays if is_replay else subscriber.late)[asked] = reader
+                subscriber.add_reader(asked, reader, is_replay=is_replay)
                 if (start := replayed.starts.get(each.reader)) is not None:
                     recovery.find_start(reader, start)
         if mains:

@@ -120,7 +120,7 @@ class ConsumerLag:
 
 def counts_of(session: Session) -> tuple[int, int]:
     """(published, delivered) so far."""
-    published, delivered = session.counts.published, session.counts.delivered
+    published, delivered = session.published, session.delivered
     link = session.link
     if link is not None:
         published += link.wire.published

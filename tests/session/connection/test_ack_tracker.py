@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.pending_acks import AckTracker
 
 
@@ -14,7 +15,7 @@ class Source:
 
 class Client:
     def __init__(self) -> None:
-        self.wire: Any = SimpleNamespace(acks=bytearray(), ack_parts=0, pubacks=0, unacknowledged=0)
+        self.wire = Wire(False, 1 << 20, 10, 0)
         self.sent: list[bytes] = []
         self.transport = SimpleNamespace(write=lambda data: self.sent.append(bytes(data)))
         self.holds: Any = None
@@ -45,7 +46,7 @@ class World:
         self.acks.release(index)
 
     def promise(self, client: Client, acks: bytes, parts: int) -> None:
-        client.wire.acks += acks
+        client.wire.answer(acks)
         self.acks.promise(client, parts)
         assert self.acks.end_step()
 

@@ -17,7 +17,7 @@ from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.rate_limits import Bucket, Rate
 from rumq.session.flow_control.replay_throttle import ReplayThrottle
-from rumq.session.state.session import Shape
+from rumq.session.state.session import Session, Shape
 from rumq.shards.turn.queues import StepQueue
 
 BASE_LSN = 1_000
@@ -70,8 +70,7 @@ def offer(
     """Returns the journal, (QoS, DUP, number) of each message sent, and the commands to the router."""
     outbox, commands = Outbox(), StepQueue()
     journal = Journal(outbox)
-    window = Window(credit)
-    flow = DeliveryWindow(outbox, lambda: window, None, commands, journal)
+    flow = DeliveryWindow(outbox, Session("c", None, personal=False), credit, commands, journal)
     group = Group(GroupKey(frozenset([Subscription("t", 2)]), False, (Shape(4, 0, 0), None)), 1)
     reader = Reader(1, group, [0], "c")
     reader.redelivered_below = [BASE_LSN + redelivered_below]
@@ -93,7 +92,7 @@ def messages_in(data: bytearray) -> list[tuple[int, bool, int]]:
 
 def aliased(outbox: Outbox, credit: int) -> tuple[DeliveryWindow, Deliver, Reader]:
     """(delivery window, delivery, reader) of a client that takes topic aliases and replays."""
-    flow = DeliveryWindow(outbox, lambda: Window(credit), None, StepQueue())
+    flow = DeliveryWindow(outbox, Session("c", None, personal=False), credit, StepQueue())
     group = Group(GroupKey(frozenset([Subscription("t", 2)]), True, (Shape(5, 0, 9), "c")), 1)
     reader = Reader(1, group, [0], "c")
     return flow, Deliver(group, 0, Chunk(3), 0, 3, [reader]), reader

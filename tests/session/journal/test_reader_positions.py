@@ -43,9 +43,9 @@ def test_an_entry_has_the_subscription_its_kind_and_the_cursors_of_its_reader(ki
     session.number, subscriber, found = 1, session.subscriber, reader()
     if kind == "main":
         subscriber.main = found
-        subscriber.main_subscriptions["a/#"] = Subscription("a/#", 1, identifier=7)
+        subscriber.main_subscriptions = {"a/#": Subscription("a/#", 1, identifier=7)}
     else:
-        (subscriber.late if kind == "late" else subscriber.replays)["a/#"] = found
+        subscriber.add_reader("a/#", found, is_replay=kind == "replay")
     entry = subscribed_entry(session, "a/#", WATERMARKS)
     assert entry is not None
     assert (entry.number, entry.asked, entry.qos, entry.identifier) == (1, "a/#", 1, 7)

@@ -160,7 +160,7 @@ def subscribed(client: Client) -> None:
         ("$share/g/plant/#", False),
         ("$share/", False),  # of an old journal
     ):
-        client.session.asked.add(asked, is_replay=is_replay)
+        client.session.own_filters().add(asked, is_replay=is_replay)
 
 
 def test_subscriptions_are_held_to_new_rules_and_shared_ones_may_end() -> None:
@@ -218,7 +218,7 @@ def test_what_was_in_flight_is_sent_again_where_it_may_still_be_received(
     client = client_under()
     assert client.session is not None
     group = Group(GroupKey(frozenset()), 1)
-    client.session.subscriber.replays["$log/-1h/plant/#"] = Reader(9, group, [0], "c")
+    client.session.subscriber.add_reader("$log/-1h/plant/#", Reader(9, group, [0], "c"), is_replay=True)
     assert authorization.may_receive_again(client, topic, 1) is live
     assert authorization.may_receive_again(client, topic, 9) is replayed
 

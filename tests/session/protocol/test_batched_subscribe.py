@@ -138,7 +138,7 @@ def test_an_unsubscribe_comes_to_the_same(there: list[str], filters: list[str], 
     for at_once in (True, False):
         broker, wire = client(version=version)
         for each in there:
-            wire.link.session.asked.add(each)
+            wire.link.session.own_filters().add(each)
         found.append(outcome(broker, wire, packet, at_once=at_once))
     assert found[0] == found[1]
 
@@ -175,7 +175,7 @@ def test_a_malformed_filter_ends_the_connection_before_any_other_is_served(
 
 def test_an_unsubscribe_with_a_malformed_filter_takes_nothing_away() -> None:
     broker, wire = client()
-    wire.link.session.asked.add("plant/000000")
+    wire.link.session.own_filters().add("plant/000000")
     wire.say(by_hand.unsubscribe(1, [*names(300), b"a\xff"]))
     turns(broker)
     assert wire.closed and list(wire.link.session.asked) == ["plant/000000"]

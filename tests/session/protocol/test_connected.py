@@ -114,5 +114,5 @@ def test_its_end_moves_its_counts_to_the_session_and_the_shard() -> None:
     wire.say(publish(1), publish(2), p.Pingreq())
     session = wire.link.session
     wire.link.end(with_will=False)
-    assert session.counts.published == broker.shard_totals.published == 2
+    assert session.published == broker.shard_totals.published == 2
     assert broker.shard_totals.packets_in == 4 and session.link is None

@@ -1,16 +1,14 @@
 """Deadlines agree with a dictionary, however they are set, moved, cancelled and reached."""
 
-from typing import Any
-
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from rumq.session.state.deadlines import SWEEP_MIN, Deadlines
+from rumq.session.state.deadlines import SWEEP_MIN, Deadline, Deadlines
 
 
 class Item:
     def __init__(self) -> None:
-        self.timer: list[Any] | None = None
+        self.timer: Deadline | None = None
 
 
 ITEMS = [Item() for _ in range(5)]
@@ -60,6 +58,6 @@ def test_cancelled_entries_keep_no_item_and_are_swept_away() -> None:
         deadlines.put(item, 2.0)
         entry = item.timer
         deadlines.cancel(item)
-        assert entry is not None and entry[2] is None
+        assert entry is not None and entry.item is None
     assert len(deadlines) <= SWEEP_MIN + 1
     assert deadlines.maybe_due(1.0) is kept

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rumq.mqtt.reasons import Reason
+from rumq.session.state.deadlines import Deadline
 from rumq.session.state.keep_alive import KeepAliveMonitor
 
 
@@ -24,7 +25,7 @@ class Broker:
 
 class Connection:
     def __init__(self, keep_alive: float = 10.0, expires_at: float | None = None) -> None:
-        self.timer: list[Any] | None = None
+        self.timer: Deadline | None = None
         self.client = self
         self.closed = False
         self.session: object | None = object()
@@ -115,9 +116,9 @@ def test_the_earlier_of_two_deadlines_counts(monitor: KeepAliveMonitor, broker: 
     link = Connection(keep_alive=10.0)
     monitor.add(link, 15.0)
     monitor.add(link, 20.0)
-    assert link.timer is not None and link.timer[0] == 15.0
+    assert link.timer is not None and link.timer.at == 15.0
     monitor.add(link, 5.0)
-    assert link.timer[0] == 5.0
+    assert link.timer.at == 5.0
 
 
 def test_an_ended_connection_is_not_retained(monitor: KeepAliveMonitor, broker: Broker) -> None:
@@ -125,7 +126,7 @@ def test_an_ended_connection_is_not_retained(monitor: KeepAliveMonitor, broker: 
     monitor.add(link, 15.0)
     entry = link.timer
     monitor.cancel(link)
-    assert entry is not None and link not in entry
+    assert entry is not None and entry.item is None
     at(15.0, monitor, broker)
     assert not link.reasons
 

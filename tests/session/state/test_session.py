@@ -1,8 +1,11 @@
 """A session from an older journal gets its owner with the first client that comes for it. MQTT 5.0, 4.1."""
 
+import pytest
+
 from router.reader import Group, GroupKey, Reader
-from rumq.session.state.session import Counts, Session
+from rumq.session.state.session import Session
 from rumq.session.state.session_owner import ANYBODY, Owner, client_id_of, key_of
+from rumq.session.state.subscribed_filters import NO_FILTERS
 
 ALICE = Owner("alice", "site-7/")
 
@@ -22,7 +25,9 @@ def test_its_owner_renames_it_everywhere() -> None:
     old_key = session.key
     group = Group(GroupKey(frozenset(), False, None), 1)
     main, late, replay = (Reader(number, group, [0], old_key) for number in (1, 2, 3))
-    subscriber.main, subscriber.late["a"], subscriber.replays["$log/earliest/a"] = main, late, replay
+    subscriber.main = main
+    subscriber.add_reader("a", late, is_replay=False)
+    subscriber.add_reader("$log/earliest/a", replay, is_replay=True)
     session.assign_owner(ALICE)
     assert session.owner == ALICE and session.key == subscriber.key == key_of("pump", ALICE) != old_key
     assert [reader.key for reader in (main, late, replay)] == [session.key] * 3
@@ -35,10 +40,18 @@ def test_a_new_session_has_nothing_and_is_not_durable() -> None:
     session = Session("pump", None, personal=False)
     assert not session.asked and session.window is None and session.will is None and session.link is None
     assert not session.durable and not session.number and not session.ended and not session.guarded
-    assert (session.counts.published, session.counts.delivered) == (0, 0)
+    assert (session.published, session.delivered) == (0, 0)
 
 
-def test_sessions_count_apart() -> None:
-    one, other = Counts(), Counts()
-    one.published += 1
-    assert other.published == 0
+def test_sessions_have_filters_publishers_and_windows_of_their_own() -> None:
+    """What most sessions never have is shared or absent until one of them needs it."""
+    one, other = Session("one", None, personal=False), Session("other", None, personal=False)
+    one.own_filters().add("a/#")
+    one.own_publishers(2)[1] = 7
+    window = one.open_window(10)
+    assert list(one.asked) == ["a/#"] and one.publishers == [0, 7] and one.window is window
+    assert one.open_window(20) is window, "messages are in flight in it"
+    assert not other.asked and other.publishers is None and other.window is None
+    with pytest.raises(TypeError):
+        other.asked.add("b/#")
+    assert not NO_FILTERS

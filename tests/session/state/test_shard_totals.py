@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.flow_control.delivery_window import DeliveryWindow
-from rumq.session.state.session import Counts
+from rumq.session.state.session import Session
 from rumq.session.state.shard_totals import ShardTotals
 from tests.session.broker import Broker, connected
 
@@ -19,7 +19,7 @@ class Connection:
         link = connected(Broker()).link
         self.wire: Wire = link.wire
         self.flow: DeliveryWindow = link.flow
-        self.counts = Counts()
+        self.counts = Session("c", None, personal=False)
         self.wire.published = self.wire.others = self.wire.answers = self.flow.delivered = 0
 
     def count(self, published: int, delivered: int, others: int, answers: int) -> None:

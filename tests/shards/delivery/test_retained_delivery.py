@@ -8,10 +8,9 @@ from router.effects import DeliverRetained
 from router.reader import Group, GroupKey, Reader
 from router.retained import FoundRetained, Retained, RetainedView
 from router.subscription import Subscription, merge
-from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
-from rumq.session.state.session import Shape
+from rumq.session.state.session import Session, Shape
 from rumq.shards.delivery.retained_delivery import BUILDS_A_TURN, LOOKS_A_TURN, RetainedDelivery
 
 NOW_US = 1_800_000_000_000_000
@@ -56,8 +55,9 @@ def topics_in(data: bytes) -> Iterator[str]:
 class Client:
     def __init__(self, handing: RetainedDelivery, room: int = 1 << 30, window: int = 10) -> None:
         self.handing, self.outbox = handing, Outbox(room)
-        self.window = Window(window)
-        self.flow = DeliveryWindow(self.outbox, lambda: self.window, None, [])
+        session = Session("c", None, personal=False)
+        self.window = session.open_window(window)
+        self.flow = DeliveryWindow(self.outbox, session, window, [])
 
     def asks(self, view: RetainedView, topic_filter: str, qos: int = 0) -> bool:
         subscription = Subscription(topic_filter, qos)

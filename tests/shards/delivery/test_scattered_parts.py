@@ -13,10 +13,9 @@ from router.effects import Scatter
 from router.reader import Group, GroupKey, Reader
 from router.shard import Shard as Router
 from router.subscription import Subscription
-from rumq.mqtt.kernels.window import Window
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
-from rumq.session.state.session import Shape
+from rumq.session.state.session import Session, Shape
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.turn.queues import ReadyLinks, StepQueue
 from tests.commitlog.records import NOW, append, opened, some_records
@@ -64,7 +63,7 @@ class Parts:
     def reader(self, group: Group) -> tuple[Reader, Outbox]:
         group.count += 1
         reader, outbox = Reader(group.count, group, [0], "c"), Outbox()
-        reader.sink = DeliveryWindow(outbox, lambda: Window(10), None, self.commands)
+        reader.sink = DeliveryWindow(outbox, Session("c", None, personal=False), 10, self.commands)
         return reader, outbox
 
     def scatter(self, readers: list[Reader], picked: list[int], first: int = 0) -> None:

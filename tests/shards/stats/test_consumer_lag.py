@@ -158,7 +158,7 @@ def test_a_turn_checks_so_many_sessions_and_no_more() -> None:
     sessions: dict[str, Any] = {
         str(number): SimpleNamespace(
             key=str(number), ended=number == 7, link=None, subscriber=Subscriber(number),
-            counts=SimpleNamespace(published=0, delivered=0),
+            published=0, delivered=0,
         )
         for number in range(2 * SESSIONS_A_TURN + 1)
     }  # fmt: skip

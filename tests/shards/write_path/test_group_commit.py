@@ -10,6 +10,7 @@ import pytest
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.turn.queues import StepQueue
 from rumq.shards.write_path.group_commit import GroupCommit
@@ -25,7 +26,7 @@ class Link:
     """A connection as far as `GroupCommit` knows it; `sent` is what left."""
 
     def __init__(self) -> None:
-        self.wire = SimpleNamespace(acks=bytearray(), ack_parts=0, pubacks=0, unacknowledged=0)
+        self.wire = Wire(False, 1 << 20, 10, 0)
         self.holds: Any = None
         self.barriers = 0
         self.raised = self.closed = False
@@ -34,7 +35,7 @@ class Link:
         self.releases = 0
 
     def wants(self, acks: bytes, *partitions: int) -> "Link":
-        self.wire.acks += acks
+        self.wire.answer(acks)
         for index in partitions:
             self.wire.ack_parts |= 1 << index
         self.wire.pubacks += 1

@@ -1,0 +1,4 @@
+cdef class Deadline:
+    cdef public double at
+    cdef public long long number
+    cdef public object item
