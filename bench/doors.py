@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.peers.peer import free_port
 from bench.peers.rumq import rumqd
 from bench.process import cpu_s
 
@@ -86,12 +87,6 @@ def certificates(folder: Path, kind: str) -> None:
 
 def paths() -> str:
     return os.environ.get("PATH", "") + ":/usr/sbin"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

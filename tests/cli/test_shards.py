@@ -108,7 +108,7 @@ def test_a_stream_keeps_its_partitions_and_says_so(tmp_path: Path) -> None:
     assert broker.stop() == 0
     broker.flags = ("--set", 'stream=[{name="main", filters=["#"], partitions=5}]')
     broker._launch()
-    assert broker.process.wait(20) == 3
+    assert broker.ended() == 3
     assert "main has 2 partitions here" in str(broker.events)
     broker.end()
 

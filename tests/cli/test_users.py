@@ -86,8 +86,7 @@ def test_who_comes_in(broker: Rumqd, version: int, user: str | None, password: s
 
 def test_refusals_are_told_to_the_operator_without_the_secret(broker: Rumqd) -> None:
     answer(broker.address, "alice", "a guess")
-    broker.event("client.refused")
-    event = next(each for each in broker.named("client.refused") if "wrong password" in each["why"])
+    event = broker.heard(lambda e: e["event"] == "client.refused" and "wrong password" in e["why"])
     assert (event["reason"], event["client_id"]) == (0x86, "pump-1")
     assert "'alice'" in event["why"]
     assert not any("a guess" in str(event) for event in broker.events)

@@ -46,7 +46,7 @@ def open_stream() -> Iterator[OpenStream]:
 
 def run(main: Callable[[], Awaitable[None]]) -> None:
     async def limited() -> None:
-        with trio.fail_after(20):
+        with trio.fail_after(60):
             await main()
 
     trio.run(limited)
@@ -130,12 +130,14 @@ def test_retained_messages_and_wills(open_stream: OpenStream) -> None:
     run(main)
 
 
-def test_a_keep_alive_of_one_second_is_kept(open_stream: OpenStream) -> None:
-    """Mosquitto hangs up after one and a half; this is the one test here that lets real time pass."""
+def test_a_keep_alive_is_kept(open_stream: OpenStream) -> None:
+    """Mosquitto hangs up after one and a half; this is the one test here that lets real time pass.
+
+    A ping is due after half of it: a busy machine may be late by as much as the whole."""
 
     async def main() -> None:
-        async with connect_over(open_stream, keep_alive=1) as client:
-            with trio.move_on_after(1.8):
+        async with connect_over(open_stream, keep_alive=4) as client:
+            with trio.move_on_after(7.5):
                 await client.receive_batch()
             await client.publish("k", b"", qos=1)
 

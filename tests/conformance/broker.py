@@ -10,15 +10,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.peers.peer import free_port
+
 Address = tuple[str, int]
-START_S = 20.0
-
-
-def free_port() -> int:
-    """A port nobody listens on now; taken and given back, so another process could still be quicker."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+START_S = 60.0
 
 
 def accepts(address: Address) -> bool:
@@ -65,7 +60,7 @@ def running(name: str, folder: Path) -> Iterator[tuple[Address, Address]]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(10)
+            process.wait(START_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -1,10 +1,12 @@
 """Shared subscriptions. MQTT 5.0, 4.8.2."""
 
+import time
+
 import pytest
 
 from tests.conformance import wire
 from tests.conformance.conftest import Dial
-from tests.conformance.peer import Peer
+from tests.conformance.peer import DEADLINE_S, Peer
 from tests.conformance.wire import Kind, Prop
 
 
@@ -16,7 +18,8 @@ def gather(peers: list[Peer]) -> list[list[bytes]]:
 def gathered(peers: list[Peer], count: int) -> list[list[bytes]]:
     """As `gather`, until `count` messages are there in sum."""
     found: list[list[bytes]] = [[] for _ in peers]
-    for _ in range(2000):
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
         for mine, more in zip(found, gather(peers), strict=True):
             mine += more
         if sum(map(len, found)) >= count:

@@ -16,8 +16,8 @@ from tests.conformance import wire
 from tests.conformance.peer import Address, Ended, Peer
 from tests.conformance.wire import Kind, Prop, Properties, Will
 
-SHORT_S = 2  # keep alive, expiry or delay that is over when the clock has run
-STEP_S, STEPS = 1.0, 4
+SHORT_S = 6  # keep alive, expiry or delay that is over when the clock has run
+STEP_S, STEPS = 1.0, 10
 WAIT_S = STEP_S * STEPS  # more than one and a half SHORT_S
 LONG_S = 100  # a message expiry that is not over then
 LASTING = (Prop.SESSION_EXPIRY, 600)

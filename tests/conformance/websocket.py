@@ -13,7 +13,7 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 class WebSocket:
     def __init__(self, address: Address, protocols: str = "mqtt", path: str = "/mqtt") -> None:
-        self.socket = socket.create_connection(address, timeout=5)
+        self.socket = socket.create_connection(address, timeout=30)
         key = base64.b64encode(os.urandom(16))
         lines = [
             f"GET {path} HTTP/1.1",

@@ -226,6 +226,6 @@ def gone(pid: int) -> bool:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
-    ready, _, _ = select.select([descriptor], [], [], 20)
+    ready, _, _ = select.select([descriptor], [], [], 60)
     os.close(descriptor)
     return bool(ready)

@@ -14,7 +14,7 @@ from paho.mqtt.properties import Properties
 
 from tests.broker_process import Address
 
-SECONDS_MAX = 30
+SECONDS_MAX = 60
 VERSIONS = pytest.mark.parametrize("version", [mqtt.MQTTv311, mqtt.MQTTv5], ids=["3.1.1", "5"])
 
 

@@ -30,7 +30,7 @@ def pub(at: Address, *args: str, lines: list[str] | None = None) -> None:
         input=typed,
         text=True,
         check=True,
-        timeout=30,
+        timeout=60,
     )
 
 
@@ -56,7 +56,7 @@ class Sub:
     def told(self) -> list[str]:
         """Every message until it ends, as -C or -W has it."""
         found = [line[2:].rstrip("\n") for line in [*self.early, *self.lines()] if line.startswith("> ")]
-        self.process.wait(30)
+        self.process.wait(60)
         return found
 
     def kill(self) -> None:
@@ -124,7 +124,7 @@ def test_mqtt_5_properties_pass_through(broker: Address, topic: str) -> None:
     (line,) = listening.told()
     *told, expiry, payload = line.split("|")
     assert told == ["a:1 b:2", "answers/here", "c", "text/plain", "1", "77"]
-    assert 990 < int(expiry) <= 1000 and payload == "x"
+    assert 900 < int(expiry) <= 1000 and payload == "x"
 
 
 def test_a_topic_alias_stands_for_its_topic(broker: Address, topic: str) -> None:

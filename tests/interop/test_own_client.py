@@ -9,7 +9,7 @@ from tests.broker_process import Address
 
 def run(main: object) -> None:
     async def limited() -> None:
-        with trio.fail_after(20):
+        with trio.fail_after(60):
             await main()  # type: ignore[operator]
 
     trio.run(limited)

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from bench.peers.peer import free_port
 
 SECONDS_MAX = 60.0
 KEY, SECRET = "lake-key", "lake-secret"
@@ -31,14 +33,6 @@ def program() -> str:
     return found
 
 
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-
-
 @contextmanager
 def object_store(root: Path) -> Iterator[dict[str, str]]:
     """The environment that a client of it needs. It has a bucket of the name `bucket`."""
@@ -48,7 +42,7 @@ def object_store(root: Path) -> Iterator[dict[str, str]]:
     credentials = [{"accessKey": KEY, "secretKey": SECRET}]
     identities = [{"name": "lake", "credentials": credentials, "actions": actions}]
     (root / "s3.json").write_text(json.dumps({"identities": identities}))
-    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    ports = {name: free_port() for name in PORTS}
     command = [
         weed, "-logtostderr=true", "server", "-dir=data", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
         "-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-volume.max=20", "-filer", "-s3",

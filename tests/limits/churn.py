@@ -51,7 +51,7 @@ def churn(port: int, connections: int, memory_bytes: Callable[[], int], samples:
         batch = []
         for number in range(done, min(connections, done + AT_ONCE)):
             source = (f"127.0.0.{1 + number % ADDRESSES}", 0)
-            peer = socket.create_connection(("127.0.0.1", port), 10, source)
+            peer = socket.create_connection(("127.0.0.1", port), 60, source)
             peer.sendall(said[number % len(said)])
             if number % 8 == 1:
                 peer.shutdown(socket.SHUT_WR)

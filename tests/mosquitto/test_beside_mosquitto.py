@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from bench.peers.peer import free_port
 from tests.broker_process import ENVIRONMENT, SECONDS_MAX
 from tests.conformance import wire
-from tests.conformance.broker import free_port
 from tests.conformance.peer import Peer
 from tests.conformance.wire import Prop, Will
 

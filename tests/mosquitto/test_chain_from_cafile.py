@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import trustme
 
+from bench.peers.peer import free_port
 from tests.broker_process import SECONDS_MAX, Rumqd, run_command
-from tests.conformance.broker import free_port
 from tests.mosquitto.test_beside_mosquitto import MOSQUITTO, running
 
 CONF = """

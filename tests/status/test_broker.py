@@ -15,7 +15,7 @@ from tests.broker_process import Rumqd
 from tests.faults.kill.test_shards import shards_of
 from tests.interop.paho_peer import Peer, peer
 
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 
 
 @contextmanager

@@ -19,13 +19,14 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow as pa
 import trio
 
+from bench.peers.peer import free_port
 from rumq.client import Client, connect
 from rumq.errors import ClientError
 from rumq.spark.sink.broker_check import open_to
 from rumq.spark.sink.sink_connection import SinkPartition, publish_all
 from rumq.spark.sink.sink_options import SinkOptions, parse_sink_options
 from tests.broker_process import Address, Rumqd
-from tests.conformance.broker import accepts, free_port
+from tests.conformance.broker import accepts
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 ROWS, A_BATCH = 300, 70
