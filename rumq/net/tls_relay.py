@@ -103,6 +103,7 @@ class ShardEnd:
     """The handler of this shard's end of the pair: what comes goes to the client."""
 
     is_bus = True  # no client of its own
+    attempt = 1
     client_id = None
 
     __slots__ = ("_client_end", "_ends", "_is_paused", "transport")

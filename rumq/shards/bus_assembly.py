@@ -10,6 +10,7 @@ from router.shard import Shard
 from rumq.net.pump import Pump
 from rumq.session.state.session import Session
 from rumq.session.state.shard_totals import ShardTotals
+from rumq.shards.bus.bus_link import LinkRetries
 from rumq.shards.bus.interest import Interest
 from rumq.shards.bus.messages import FindStart, Tally
 from rumq.shards.bus.peer import Parts, Peer, ThisShard
@@ -65,7 +66,8 @@ def build_bus(
         )
         reader.submit(lookups, done, SEARCHES)
 
-    peers = Peers(index, others, doors, events, pump, is_draining=is_draining, tally=tally)
+    retries = LinkRetries(clock, timers)
+    peers = Peers(index, others, doors, events, retries, pump, is_draining=is_draining, tally=tally)
     barrier = JournalBarrier(journal, clock, urgent)
     groups = SharedGroups(peers, placement, barrier, router, commands, sessions)
     interest = Interest(others, router, placement, timers, groups)

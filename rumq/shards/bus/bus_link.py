@@ -8,6 +8,7 @@ batch costs the same whatever it holds. They are received into the buffer in whi
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Protocol
 
@@ -15,10 +16,14 @@ import msgspec
 
 from rumq.net.kernels.sockets import buffer_of
 from rumq.shards.bus.messages import AnyMessage
+from rumq.shards.processes.backoff import Backoff
+from rumq.shards.turn.ports import Clock, Timers
 
 Raw = bytes | bytearray | memoryview
 PREFIX = struct.Struct("<II")
 MESSAGE_BYTES_MAX = 1 << 30
+BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0)
+STEADY_SECONDS = 1.0
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)
@@ -59,7 +64,17 @@ class BusLink:
     is_bus = True
     client_id = None
 
-    __slots__ = ("_begun", "_lost", "_read", "_received", "_there", "closed", "drained", "transport")
+    __slots__ = (
+        "_begun",
+        "_lost",
+        "_read",
+        "_received",
+        "_there",
+        "attempt",
+        "closed",
+        "drained",
+        "transport",
+    )
 
     def __init__(
         self, transport: Transport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
@@ -68,12 +83,17 @@ class BusLink:
         """received: takes each message with its raw bytes, which are its own to keep and to change
         read: receives into a buffer from a position on what is there; returns how many bytes, 0 or less for none"""
         self.transport = transport
+        self.attempt = 1  # and one more for each link before it in a row that soon ended
         self._received, self._lost, self.drained, self._read = received, lost, drained, read
         self.closed = False
         self._begun: bytearray | None = (
             None  # a message that has not arrived as a whole, without its first u32
         )
         self._there = 0  # bytes of it
+
+    def proved_sound(self) -> None:
+        """It has lived long enough: a fault from here on has nothing to do with those before it."""
+        self.attempt = 1
 
     def say(self, message: AnyMessage, *raw: Raw) -> None:
         """Send a message at the end of the turn; raw buffers must not change until then."""
@@ -132,3 +152,25 @@ class BusLink:
         """Close the connection after a fault; the shard with the higher index dials again."""
         self.lost("given up")
         self.transport.close()
+
+
+class LinkRetries:
+    """When the link to another shard is made anew: at once, and ever later while links end soon after their begin."""
+
+    def __init__(self, clock: Clock, timers: Timers) -> None:
+        self._clock, self.later = clock, timers.later
+        self._backoffs: dict[int, Backoff] = defaultdict(lambda: Backoff(BACKOFF_SECONDS, STEADY_SECONDS))
+        self._began: dict[int, float] = defaultdict(float)
+        self._ended_soon: dict[int, int] = defaultdict(int)  # links in a row
+
+    def began(self, shard: int, link: BusLink) -> None:
+        link.attempt = 1 + self._ended_soon[shard]
+        self._began[shard] = self._clock.monotonic
+        self.later(STEADY_SECONDS, link.proved_sound)
+
+    def ended(self, shard: int) -> tuple[float, int]:
+        """returns: seconds to wait before the next link; how many have ended in a row, with this one"""
+        lived = self._clock.monotonic - self._began[shard]
+        self._ended_soon[shard] = self._ended_soon[shard] + 1 if lived < STEADY_SECONDS else 0
+        backoff = self._backoffs[shard]
+        return backoff.died(lived), backoff.deaths

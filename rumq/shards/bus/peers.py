@@ -1,19 +1,24 @@
-"""The other shards: links to them are made, and made anew when one has died. With one shard there are none."""
+"""The other shards: links to them are made, and made anew when one has died. With one shard there are none.
+
+A link that ends is made anew at once. Links that end soon, one after the other, as those of shards that do not
+understand each other, are made anew ever later."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from rumq.net.connection import Connection
 from rumq.net.kernels import sockets
 from rumq.net.pump import Pump
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.bus_link import BusLink, LinkRetries
 from rumq.shards.bus.interest import Interest
 from rumq.shards.bus.peer import Peer
 from rumq.shards.bus.shared_groups import SharedGroups
 from rumq.shards.processes.fd_passing import FdPassing
+from rumq.shards.turn.fault_guard import is_told
 from rumq.shards.turn.ports import EventSink
 
 BUS_BYTES = 4 << 20  # that may be queued for another shard before its readers fall behind
@@ -24,11 +29,12 @@ class Peers:
 
     def __init__(
         self, index: int, others: Mapping[int, Peer], doors: FdPassing | None, events: EventSink,
-        pump: Callable[[], Pump], *, is_draining: Callable[[], bool], tally: Callable[[m.Tally], None],
+        retries: LinkRetries, pump: Callable[[], Pump], *, is_draining: Callable[[], bool],
+        tally: Callable[[m.Tally], None],
     ) -> None:  # fmt: skip
         """index: of this shard; tally: takes the statistics of other shards"""
         self._index, self.others = index, others
-        self._doors, self._events, self._pump = doors, events, pump
+        self._doors, self._events, self._retries, self._pump = doors, events, retries, pump
         self._is_draining, self.tally = is_draining, tally
         if doors is not None:
             doors.takers["bus"] = lambda sock, peer, _, __: self._attach(int(peer), sock)
@@ -65,6 +71,7 @@ class Peers:
             pump.read_out(peer.link.transport)  # type: ignore[arg-type]  # what came of a run before counts
         connection = Connection(pump, sock, f"shard {index}", BUS_BYTES)
         link = BusLink(connection, peer.received, peer.lost, peer.drained, reader_of(connection))
+        self._retries.began(index, link)
         connection.link = link
         pump.add(connection)
         peer.linked(link)
@@ -75,8 +82,18 @@ class Peers:
     def lost(self, shard: int, why: str) -> None:
         if self._is_draining():
             return  # all stop, one a little before the other
-        self._events.tell("shard.lost", shard=shard, why=why)
-        if shard < self._index:
+        wait, times = self._retries.ended(shard)
+        if is_told(times):
+            self._events.tell("shard.lost", shard=shard, why=why, times=times)
+        if shard > self._index:
+            return
+        if wait:
+            self._retries.later(wait, partial(self._dial_again, shard))
+        else:
+            self._dial(shard)
+
+    def _dial_again(self, shard: int) -> None:
+        if not self._is_draining():
             self._dial(shard)
 
     @property

@@ -8,6 +8,11 @@ from typing import Any
 from rumq.session.connection.broker_port import ClientInfo
 
 
+def is_told(times: int) -> bool:
+    """Of what happens again and again the 1st, 2nd, 4th, 8th ... time is reported."""
+    return times & (times - 1) == 0
+
+
 class ShardEvents:
     """The `EventSink` and the `FaultGuard` of a shard."""
 
@@ -23,7 +28,8 @@ class ShardEvents:
     def crashed(self, connection: Any) -> None:
         link = connection.link
         if link.is_bus:
-            self.tell("shard.link_failed", peer=connection.peer, exc_info=True)
+            if is_told(link.attempt):
+                self.tell("shard.link_failed", peer=connection.peer, times=link.attempt, exc_info=True)
             link.end()
             return
         self.tell("client.crashed", client_id=link.client_id, peer=connection.peer, exc_info=True)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import LinkRetries
 from rumq.shards.bus.peer import Parts, Peer, ThisShard
 from rumq.shards.bus.peers import Peers
 from tests.shards.bus.world import Hand
@@ -145,7 +146,8 @@ def test_needs_are_sent_when_they_have_changed(world: World) -> None:
 
 def peers_of(world: World) -> Peers:
     return Peers(
-        0, {1: world.peer}, None, world.hand, lambda: None, is_draining=lambda: False, tally=lambda tally: None  # type: ignore[arg-type, return-value]
+        0, {1: world.peer}, None, world.hand, LinkRetries(world.hand, world.hand), lambda: None,  # type: ignore[arg-type, return-value]
+        is_draining=lambda: False, tally=lambda tally: None,
     )  # fmt: skip
 
 
@@ -174,4 +176,4 @@ def test_a_stop_waits_until_the_others_publish_nothing_more(world: World) -> Non
 
 def test_a_lost_shard_is_reported_unless_all_stop(world: World) -> None:
     peers_of(world).lost(1, "died")
-    assert world.hand.events == [("shard.lost", {"shard": 1, "why": "died"})]
+    assert world.hand.events == [("shard.lost", {"shard": 1, "why": "died", "times": 1})]

@@ -1,5 +1,7 @@
 """The other shards: who dials whom, what they are told together, and what retention and a stop hear of them."""
 
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +9,9 @@ import pytest
 
 from rumq.net.pump import Pump
 from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import STEADY_SECONDS, LinkRetries
 from rumq.shards.bus.peers import Peers
+from rumq.shards.turn.fault_guard import ShardEvents
 from tests.shards.bus.world import Hand
 from tests.simulation.network import Door, Doors, Network, Poller
 
@@ -26,7 +30,7 @@ class Other:
         self.said: list[m.AnyMessage] = []
         self.told_needs: list[dict[int, int]] = []
         self.received = self.drained = lambda *_: None
-        self.lost = lambda why: None
+        self.lost: Callable[[str], None] = lambda why: None
         self.turns = 0
 
     def linked(self, link: Any) -> None:
@@ -61,9 +65,12 @@ class World:
         others: Any = self.others
         doors: Any = self.here
         self.peers = Peers(
-            index, others, doors, self.hand, lambda: self.pump, is_draining=lambda: self.is_draining,
-            tally=lambda tally: None,
+            index, others, doors, self.hand, LinkRetries(self.hand, self.hand), lambda: self.pump,
+            is_draining=lambda: self.is_draining, tally=lambda tally: None,
         )  # fmt: skip
+
+        for at, other in self.others.items():
+            other.lost = partial(self.peers.lost, at)
 
     def dialled(self) -> list[int]:
         """The shards at whose doors something waits, which is taken away."""
@@ -100,8 +107,72 @@ def test_a_shard_that_is_lost_is_told_and_dialled_again_by_the_one_of_higher_ind
 ) -> None:
     world = World()
     world.peers.lost(shard, "died")
-    assert world.hand.events == [("shard.lost", {"shard": shard, "why": "died"})]
+    assert world.hand.events == [("shard.lost", {"shard": shard, "why": "died", "times": 1})]
     assert world.dialled() == dialled
+
+
+def fails(*_: object) -> None:
+    raise ValueError("it says nothing that is understood here")
+
+
+def dials(world: World) -> list[tuple[float, Callable[[], None]]]:
+    """Links that are to be made later: (seconds, call)."""
+    return [(seconds, call) for seconds, call in world.hand.waiting if isinstance(call, partial)]
+
+
+def failing_links(world: World, shard: int, count: int) -> list[float]:
+    """How long the shard waits before each next link to another, whose hellos nobody understands."""
+    events = ShardEvents(world.hand.tell)
+    waits: list[float] = []
+    for _ in range(count):
+        world.hand.waiting.clear()
+        try:
+            fails()
+        except ValueError:
+            events.crashed(world.others[shard].link.transport)
+        waits.append(sum(seconds for seconds, _ in dials(world)))
+        for seconds, call in dials(world):
+            world.hand.monotonic += seconds
+            call()
+    return waits
+
+
+def test_links_that_end_soon_are_made_ever_later_and_that_is_told_ever_less_often() -> None:
+    """Without a pause, two shards that did not understand each other took a core each, and wrote a line each time."""
+    world = World()
+    world.peers.dial()
+    assert failing_links(world, 0, 8) == [0.0, 0.1, 0.5, 2.0, 10.0, 10.0, 10.0, 10.0]
+    for name in ("shard.link_failed", "shard.lost"):
+        told = [fields["times"] for each, fields in world.hand.events if each == name]
+        assert told == [1, 2, 4, 8]
+
+
+def test_a_link_that_was_sound_for_a_while_is_made_anew_at_once_and_its_fault_is_told() -> None:
+    world = World()
+    world.peers.dial()
+    failing_links(world, 0, 3)
+    link = world.others[0].link
+    assert link.attempt == 4
+    (proved,) = [call for _, call in world.hand.waiting if call == link.proved_sound]
+    world.hand.monotonic += STEADY_SECONDS
+    proved()
+    world.hand.events.clear()
+    assert failing_links(world, 0, 1) == [0.0]
+    assert [(name, fields["times"]) for name, fields in world.hand.events] == [
+        ("shard.link_failed", 1), ("shard.lost", 1),
+    ]  # fmt: skip
+
+
+def test_a_link_that_waits_to_be_made_anew_is_not_once_all_stop() -> None:
+    world = World()
+    world.peers.dial()
+    failing_links(world, 0, 1)
+    world.others[0].link.end()
+    ((_, call),) = dials(world)
+    world.dialled()
+    world.is_draining = True
+    call()
+    assert world.dialled() == []
 
 
 def test_while_all_stop_one_that_is_gone_is_no_event() -> None:
