@@ -12,7 +12,7 @@ from router.kernels import routes as kernel
 from router.reader import DENIED, Group, Reader
 from router.routes import Places, RouteTable
 
-GROUPS_MIN = 8  # with fewer groups tables cost less
+GROUPS_MIN = 3  # with fewer groups tables cost less
 
 # A group, its readers, the form they get, and rows[first:stop]: the numbers of their rows, ascending
 Part: TypeAlias = "tuple[Group, list[Reader], int, array[int] | memoryview, int, int]"

@@ -16,6 +16,7 @@ QOS_AND_VERSION = cython.declare(cython.uint, 19)
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def copy(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,

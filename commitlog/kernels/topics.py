@@ -16,6 +16,7 @@ RECORD_WORDS = cython.declare(cython.Py_ssize_t, 8)
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def put(
     out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong, size: cython.Py_ssize_t
 ) -> cython.void:

@@ -6,6 +6,7 @@ Rows and number tables in, numbers out. Knows no subscriber.
 import cython
 
 if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcpy
 
 
@@ -192,37 +193,55 @@ def only_wanted(
     stop: cython.Py_ssize_t,
     places: object,
     wanted: object,
-) -> tuple[bytearray, bytearray]:
-    """Rows first..stop of a chunk, and of their frames those that are wanted: the others are empty."""
+    views_max: cython.Py_ssize_t,
+) -> "tuple[bytearray, list[bytes | memoryview]]":
+    """Rows first..stop of a chunk, and of their frames those that are wanted, in pieces: the others are empty.
+
+    views_max: up to so many pieces they are the chunk's own bytes, else one copy"""
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     src: cython.const[cython.uchar][::1] = memoryview(frames).cast("B")
     place_of: cython.const[cython.uint][::1] = places
     form_of: cython.const[cython.uint][::1] = wanted
     total: cython.Py_ssize_t = len(words) // 8
-    begin: cython.Py_ssize_t = words[first * 8 + 1] if first < stop else 0
-    end: cython.Py_ssize_t = words[stop * 8 + 1] if stop < total else len(src)
     taken: object = bytearray(memoryview(rows)[32 * first : 32 * stop])
-    kept: object = bytearray(end - begin)
-    out: cython.uchar[::1] = kept
     row: cython.uint[::1] = memoryview(taken).cast("I")
     at: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
-    start: cython.Py_ssize_t
-    after: cython.Py_ssize_t
+    runs: cython.Py_ssize_t = 0
+    run_at: cython.Py_ssize_t = -1  # where a run of wanted frames begins; -1: not in one
     for i in range(first, stop):
-        start = words[i * 8 + 1]
-        after = words[i * 8 + 9] if i + 1 < total else len(src)
         row[(i - first) * 8 + 1] = at
-        if form_of[place_of[i]]:
-            if cython.compiled:
-                memcpy(cython.address(out[at]), cython.address(src[start]), after - start)
-            else:
-                out[at : at + after - start] = src[start:after]
-            at += after - start
+        if not form_of[place_of[i]]:
+            run_at = -1
+            continue
+        if run_at < 0:
+            run_at = 0
+            runs += 1
+        at += (words[i * 8 + 9] if i + 1 < total else len(src)) - words[i * 8 + 1]
     row = None
-    out = None
-    del kept[at:]
-    return taken, kept
+    pieces: list = []
+    is_one: cython.bint = runs > views_max
+    if is_one:
+        if cython.compiled:
+            data: bytes = PyBytes_FromStringAndSize(cython.NULL, at)
+            out: cython.p_char = PyBytes_AS_STRING(data)
+        at = 0
+    run_at = -1
+    for i in range(first, stop + 1):
+        if i < stop and form_of[place_of[i]]:
+            if run_at < 0:
+                run_at = words[i * 8 + 1]
+        elif run_at >= 0:
+            end: cython.Py_ssize_t = words[i * 8 + 1] if i < total else len(src)
+            if is_one and cython.compiled:
+                memcpy(out + at, cython.address(src[run_at]), end - run_at)
+                at += end - run_at
+            else:
+                pieces.append(memoryview(frames)[run_at:end])
+            run_at = -1
+    if is_one:
+        pieces = [data] if cython.compiled else [b"".join(pieces)]
+    return taken, pieces
 
 
 def last_retained(rows: object, count: cython.Py_ssize_t) -> dict[int, int]:

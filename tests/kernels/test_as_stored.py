@@ -89,10 +89,11 @@ MESSAGES = st.builds(
     retain=st.sampled_from([False, False, False, True]),
     expires=st.sampled_from([False] * 5 + [True]),
     content_type=st.booleans(),
-    payload=st.binary(max_size=3) | st.just(bytes(150)),
+    payload=st.binary(max_size=3) | st.sampled_from([bytes(150), bytes(1500)]),
     left_out=st.sampled_from([False] * 7 + [True]),
 )
 SAME = Message(v5=True)
+LONG = Message(v5=True, payload=bytes(1500))  # several are not copied
 
 
 @kernels
@@ -107,6 +108,8 @@ SAME = Message(v5=True)
 )
 @example([SAME] * 6, [False, True, True, True, False, False], 0, False, True, 0)
 @example([SAME] * 6, [True, False, True, False, False, True], 0, False, True, 0)
+@example([LONG] * 6, [False, True, True, True, False, False], 0, False, True, 0)
+@example([LONG] * 6, [True, False, True, False, False, True], 0, False, True, 0)
 def test_what_goes_out_as_stored_is_what_the_encoder_makes_and_nothing_else_does(
     kernel: Any, buffer: Any, messages: list[Message], choice: list[bool], qos: int, as_published: bool,
     v5: bool, packet_max: int,

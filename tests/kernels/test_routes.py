@@ -53,3 +53,40 @@ def test_rows_are_sorted_by_their_places(kernel: ModuleType, data: st.DataObject
     order, starts = kernel.by_place(first, len(places), table, count)
     assert order.tolist() == sorted(range(first, len(places)), key=places.__getitem__)
     assert starts.tolist() == [sum(each < place for each in places[first:]) for place in range(count + 1)]
+
+
+@pytest.mark.parametrize("views_max", [0, 2, 100])
+@pytest.mark.parametrize("kernel", forms("router.kernels.routes"))
+@given(data=st.data())
+def test_of_frames_that_another_shard_wants_the_others_are_empty(
+    kernel: ModuleType, data: st.DataObject, views_max: int
+) -> None:
+    """Neighbours are one piece; up to `views_max` pieces are the chunk's own bytes."""
+    places = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=20))
+    sizes = data.draw(st.lists(st.integers(0, 5), min_size=len(places), max_size=len(places)))
+    wanted = data.draw(st.lists(st.integers(0, 1), min_size=4, max_size=4))
+    first = data.draw(st.integers(0, len(places)))
+    stop = data.draw(st.integers(first, len(places)))
+    each = [bytes([row]) * size for row, size in enumerate(sizes)]
+    starts = [sum(sizes[:row]) for row in range(len(sizes))]
+    rows = bytearray(
+        b"".join(
+            row.to_bytes(4, "little") + at.to_bytes(4, "little") + bytes(24) for row, at in enumerate(starts)
+        )
+    )
+    before, frames = bytes(rows), b"".join(each)
+    taken, pieces = kernel.only_wanted(
+        rows, frames, first, stop, memoryview(array("I", places)), array("I", wanted), views_max
+    )
+    assert rows == before
+    kept = [each[row] if wanted[places[row]] else b"" for row in range(first, stop)]
+    assert b"".join(pieces) == b"".join(kept)
+    words = memoryview(taken).cast("I").tolist()
+    assert words[0::8] == list(range(first, stop)), "a row is otherwise as it was"
+    assert words[1::8] == [len(b"".join(kept[:at])) for at in range(len(kept))]
+    runs = sum(
+        bool(wanted[places[row]]) and (row == first or not wanted[places[row - 1]])
+        for row in range(first, stop)
+    )
+    assert len(pieces) == (runs if runs <= views_max else 1)
+    assert all(isinstance(piece, memoryview) for piece in pieces) or runs > views_max

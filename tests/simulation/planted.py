@@ -11,8 +11,8 @@ PLANTED = [
     # The bus
     Planted(
         "a message on the bus is lost", "rumq/shards/bus/record_forwarder.py",
-        "        self._link.say(message, rows, frames)\n",
-        "        if message.base_lsn % 5 != 3:\n            self._link.say(message, rows, frames)\n",
+        "        self._link.say(message, rows, *frames)\n",
+        "        if message.base_lsn % 5 != 3:\n            self._link.say(message, rows, *frames)\n",
         SCHEDULES,
     ),
     Planted(

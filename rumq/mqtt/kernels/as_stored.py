@@ -11,6 +11,7 @@ if cython.compiled:
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
 ROW_V5 = cython.declare(cython.uint, 16)
+SHARED_BYTES_MIN = cython.declare(cython.Py_ssize_t, 1 << 11)  # fewer are copied: that costs less than a view
 
 
 def pick(
@@ -61,10 +62,12 @@ def pick(
     begin: cython.Py_ssize_t = numbers[first]
     start = words[begin * 8 + 1]
     blob: Blob
-    data: bytes
+    data: object
     pieces: list
     if row - begin == stop - first - 1:  # consecutive
-        if cython.compiled:
+        if size >= SHARED_BYTES_MIN:
+            data = memoryview(frames)[start : start + size]
+        elif cython.compiled:
             data = PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(src[start])), size)
         else:
             data = bytes(src[start : start + size])

@@ -142,6 +142,7 @@ class Blob:
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def copy(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
@@ -159,6 +160,7 @@ def copy(
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
     while value >= 128:
         out[at] = (value & 127) | 128
@@ -170,6 +172,7 @@ def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_s
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def varint_size(value: cython.Py_ssize_t) -> cython.Py_ssize_t:
     if value < 128:
         return 1
@@ -182,6 +185,7 @@ def varint_size(value: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def body_at(frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Where the topic's length stands: after the remaining length."""
     at += 1

@@ -59,6 +59,7 @@ def u16(data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def put_u32(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
     out[at] = value & 255
     out[at + 1] = (value >> 8) & 255
@@ -91,6 +92,7 @@ def same_here(
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def copy(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
@@ -579,6 +581,7 @@ def write_without_alias(
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def varint_size(value: cython.Py_ssize_t) -> cython.Py_ssize_t:
     if value < 128:
         return 1
@@ -591,6 +594,7 @@ def varint_size(value: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
     while value >= 128:
         out[at] = (value & 127) | 128

@@ -22,6 +22,7 @@ from rumq.shards.bus.bus_link import BusLink, Raw
 from rumq.shards.turn.ports import Call, CommandQueue, Timers
 
 NAMES_A_MESSAGE = 4096
+VIEWS_MAX = 12  # a socket takes 64 buffers at once
 
 
 class PublisherNames:
@@ -83,12 +84,13 @@ class RecordForwarder(ShardSink):
                 self._commands.put(c.Blocked(reader, index, chunk.base_lsn + effect.first))
             return
         flags = chunk.flags
+        frames: Sequence[Raw]
         if effect.wanted is None:
             part = clipped(chunk, chunk.base_lsn + effect.first, chunk.base_lsn + effect.stop)
-            rows, frames = part.rows, part.frames
+            rows, frames = part.rows, [part.frames]
         else:
             rows, frames = route_kernel.only_wanted(
-                chunk.rows, chunk.frames, effect.first, effect.stop, effect.places, effect.wanted
+                chunk.rows, chunk.frames, effect.first, effect.stop, effect.places, effect.wanted, VIEWS_MAX
             )
             flags &= ~FLAG_UNIFORM
         message = m.Rows(
@@ -96,7 +98,7 @@ class RecordForwarder(ShardSink):
             self._new_names(index, rows), len(rows),
         )  # fmt: skip
         self._publisher_names.introduce(index)
-        self._link.say(message, rows, frames)
+        self._link.say(message, rows, *frames)
 
     def _new_names(self, index: int, rows: Raw) -> m.Names:
         """The names of topic ids in some rows that the other shard does not know yet."""
