@@ -51,6 +51,7 @@ HOT = [
     "commitlog/chunk_layout.py",
     "commitlog/partition.py",
     "commitlog/segment_writer.py",
+    "commitlog/write_group.py",
     "router/backlog.py",
     "router/commands.py",
     "router/delivery.py",

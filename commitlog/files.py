@@ -44,6 +44,9 @@ class Files(Protocol):
     def sync(self, handle: int) -> None:
         """fdatasync: the data, and what is needed to find it, survive a power loss."""
 
+    def descriptor(self, handle: int) -> int:
+        """For a kernel that does what `write` and `sync` do; -1: only these can."""
+
     def sync_directory(self, path: str) -> None:
         """The directory's entries survive a power loss."""
 
@@ -137,6 +140,9 @@ class RealFiles:
 
     def sync(self, handle: int) -> None:
         os.fdatasync(handle)
+
+    def descriptor(self, handle: int) -> int:
+        return handle if type(self) is RealFiles else -1  # one that is derived may do more
 
     def sync_directory(self, path: str) -> None:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -22,13 +22,13 @@ from commitlog.recovery import Recovered
 from commitlog.retention import NoteJumps, SegmentRemoval, finished_ones, segments_to_drop, without_wanted
 from commitlog.row_layout import tag_publishers
 from commitlog.segment_news import Ended, Opened, Preallocated
-from commitlog.segment_writer import SegmentWriter, WriteGroup
+from commitlog.segment_writer import SegmentWriter
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.space import Sealed
+from commitlog.write_group import WriteGroup
 
 HOT_TRIM = 64
-# Memory of a chunk beside its rows and frames: objects, cached routes and encoded batches.
-CHUNK_BYTES = 1024
+CHUNK_BYTES = 1024  # memory of a chunk beside its rows and frames: objects, cached routes, encoded batches
 
 
 class Partition:

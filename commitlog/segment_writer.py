@@ -1,8 +1,7 @@
-"""The write side of a partition: a group of chunks is written and synced to the active segment, all or none.
+"""The active segment of a partition: opened, written to, sealed or abandoned.
 
-A failed write or sync is never retried on the same file: the segment is abandoned at its logical end, and what was not
-safe is written to a new one. Runs on the I/O thread, or on the loop while that thread is idle, and shares no mutable
-state with others. One function writes, one syncs. The time is that of the records. docs/log-format.md."""
+Runs on the I/O thread, or on the loop while that thread has nothing of the partition, and shares no mutable state with
+others. One function writes, one syncs; `Flush` has both done. The time is that of the records. docs/log-format.md."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from commitlog.chunk import (
     Chunk,
     padded,
 )
-from commitlog.chunk_layout import ChunkLayout, Names, pieced
+from commitlog.chunk_layout import ChunkLayout, Names
 from commitlog.clock_guard import Jump
 from commitlog.files import Files
 from commitlog.index import IndexBuilder
@@ -30,119 +29,21 @@ from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader
 from commitlog.segment_news import Ended, Opened, Preallocated
 
 
-class WriteGroup:
-    """`run` on the I/O thread; then `Partition.complete` on the loop thread.
+class Flush:
+    """A chunk that is laid out, to be written and synced: by `run`, on any thread, or by a kernel with the descriptor.
 
-    news: segments opened and ended, and chunks written, in order, for the loop thread
-    fault: a write or sync failed, and its records went to another segment; offline: or nowhere
-    safe_lsn: everything below is written, and synced where the stream asks for it
-    wants_room: the next one should write zeros ahead; preallocates: this one does, and nothing else
-    """
+    descriptor: of the segment, -1: only `run` can; data: valid until the partition's next group"""
 
-    __slots__ = (
-        "_next", "_pieces", "_position", "_roll", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn", "fault",
-        "mark_us", "news", "offline", "preallocates", "safe_lsn", "wants_room",
-    )  # fmt: skip
+    __slots__ = ("_files", "_handle", "data", "descriptor", "position")
 
-    def __init__(
-        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int,
-        roll: bool = False, preallocates: bool = False,
-    ) -> None:  # fmt: skip
-        """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time;
-        roll: and go on in a new segment"""
-        self.preallocates, self.wants_room = preallocates, False
-        self._writer = writer
-        self._roll = roll
-        self.chunks = chunks
-        self.durable_lsn = durable_lsn
-        self.end_lsn = end_lsn
-        self.mark_us = mark_us
-        self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
-        self.news: list[Opened | Ended | ChunkPosition | Preallocated] = []
-        self.fault: OSError | None = None
-        self.offline: OSError | None = None
-        self.safe_lsn = chunks[0].base_lsn if chunks else end_lsn
-        self._pieces: list[list[Chunk]] = []
-        self._next = 0  # the first piece that is not safe
-        self._position = 0  # where the pieces from there on begin in the active segment
+    def __init__(self, files: Files, handle: int, descriptor: int, position: int, data: memoryview) -> None:
+        self._files, self._handle = files, handle
+        self.descriptor, self.position, self.data = descriptor, position, data
 
     def run(self) -> None:
-        if self.mark_us or self.preallocates:
-            self._position = self._writer.position
-            try:
-                if self.preallocates:
-                    self._preallocate()
-                elif self._roll:
-                    self._go_on_in_another()
-                else:
-                    self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
-            except Exception as fault:
-                self._give_up(told(fault))
-            return
-        self._pieces = pieced(self.chunks)
-        for _ in range(2):
-            try:
-                self._write()
-                self.safe_lsn = self.end_lsn
-                self.wants_room = self._writer.wants_room(self.bytes)
-                return
-            except Exception as fault:
-                failure = told(fault)
-                self._give_up(failure)
-        self.offline = failure
-
-    def is_quick(self) -> bool:
-        """Whether `run` does no more than write to the page cache. Only while no other job of the partition runs"""
-        if self.bytes > GROUP_BYTES_MAX or not self.chunks or self._writer.sync_groups:
-            return False
-        return not self._writer.must_roll(self.bytes + 2 * HEADER_BYTES, self.chunks[0].base_ts)
-
-    def _preallocate(self) -> None:
-        room = self._writer.preallocate()
-        if room is not None:
-            self.news.append(room)
-
-    def _go_on_in_another(self) -> None:
-        sealed = self._writer.seal(self.end_lsn, self.mark_us, self.durable_lsn)
-        if sealed is not None:
-            self.news.append(sealed)
-        try:
-            self.news.append(self._writer.open_segment(self.end_lsn, self.mark_us))
-        except OSError:
-            pass  # the next record opens it, or tells why that cannot be
-
-    def _write(self) -> None:
-        writer = self._writer
-        self._position = writer.position
-        last = len(self._pieces) - 1
-        for index in range(self._next, last + 1):
-            piece = self._pieces[index]
-            size = sum(len(c.rows) + len(c.frames) for c in piece) + 2 * HEADER_BYTES
-            if writer.must_roll(size, piece[0].base_ts):
-                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts, self.durable_lsn)
-                if sealed is not None:
-                    self.news.append(sealed)
-                    self._next, self.safe_lsn = index, piece[0].base_lsn
-                self.news.append(writer.open_segment(piece[0].base_lsn, piece[0].base_ts))
-                self._position = writer.position
-            self.news.append(writer.append(piece, self.durable_lsn, last=index == last))
-        if writer.sync_groups:
-            writer.sync()
-
-    def _give_up(self, fault: OSError) -> None:
-        """Abandon the active segment; of this group only what is safe counts in it."""
-        self.fault = self.fault or fault
-        while (
-            self.news and isinstance(self.news[-1], ChunkPosition) and self.news[-1].base_lsn >= self.safe_lsn
-        ):
-            self.news.pop()
-        if self._position > SEGMENT_HEADER_BYTES:
-            ended = self._writer.fence(self.safe_lsn, self._position)
-            if ended is not None:
-                self.news.append(ended)
-        elif self.news and isinstance(self.news[-1], Opened):
-            self.news.pop()
-            self._writer.discard()
+        """raises: OSError"""
+        self._files.write(self._handle, self.position, [self.data])
+        self._files.sync(self._handle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +81,7 @@ class SegmentWriter:
         self._manifest = manifest
         self._random = random
         self._handle: int | None = None
+        self._descriptor = -1
         self.path = ""
         self._opened_us = 0
         self.position = 0
@@ -221,6 +123,7 @@ class SegmentWriter:
         name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
         self.path = f"{self._directory}/{name}"
         self._handle = self._files.create(self.path)
+        self._descriptor = self._files.descriptor(self._handle)
         self.position, self._is_known = 0, False
         self._allocated = self._low = 0
         self._may_allocate = self.sync_groups
@@ -387,12 +290,21 @@ class SegmentWriter:
             self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
         return place
 
+    def lay_out(self, chunks: list[Chunk], durable_lsn: int) -> tuple[Flush, ChunkPosition]:
+        """Lay memory chunks out as one that is a sync group of its own; a segment is open. As `append`, if written."""
+        assert self._handle is not None
+        first = chunks[0]
+        laid = self._layout.data(chunks, durable_lsn, SYNC_ALIGN)
+        place = ChunkPosition(
+            first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late
+        )
+        with laid.rows:
+            self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
+        flush = Flush(self._files, self._handle, self._descriptor, self.position, laid.data)
+        self.position += len(laid.data)
+        return flush, place
+
     def _fill_page(self, lsn: int, now_us: int, durable_lsn: int) -> None:
         """End the page with an empty chunk, so that the next one can bypass the page cache."""
         missing = padded(self.position + HEADER_BYTES, SYNC_ALIGN) - self.position
         self._append_bare(MARK, lsn, now_us, durable_lsn, missing)
-
-
-def told(fault: Exception) -> OSError:
-    """An exception that is no OSError, such as MemoryError, counts as a disk error: what was written may be wrong."""
-    return fault if isinstance(fault, OSError) else OSError(0, f"{type(fault).__name__}: {fault}")

@@ -223,6 +223,9 @@ class SimulatedFiles:
             disk.sync({sector for sector in sorted(disk.dirty) if self.choose(2)}, cuts=cuts)
             refuse(fault, path)
 
+    def descriptor(self, handle: int) -> int:
+        return -1
+
     def sync_directory(self, path: str) -> None:
         meet(self._call("sync_directory", path), path)
         self._directory(path).sync()

@@ -88,10 +88,19 @@ def append(
 
 
 def write(partition: Partition) -> bool:
-    """One group to the disk; False when it could not be written."""
+    """One group to the disk, in the ways of a shard; False when it could not be written."""
     group = partition.take_group()
     if group is not None:
-        group.run()
+        flush = group.begin() if group.is_small() and group.syncs else None
+        try:
+            if flush is None:
+                group.run()
+            else:
+                flush.run()
+                group.end()
+        except OSError as fault:
+            group.failed(fault)
+            group.run()
         partition.complete(group)
     return partition.offline is None
 

@@ -26,10 +26,31 @@ PLANTED = [
     # What is on disk before something is said
     Planted(
         "a group is acknowledged without a sync",
-        "commitlog/segment_writer.py",
+        "commitlog/write_group.py",
         "        if writer.sync_groups:\n            writer.sync()\n",
         "",
         POWER,
+    ),
+    Planted(
+        "a small group is acknowledged without a sync",
+        "commitlog/segment_writer.py",
+        "        self._files.sync(self._handle)\n\n\n",
+        "\n\n",
+        POWER,
+    ),
+    Planted(
+        "a small group that could not be synced counts as written",
+        "rumq/shards/write_path/group_commit.py",
+        "        if isinstance(fault, Exception):\n            group.failed(fault)\n",
+        "        fault = None\n        if isinstance(fault, Exception):\n            group.failed(fault)\n",
+        "tests/shards/write_path/test_group_commit.py",
+    ),
+    Planted(
+        "what became of a flush is not asked",
+        "rumq/shards/write_path/worker_threads.py",
+        "failure = OSError(number, os.strerror(number)) if number else None",
+        "failure = None",
+        "tests/shards/write_path/test_worker_threads.py",
     ),
     Planted(
         "a new segment's name is not synced",
@@ -111,7 +132,7 @@ PLANTED = [
     # What a failure is answered with
     Planted(
         "a failed sync is tried again on the same file",
-        "commitlog/segment_writer.py",
+        "commitlog/write_group.py",
         "                failure = told(fault)\n                self._give_up(failure)\n",
         "                failure = told(fault)\n"
         "                self._writer.sync()\n"
@@ -295,15 +316,15 @@ PLANTED = [
     # Written on the loop
     Planted(
         "the loop waits for an fdatasync",
-        "commitlog/segment_writer.py",
-        "        if self.bytes > GROUP_BYTES_MAX or not self.chunks or self._writer.sync_groups:\n",
-        "        if self.bytes > GROUP_BYTES_MAX or not self.chunks:\n",
+        "rumq/shards/write_path/group_commit.py",
+        "            if group.syncs:\n",
+        "            if False:\n",
         "tests/shards/write_path/test_group_commit.py",
     ),
     Planted(
         "the loop writes while a writer thread may use the same files",
         "rumq/shards/write_path/worker_threads.py",
-        "        if self.pending or begin < self._rests_until:\n",
+        "        if self.pending > len(self._flushes) or begin < self._rests_until:\n",
         "        if begin < self._rests_until:\n",
         "tests/shards/write_path/test_worker_threads.py",
     ),

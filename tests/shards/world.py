@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from commitlog.segment_writer import Flush
+
 
 class ByHand:
     """lanes: of the jobs that wait, in order; runs_in_place: jobs that wait for no disk run at once"""
@@ -26,6 +28,9 @@ class ByHand:
     ) -> None:
         self.jobs.append((job, done))
         self.lanes.append(lane)
+
+    def flush(self, flush: Flush, done: Callable[[Any, BaseException | None], None], lane: int = 0) -> None:
+        self.submit(flush.run, done, lane)
 
     def work(self) -> None:
         """Run the oldest job, and report its end as the loop does."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog import StreamSpec, open_store
+from commitlog.segment_writer import Flush
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cli.broker.client_connections import take_handed_over
 from rumq.mqtt.topics import matches
@@ -42,6 +43,9 @@ class Worker:
     def submit(self, job: Callable[[], Any], done: Any, lane: int = 0) -> None:
         self.pending += 1
         self.jobs.append((job, done))
+
+    def flush(self, flush: Flush, done: Any, lane: int = 0) -> None:
+        self.submit(flush.run, done)
 
     def run(self) -> None:
         """One job, from its beginning to its end. raises: Killed"""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import inf
 
 from commitlog.partition import Partition
-from commitlog.segment_writer import WriteGroup
 from commitlog.store import Store
+from commitlog.write_group import WriteGroup
 from router.commands import CommandQueue, Committed
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.turn.ports import Clock, EventSink
@@ -99,12 +99,33 @@ class GroupCommit:
         self._due[index] = None
         self.submitted_bytes += group.bytes
         self._in_flight[index] = True
-        if group.is_quick() and self._has_run(group):
-            self._written(index, partition, group, None)
-            return
+        writer = self._workers.writer
+        if group.is_small():
+            if group.syncs:
+                flush = group.begin()
+                if flush is not None:
+                    writer.flush(flush, lambda _, fault: self._flushed(index, partition, group, fault), index)
+                    return
+            elif self._has_run(group):
+                self._written(index, partition, group, None)
+                return
+        self._run(index, partition, group)
+
+    def _run(self, index: int, partition: Partition, group: WriteGroup) -> None:
         self._workers.writer.submit(
             group.run, lambda _, fault: self._written(index, partition, group, fault), index
         )
+
+    def _flushed(
+        self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None
+    ) -> None:
+        if isinstance(fault, Exception):
+            group.failed(fault)
+            self._run(index, partition, group)  # goes on in another segment
+            return
+        if fault is None:
+            group.end()
+        self._written(index, partition, group, fault)
 
     def _has_run(self, group: WriteGroup) -> bool:
         try:

@@ -13,6 +13,8 @@ from math import inf
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from commitlog.kernels.flush_thread import FlushThread
+from commitlog.segment_writer import Flush
 from rumq.shards.turn.ports import ReadPool
 
 T = TypeVar("T")
@@ -32,6 +34,11 @@ class Pool(ReadPool, Protocol):
 
     def maybe_run(self, job: Callable[[], object]) -> bool:
         """Run a job at once, on the loop, that waits for no disk; False: submit it. raises: what the job raises"""
+
+    def flush(self, flush: Flush, done: Done, lane: int = 0) -> None:
+        """Have a thread write and sync a group of the log, then `done(None, fault)`, on the loop.
+
+        For each lane one at a time; beside jobs of its lane."""
 
     def finish(self) -> None: ...
     def stop(self) -> None: ...
@@ -57,6 +64,8 @@ class Worker:
         self._name, self._failed, self._one_lane = name, failed, one_lane
         self._lanes: dict[int, SimpleQueue[tuple[Callable[[], object], Done] | None]] = {}
         self._threads: list[threading.Thread] = []
+        self._flush_threads: dict[int, FlushThread] = {}
+        self._flushes: list[tuple[FlushThread, Done]] = []  # that have not ended
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs whose end `finish` has not told yet
         self._monotonic, self._rests_until = monotonic, -inf
@@ -67,7 +76,7 @@ class Worker:
 
         The kernel can make any write wait; after one that was slow, threads do them for a while."""
         begin = self._monotonic()
-        if self.pending or begin < self._rests_until:
+        if self.pending > len(self._flushes) or begin < self._rests_until:
             return False
         job()
         end = self._monotonic()
@@ -91,12 +100,32 @@ class Worker:
             self._threads[-1].start()
         jobs.put((job, done))
 
+    def flush(self, flush: Flush, done: Done, lane: int = 0) -> None:
+        if flush.descriptor < 0:
+            self.submit(flush.run, done, lane)
+            return
+        thread = self._flush_threads.get(lane)
+        if thread is None:
+            thread = self._flush_threads[lane] = FlushThread(self.fd)
+        self.pending += 1
+        self._flushes.append((thread, done))
+        thread.start(flush.descriptor, flush.data, flush.position)
+
     def finish(self) -> None:
         """Call `done` of every job that has ended since."""
         try:
             os.eventfd_read(self.fd)
         except BlockingIOError:
             pass
+        if self._flushes:
+            flushes, self._flushes = self._flushes, []
+            for thread, done in flushes:
+                number = thread.maybe_end()
+                if number < 0:
+                    self._flushes.append((thread, done))
+                else:
+                    failure = OSError(number, os.strerror(number)) if number else None
+                    self._finished.append((done, None, failure))
         while self._finished:
             done, result, fault = self._finished.popleft()
             self.pending -= 1
@@ -109,6 +138,8 @@ class Worker:
 
     def stop(self) -> None:
         """End the threads after the jobs that were submitted."""
+        for flusher in self._flush_threads.values():
+            flusher.stop()
         for jobs in self._lanes.values():
             jobs.put(None)
         for thread in self._threads:

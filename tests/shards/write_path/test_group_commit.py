@@ -210,6 +210,49 @@ def test_with_durability_process_an_acknowledgement_leaves_in_the_turn_of_its_me
     assert b"RQC1" in bench.files.after_kill().content(segment)[4096 + 64 :], "it is in the file"
 
 
+def test_a_small_group_of_durability_disk_is_laid_out_on_the_loop_and_written_and_synced_by_a_thread() -> (
+    None
+):
+    bench = Bench()
+    bench.worker.runs_in_place = True
+    bench.publish()
+    bench.promise(Link().wants(b"0", 0))
+    bench.start()
+    bench.worker.work()  # opens the segment
+    bench.worker.jobs.clear()  # zeros ahead
+    link, before = Link(), len(bench.files.calls)
+    bench.publish()
+    bench.promise(link.wants(b"1", 0))
+    bench.start()
+    assert bench.files.calls[before:] == [] and not link.sent
+    bench.worker.work()
+    assert [name for name, _ in bench.files.calls[before:]] == ["write", "sync"]
+    assert link.sent == [b"1"] and bench.store.partitions[0].committed_lsn == 2
+
+
+@pytest.mark.parametrize("call", ["write", "sync"])
+def test_a_small_group_that_fails_goes_to_another_segment_before_it_is_acknowledged(call: str) -> None:
+    bench = Bench()
+    bench.publish()
+    bench.promise(Link().wants(b"0", 0))
+    bench.start()
+    bench.worker.work()
+    bench.worker.jobs.clear()
+    link = Link()
+    bench.publish()
+    bench.promise(link.wants(b"1", 0))
+    bench.start()
+    bench.files.fail[len(bench.files.calls) + (call == "sync")] = errno.EIO
+    bench.worker.work()
+    assert not link.sent and bench.store.partitions[0].committed_lsn == 1
+    assert len(bench.worker.jobs) == 1, "a thread goes on in another segment"
+    bench.worker.work()
+    assert link.sent == [b"1"] and bench.store.partitions[0].committed_lsn == 2
+    created = [path for name, path in bench.files.calls if name == "create" and path.endswith(".seg")]
+    assert len(created) == 2
+    assert b"RQC1" in bench.files.after_power_loss(lambda n: 0).content(created[1])[4096:]
+
+
 @pytest.mark.parametrize("why", ["disk", "large", "mark"])
 def test_what_may_wait_for_a_disk_never_runs_on_the_loop(why: str) -> None:
     bench = Bench(durability="disk" if why == "disk" else "process")

@@ -1,12 +1,17 @@
 """Worker threads: jobs of a lane in order, lanes beside each other, every end told on the loop."""
 
+import errno
+import os
 import select
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commitlog.files import RealFiles
+from commitlog.segment_writer import Flush
 from rumq.shards.write_path.worker_threads import Broken, Worker
 
 SECONDS_MAX = 30.0  # a job that waits longer for another one fails the test
@@ -22,6 +27,9 @@ class World:
 
     def submit(self, job: Any, lane: int = 0) -> None:
         self.worker.submit(job, lambda result, fault: self.ended.append((result, fault)), lane)
+
+    def flush(self, flush: Flush, lane: int = 0) -> None:
+        self.worker.flush(flush, lambda result, fault: self.ended.append((result, fault)), lane)
 
     def finish(self, count: int) -> None:
         """Until so many jobs have ended."""
@@ -154,6 +162,69 @@ def test_a_job_that_waits_for_no_disk_runs_on_the_loop_while_no_thread_has_work(
     world.finish(1)
     assert world.worker.maybe_run(job) and len(ran) == 2
     world.worker.stop()
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Iterator[int]:
+    """An open file."""
+    handle = os.open(tmp_path / "segment", os.O_RDWR | os.O_CREAT)
+    yield handle
+    os.close(handle)
+
+
+def flushed(files: RealFiles, handle: int, data: bytes, position: int) -> Flush:
+    return Flush(files, handle, files.descriptor(handle), position, memoryview(data))
+
+
+class Derived(RealFiles):
+    """Does something of its own, as those of the kill tests do: no kernel may go past it."""
+
+
+@pytest.mark.parametrize("files", [RealFiles(), Derived()], ids=["kernel", "run"])
+def test_a_flush_writes_and_syncs_on_a_thread(world: World, segment: int, files: RealFiles) -> None:
+    world.flush(flushed(files, segment, b"abc", 0))
+    assert world.worker.pending == 1
+    world.finish(1)
+    world.flush(flushed(files, segment, b"def", 3), lane=5)
+    world.finish(2)
+    assert world.ended == [(None, None)] * 2 and world.worker.pending == 0
+    assert os.pread(segment, 9, 0) == b"abcdef"
+
+
+@pytest.mark.parametrize("files", [RealFiles(), Derived()], ids=["kernel", "run"])
+def test_a_flush_that_fails_gives_the_error_of_the_call(world: World, files: RealFiles) -> None:
+    near, far = os.pipe()
+    world.flush(flushed(files, far, b"a pipe cannot be written at a position", 0))
+    world.finish(1)
+    os.close(near)
+    os.close(far)
+    ((result, fault),) = world.ended
+    assert result is None and isinstance(fault, OSError) and fault.errno == errno.ESPIPE
+
+
+def test_flushes_of_lanes_run_beside_each_other_and_beside_jobs(world: World, segment: int) -> None:
+    is_over = threading.Event()
+    world.submit(lambda: is_over.wait(SECONDS_MAX), lane=0)
+    for lane in range(3):
+        world.flush(flushed(RealFiles(), segment, bytes([lane]), lane), lane)
+    world.finish(3)
+    is_over.set()
+    world.finish(4)
+    assert os.pread(segment, 9, 0) == bytes(range(3))
+
+
+def test_a_flush_keeps_no_job_from_running_on_the_loop(world: World, segment: int) -> None:
+    """It uses one open file and nothing else; a stream whose disk is slow must not make others wait for threads."""
+    world.flush(flushed(RealFiles(), segment, b"x", 0))
+    assert world.worker.maybe_run(lambda: None)
+    world.finish(1)
+
+
+def test_a_stop_waits_for_a_flush_and_tells_it(segment: int) -> None:
+    world = World()
+    world.flush(flushed(RealFiles(), segment, b"last", 0))
+    world.worker.stop()
+    assert world.ended == [(None, None)] and os.pread(segment, 9, 0) == b"last"
 
 
 def test_after_a_slow_write_on_the_loop_threads_write_for_a_while() -> None:

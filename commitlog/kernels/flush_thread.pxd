@@ -1,0 +1,12 @@
+# The fields of a `FlushThread`.
+from cpython.buffer cimport Py_buffer
+
+from commitlog.kernels.flush_calls cimport FlushJob
+
+
+cdef class FlushThread:
+    cdef FlushJob *job
+    cdef Py_buffer view
+    cdef object jobs, thread
+    cdef bint is_held
+    cdef int result
