@@ -1,11 +1,12 @@
 """The last retained message of each topic: a view of the log. MQTT 5.0, 3.3.1.3.
 
 A message is kept as one string of bytes: a million objects would weigh more than their content. An empty payload
-removes the topic from the view."""
+removes the topic from the view. Where other shards stand behind, what was replaced a moment ago is kept as well."""
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from router.sorted_topics import SortedTopics
 from router.subscription import Permit
 
 HEAD = struct.Struct("<IQQ")
+REPLACED_BYTES_MAX = 1 << 20  # of each partition, for shards that are so much behind
 
 
 class Retained(NamedTuple):
@@ -48,6 +50,8 @@ class RetainedView:
         self.bytes = 0
         self.bytes_in: dict[int, int] = {}  # of each partition
         self.changes = 0
+        self.replaced_bytes_max = 0
+        self._replaced: dict[int, Replaced] = {}  # by partition
 
     def __len__(self) -> int:
         return self._messages.count
@@ -58,12 +62,27 @@ class RetainedView:
         for topic_id, row in kernel.last_retained(chunk.rows, chunk.count).items():
             self.changes += 1
             raw = bytes(rows[ROW_BYTES * row : ROW_BYTES * (row + 1)])
+            name = names[topic_id]
             if raw[ROW_FLAGS_AT] & ROW_EMPTY:
-                self._forget(names[topic_id])
-                continue
-            start, stop = kernel.frame_bounds(chunk.rows, row, len(chunk.frames))
-            head = HEAD.pack(partition, chunk.base_lsn + row, chunk.base_ts)
-            self._keep(names[topic_id], b"".join((head, raw, frames[start:stop])))
+                old = self._forget(name)
+            else:
+                start, stop = kernel.frame_bounds(chunk.rows, row, len(chunk.frames))
+                head = HEAD.pack(partition, chunk.base_lsn + row, chunk.base_ts)
+                old = self._keep(name, b"".join((head, raw, frames[start:stop])))
+            if old is not None and self.replaced_bytes_max:
+                if partition not in self._replaced:
+                    self._replaced[partition] = Replaced()
+                self._replaced[partition].add(chunk.base_lsn + row, name, old, self.replaced_bytes_max)
+
+    def replaced(self, topic_filter: str, below: list[int]) -> list[Retained]:
+        """What a filter matches of the messages that were the retained ones at these lsns of each partition, and have
+        been replaced or removed since. Cost: what has been replaced since."""
+        wanted = topic_filter.encode()
+        return [
+            message
+            for partition, replaced in self._replaced.items()
+            for message in replaced.find(wanted, below[partition])
+        ]
 
     def put(self, message: Retained) -> None:
         """Set the retained message of its topic."""
@@ -104,21 +123,50 @@ class RetainedView:
             found += search.next_messages()
         return found
 
-    def _keep(self, name: bytes, raw: bytes) -> None:
+    def _keep(self, name: bytes, raw: bytes) -> bytes | None:
+        """returns: what it was before"""
         old = self._messages.set(name, raw)
         self._count(raw, 1)
         if old is not None:
             self._count(old, -1)
+        return old
 
-    def _forget(self, name: bytes) -> None:
+    def _forget(self, name: bytes) -> bytes | None:
         old = self._messages.pop(name)
         if old is not None:
             self._count(old, -1)
+        return old
 
     def _count(self, raw: bytes, sign: int) -> None:
         partition = int.from_bytes(raw[:4], "little")
         self.bytes += sign * len(raw)
         self.bytes_in[partition] = self.bytes_in.get(partition, 0) + sign * len(raw)
+
+
+class Replaced:
+    """Retained messages of one partition that others have replaced lately, in the order in which they did."""
+
+    def __init__(self) -> None:
+        self._entries: deque[tuple[int, bytes, bytes]] = deque()  # by which lsn, topic, the message
+        self._bytes = 0
+
+    def add(self, lsn: int, name: bytes, raw: bytes, bytes_max: int) -> None:
+        """A message was replaced by the record with `lsn`. The oldest go beyond so many bytes."""
+        self._entries.append((lsn, name, raw))
+        self._bytes += len(raw)
+        while self._bytes > bytes_max:
+            self._bytes -= len(self._entries.popleft()[2])
+
+    def find(self, topic_filter: bytes, below: int) -> list[Retained]:
+        """Those that were retained just below an lsn."""
+        found: list[Retained] = []
+        for lsn, name, raw in reversed(self._entries):
+            if lsn < below:
+                break
+            message = unpacked(name, raw)
+            if message.lsn < below and filters.matches(topic_filter, name):
+                found.append(message)
+        return found
 
 
 class Search:

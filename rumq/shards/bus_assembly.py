@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from commitlog import Store
+from router.retained import REPLACED_BYTES_MAX
 from router.shard import Shard
 from rumq.net.pump import Pump
 from rumq.session.state.session import Session
@@ -66,6 +67,7 @@ def build_bus(
         )
         reader.submit(lookups, done, SEARCHES)
 
+    router.retained.replaced_bytes_max = REPLACED_BYTES_MAX
     retries = LinkRetries(clock, timers)
     peers = Peers(index, others, doors, events, retries, pump, is_draining=is_draining, tally=tally)
     barrier = JournalBarrier(journal, clock, urgent)

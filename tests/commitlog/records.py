@@ -65,9 +65,9 @@ def frame(topic: bytes, payload: bytes) -> bytes:
 
 def append(
     partition: Partition, records: Iterable[Record], ts: int = NOW, client_id: str = "",
-    tags: dict[int, int] | None = None, flags: int = FLAG_QOS,
+    tags: dict[int, int] | None = None, flags: int = FLAG_QOS, row_flags: int = 1,
 ) -> Chunk:  # fmt: skip
-    """tags: row -> packet id."""
+    """tags: row -> packet id; row_flags: of each row, QoS 1"""
     rows, frames = bytearray(), b""
     publisher = partition.add_publisher(client_id) if client_id else 0
     for topic, payload in records:
@@ -80,7 +80,7 @@ def append(
         row[4:8] = len(frames).to_bytes(4, "little")
         row[20:24] = (len(packet) - len(payload)).to_bytes(4, "little")
         row[24:28] = publisher.to_bytes(4, "little")
-        row[28] = 1
+        row[28] = row_flags
         rows += row
         frames += packet
     packed = b"".join(n.to_bytes(4, "little") for item in (tags or {}).items() for n in item)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.effects import DeliverRetained
-from router.retained import Retained, RetainedView, Search
+from router.retained import Replaced, Retained, RetainedView, Search, packed
 from router.sorted_topics import BLOCK_NAMES_MAX, SortedTopics
 from rumq.mqtt.topics import matches
 from tests.kernel_forms import forms
@@ -56,6 +56,14 @@ def test_a_search_finds_the_topics_of_a_filter(topics: list[str], asked: str) ->
     view = filled(topics)
     assert sorted(found(view.search(asked))) == sorted(t for t in topics if matches(asked, t))
     assert [m.frame for m in view.find("#")] == [t.encode() + b"!" for t in found(view.search("#"))]
+
+
+def test_what_was_replaced_lately_is_kept_up_to_a_number_of_bytes() -> None:
+    replaced = Replaced()
+    for lsn in range(100):
+        replaced.add(lsn + 1, b"a", packed(message("a", lsn)), 10 * len(packed(message("a"))))
+    assert [one.lsn for lsn in range(102) for one in replaced.find(b"#", lsn)] == [*range(90, 100)]
+    assert not replaced.find(b"b", 95)
 
 
 @SLOW

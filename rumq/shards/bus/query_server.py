@@ -115,16 +115,21 @@ class QueryServer:
         """Some in each turn: a filter may match a million."""
         link = asker.link
         below = [question.below.get(feed.index, 0) for feed in self._router.feeds]
-        search = self._router.view_of(question.topic_filter).search(question.topic_filter, below)
+        view = self._router.view_of(question.topic_filter)
+        # The asker may stand behind us: what has replaced these is on its way to it, as live messages.
+        messages = view.replaced(question.topic_filter, below)
+        search = view.search(question.topic_filter, below)
 
         def go_on() -> None:
+            nonlocal messages
             if link.closed:
                 return
             if link.transport.room > 0:
-                messages = search.next_messages()
+                messages += search.next_messages()
                 if messages or search.over:
                     asker.names.introduce_all()
                     link.say(m.Found(question.request, {}, items_of(messages), more=not search.over))
+                    messages = []
             if not search.over:
                 self._timers.later(0.0 if link.transport.room > 0 else BUSY_SECONDS, go_on)
 

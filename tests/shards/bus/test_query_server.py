@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commitlog import Chunk, Gap
+from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
+from commitlog.row_layout import ROW_EMPTY, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
+from router import commands as c
 from router.retained import Retained
 from router.shard import Shard
 from rumq.shards.bus import messages as m
@@ -72,10 +75,40 @@ class World:
         feed.appended(chunk)
         feed.committed(self.partition.committed_lsn)
 
+    def retain(self, payload: bytes) -> None:
+        """A committed chunk of one retained message, which the router has seen."""
+        flags = 1 | ROW_RETAIN | (0 if payload else ROW_EMPTY)
+        chunk = append(self.partition, [(b"t", payload)], flags=FLAG_QOS | FLAG_RETAIN, row_flags=flags)
+        write(self.partition)
+        self.router.step([c.Appended(0, chunk), c.Committed(0, self.partition.committed_lsn)])
+
     def turn(self) -> None:
         waiting, self.hand.waiting = self.hand.waiting, []
         for _, call in waiting:
             call()
+
+
+@pytest.mark.parametrize("last", [b"2", b""], ids=["replaced", "removed"])
+def test_another_shard_gets_what_was_retained_where_it_stands(last: bytes) -> None:
+    """The next message is on its way to it, as a live one: of the topic it would get no retained message at all."""
+    world = World()
+    world.router.retained.replaced_bytes_max = 1 << 20
+    world.retain(b"0")
+    world.retain(b"1")
+    stands_at = world.partition.next_lsn
+    world.retain(last)
+    for below, payload in (
+        (stands_at, b"1"),
+        (stands_at - 1, b"0"),
+        (0, None),
+        (stands_at + 1, last or None),
+    ):
+        world.link.said.clear()
+        world.server.find_retained(world.asker, m.FindRetained(7, "+", {0: below}))
+        while not world.link.said or world.link.said[-1].more:
+            world.turn()
+        found = [item.frame[-1:] for answer in world.link.said for item in answer.retained]
+        assert found == ([] if payload is None else [payload])
 
 
 def test_what_is_in_memory_is_answered_at_once_with_the_names_of_its_topics() -> None:
