@@ -9,6 +9,7 @@ cdef class ShardClock:
 
 cdef class TimerQueue:
     cdef public list _after_step, _later, _next_turn
+    cdef public long long _count
     cdef public object _clock
 
     cpdef run_next_turn(self, guard)

@@ -42,16 +42,18 @@ class Lifecycle:
 class TimerQueue:
     """The `Timers` of a shard. guard: takes (task, call) and confines what the call raises"""
 
-    __slots__ = ("_after_step", "_clock", "_later", "_next_turn")
+    __slots__ = ("_after_step", "_clock", "_count", "_later", "_next_turn")
 
     def __init__(self, clock: ShardClock) -> None:
         self._clock = clock
         self._later: list[tuple[float, int, Call]] = []
+        self._count = 0
         self._next_turn: list[Call] = []
         self._after_step: list[Call] = []
 
     def later(self, seconds: float, call: Call) -> None:
-        heapq.heappush(self._later, (self._clock.monotonic + seconds, id(call), call))
+        self._count += 1  # those that are due at the same time are made in order
+        heapq.heappush(self._later, (self._clock.monotonic + seconds, self._count, call))
 
     def next_turn(self, call: Call) -> None:
         self._next_turn.append(call)

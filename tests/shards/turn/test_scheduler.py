@@ -33,6 +33,14 @@ def test_the_time_moves_between_turns_alone() -> None:
     assert (world.clock.monotonic, world.clock.now_us) == (15.0, 15_000_000)
 
 
+def test_timers_of_the_same_time_are_called_in_the_order_in_which_they_were_set_the_same_call_too() -> None:
+    world = World()
+    calls = [world.note(f"{number}") for number in range(50)]
+    for call in [*reversed(calls), calls[0]]:
+        world.timers.later(1.0, call)
+    assert world.after(1.0) == [*(f"{number}" for number in reversed(range(50))), "0"]
+
+
 def test_a_timer_is_called_once_when_its_time_has_come() -> None:
     world = World()
     world.timers.later(2.0, world.note("second"))
