@@ -63,6 +63,35 @@ def test_sessions_and_retained_messages_move_with_the_number_of_shards(tmp_path:
     broker.end()
 
 
+@pytest.mark.parametrize("lasting", [False, True], ids=["clean", "lasting"])
+def test_wills_of_a_broker_that_was_killed_are_sent_by_one_with_other_shards(
+    tmp_path: Path, lasting: bool
+) -> None:
+    """Also of clients whose sessions end with their connections: nothing else of those is left."""
+    broker = Rumqd(tmp_path / "data", "--set", "shards.count=1")
+    broker.start()
+    with Peer(broker.address) as watcher:
+        watcher.connect("watcher", clean=False, properties=LASTING)
+        watcher.subscribe("wills", qos=1)
+    willing = [Peer(broker.address) for _ in CLIENTS]
+    for client_id, peer in zip(CLIENTS, willing, strict=True):
+        peer.connect(client_id, properties=LASTING * lasting, will=Will("wills", client_id.encode(), 1))
+    with Peer(broker.address) as behind:  # what was written to the journal before is on the disk, then
+        behind.connect("behind", clean=False, properties=LASTING)
+    broker.kill()
+    broker.flags = ("--set", "shards.count=2", *stream_of(1))
+    broker.start()
+    assert broker.event("shard.rehomed")["shards"] == 2
+    assert sorted(payloads(broker, "watcher", len(CLIENTS))) == [name.encode() for name in CLIENTS]
+    broker.end()
+    for peer in willing:
+        peer.close()
+
+
+def stream_of(partitions: int) -> tuple[str, str]:
+    return "--set", f'stream=[{{name="main", filters=["#"], partitions={partitions}}}]'
+
+
 def test_a_client_id_is_taken_over_whichever_shard_accepts(two: Rumqd) -> None:
     for client_id in CLIENTS:
         with Peer(two.address) as first, Peer(two.address) as second:

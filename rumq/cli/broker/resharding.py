@@ -107,7 +107,7 @@ class Resharding:
         store.internal = self._open(index, roster.generation)
         store.own = [p for p in self._own if p.index % count == index]
         shard = build_shard(store, ShardContext(), Platform(tell))
-        shard.restorer.restore(replayed, shard.turn.effects.carry_out)
+        shard.restorer.restore(replayed, shard.turn.effects.carry_out, is_for_later=True)
         shard.stop()
         shard.pump.close()
         store.internal.finish()

@@ -39,11 +39,15 @@ class Restorer:
         self._store, self._router, self._registry = store, router, registry
         self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
 
-    def restore(self, state: ReplayedState, carry_out: Callable[[Effect], None]) -> bool:
+    def restore(
+        self, state: ReplayedState, carry_out: Callable[[Effect], None], *, is_for_later: bool = False
+    ) -> bool:
         """Restore everything that an earlier run left; returns whether a subscription asks for publishers' names.
 
         state: as `replay` gave it, fitted to the log, with what other shards' partitions add
-        carry_out: of the router's effects: searches for the starts of replays. raises: OSError"""
+        carry_out: of the router's effects: searches for the starts of replays. raises: OSError
+        is_for_later: it is only written down, for a shard that starts later and has turns: that one ends the sessions
+        that do not outlive a connection, and publishes their wills"""
         changed = state.changed
         self.journal.begin(self._clock.now_us)
         self._restore_retained(state)
@@ -58,7 +62,7 @@ class Restorer:
         for effect in self._router.delivery.drain_effects():
             carry_out(effect)
         for session in sessions:
-            if not session.durable:
+            if not session.durable and not is_for_later:
                 self._registry.end(session)  # it ended with the last run
         if changed:
             # Cursors beyond the log's end must not be found again once the log has grown past them.
