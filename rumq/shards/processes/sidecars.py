@@ -34,7 +34,9 @@ def open_quiet(command: Sequence[str]) -> Process:
 
 
 class Sidecar(NamedTuple):
-    """died: reports a death, with `why` and `start_seconds`; reloads: whether SIGHUP makes it read its settings"""
+    """died: reports a death, with `why` and `start_seconds`
+
+    reloads: whether SIGHUP makes it read its settings; it is started with SIGHUP blocked, and waits for it"""
 
     command: Sequence[str]
     died: Callable[..., None]
@@ -85,6 +87,9 @@ class Sidecars:
 
     def _supervise(self, number: int, sidecar: Sidecar) -> None:
         backoff = Backoff(BACKOFF_SECONDS, STEADY_SECONDS)
+        if sidecar.reloads:
+            # Of this thread and the processes that it starts: one that cannot read its settings yet would die of it.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         while True:
             with self._lock:
                 if self._stopping.is_set():

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from rumq.shards.processes.backoff import Backoff
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
 
-STOP_SECONDS_MAX = 40.0  # a shard gives its clients 30
 STEADY_SECONDS = 10.0
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
 CRASHES_REPORTED = 3  # in a row, from here on

@@ -1,7 +1,9 @@
 """Sidecar processes are restarted when they die, and ended when the broker stops."""
 
 import signal
+import sys
 import threading
+from collections.abc import Sequence
 from queue import Queue
 from typing import Any
 
@@ -84,6 +86,28 @@ def test_one_that_ran_for_long_is_started_as_soon_as_after_its_first_death(monke
         waits.append(told.get(timeout=SECONDS_MAX))
     assert waits == [0.0, 0.001, 0.002, 0.0, 0.001]
     started.get(timeout=SECONDS_MAX)
+    kept.stop()
+
+
+def test_new_settings_that_come_while_a_process_starts_wait_until_it_can_read_them() -> None:
+    """An interpreter that has just begun would die of the signal."""
+    started: Queue[Any] = Queue()
+    told: Queue[str] = Queue()
+    reads = "import signal, sys; sys.exit(7 if signal.sigwait({signal.SIGHUP}) == signal.SIGHUP else 1)"
+
+    def start(command: Sequence[str]) -> Any:
+        process = sidecars.open_quiet(command)
+        started.put(process)
+        return process
+
+    kept = Sidecars(
+        [Sidecar([sys.executable, "-c", reads], lambda **fields: told.put(fields["why"]), True)],
+        open_process=start,
+    )
+    kept.start()
+    started.get(timeout=SECONDS_MAX)
+    kept.reload()
+    assert told.get(timeout=SECONDS_MAX) == "exit status 7"
     kept.stop()
 
 
