@@ -34,7 +34,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Any:
             target.write_bytes(source.read_bytes())
     done = subprocess.run(
         [sys.executable, "-m", "tests.publish_walk", str(plain)], cwd=plain, capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": f"{plain}:{ROOT}", "PYTHONSAFEPATH": "1"}, timeout=60, check=False,
+        env=os.environ | {"PYTHONPATH": f"{plain}:{ROOT}", "PYTHONSAFEPATH": "1"}, timeout=180, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

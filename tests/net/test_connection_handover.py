@@ -218,8 +218,7 @@ def test_the_end_of_either_side_is_the_others(shards: Shards, peer: Any) -> None
     through.under.close()
     shards.until(lambda: shards.second.links[0].lost_why)
     assert shards.second.links[0].got == b"CONNECTlast words"
-    shards.turn(3)
-    assert not shards.first.pump.connections and not shards.second.pump.connections
+    shards.until(lambda: not shards.first.pump.connections and not shards.second.pump.connections)
 
 
 def test_what_a_client_sent_before_it_left_reaches_a_shard_that_is_slow(shards: Shards, peer: Any) -> None:
@@ -237,8 +236,7 @@ def test_what_a_client_sent_before_it_left_reaches_a_shard_that_is_slow(shards: 
     link.transport.resume_reading()
     shards.until(lambda: link.lost_why)
     assert link.got == b"CONNECT" + BIG[: 1 << 19]
-    shards.turn(3)
-    assert not shards.first.pump.connections and not shards.second.pump.connections
+    shards.until(lambda: not shards.first.pump.connections and not shards.second.pump.connections)
 
 
 def test_our_end_is_the_clients(shards: Shards, peer: Any) -> None:
@@ -251,8 +249,7 @@ def test_our_end_is_the_clients(shards: Shards, peer: Any) -> None:
     if through.is_framed:
         assert Peer(through.under).frame()[0] == 8
     assert through.under.read(1) == b""
-    shards.turn(3)
-    assert not shards.first.pump.connections and not shards.second.pump.connections
+    shards.until(lambda: not shards.first.pump.connections and not shards.second.pump.connections)
 
 
 def test_a_shard_that_dies_takes_its_clients_connections_with_it(shards: Shards, peer: Any) -> None:
@@ -264,8 +261,7 @@ def test_a_shard_that_dies_takes_its_clients_connections_with_it(shards: Shards,
         connection.sock.close()
     while through.under.read(1):
         pass
-    shards.turn(3)
-    assert not shards.first.pump.connections
+    shards.until(lambda: not shards.first.pump.connections)
 
 
 @pytest.mark.parametrize("cut", [1, 7, 8, 14, 15])

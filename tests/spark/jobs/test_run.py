@@ -61,7 +61,7 @@ def published(spark: Any, broker: Rumqd, topics: str) -> list[Any]:
 
 def waited(spark: Any, broker: Rumqd, topics: str, count: int) -> list[Any]:
     """What has been published, once so many are in the log's files."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while len(found := published(spark, broker, topics)) < count and time.monotonic() < until:
         pass
     return found
@@ -262,13 +262,13 @@ def test_for_ever_is_until_it_is_stopped(spark: Any, log: str, tmp_path: Path) -
     told: queue.Queue[Lag] = queue.Queue()
     listener = report_lag(spark, told.put)
     job.start()
-    assert told.get(timeout=30).batch == 0
+    assert told.get(timeout=60).batch == 0
     write_timed(str(root), [(60.0, "a", [as_json("dev/a/x", n=n) for n in range(2)])])
-    assert told.get(timeout=30).batch == 1
+    assert told.get(timeout=60).batch == 1
     spark.streams.removeListener(listener)
     for query in spark.streams.active:
         query.stop()
-    job.join(30)
+    job.join(60)
     assert ended == [0]
     assert spark.read.parquet(str(out)).count() == 5
 

@@ -160,7 +160,7 @@ async def received(broker: Broker, count: int) -> list[tuple[str, bytes]]:
     reader: Client
     async with connect(*broker.address, client_id="reader", clean_start=False) as reader:
         await reader.publish("t/end", b"end", qos=2)
-        with trio.fail_after(30):
+        with trio.fail_after(60):
             while not (len(found) >= count and any(topic == "t/end" for topic, _ in found)):
                 found += [(message.topic, message.payload) for message in await reader.receive_batch()]
     return [each for each in found if each[0] != "t/end"]

@@ -78,6 +78,10 @@ def test_kills_lose_nothing_and_double_nothing(spark: Any, tmp_path: Path, kills
         killed_after_batches(1 + kill % 3, chance.uniform(0, 0.4), data, out, checkpoint)
     publish(broker, written, 500)
     written += 500
+    broker.heard(  # retention waits for the export, which takes its time
+        lambda event: event["event"] == "log.trimmed" and event["stream"] == "main"
+        and event["first_lsn"] > written // 2
+    )  # fmt: skip
     broker.stop()
     view = LogReader(RealFiles(), data).maybe_partition(P0)
     assert view is not None and view.first_lsn > written // 2, "the lake was not needed"
