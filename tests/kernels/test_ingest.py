@@ -252,3 +252,41 @@ def test_what_is_taken_is_what_the_decoder_takes(kernel: Any, data: bytes) -> No
     ):
         return
     assert cutter.records() == [packet]
+
+
+@pytest.fixture(scope="module")
+def crowded() -> TopicTable:
+    """So many topics that the kernel looks ahead of the packet it is at."""
+    table = TopicTable(7)
+    for n in range(30_000):
+        table[b"crowd/%d" % n] = n
+    return table
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@settings(max_examples=300, deadline=None)
+@given(
+    numbers=st.lists(st.integers(0, 40_000), max_size=200),
+    broken=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 255)), max_size=2),
+    others=st.booleans(),
+)
+def test_what_is_looked_at_ahead_changes_nothing(
+    crowded: TopicTable, version: int, numbers: list[int], broken: list[tuple[int, int]], others: bool
+) -> None:
+    """A table of the topics that the packets have, few as they are, is the oracle; what follows may be malformed."""
+    wire = [encode(Publish(f"crowd/{n}", b"x" * (n % 300), 0), version) for n in numbers]
+    if others:
+        wire[len(wire) // 2 : len(wire) // 2] = [encode(Pingreq(), version), encode(Puback(3), version)]
+    stream = bytearray(b"".join(wire))
+    for at, byte in broken:
+        if at < len(stream):
+            stream[at] = byte
+    kernel, found = kernel_of(importlib.import_module), []
+    few = {b"crowd/%d" % n: n for n in range(30_000)}
+    for topics in (crowded, few):
+        state = kernel.Wire(version == 5, 1 << 20, 1000, 8)
+        state.publishers = [1]
+        batch = kernel.Batch()
+        taken = kernel.cut(state, [batch], bytes(stream), 0, len(stream), topics)
+        found.append((taken, state.stop, state.fault, state.topic, batch.take()))
+    assert found[0] == found[1]

@@ -136,6 +136,7 @@ def cut(
     last: cython.const[cython.uchar][::1] = None
     last_len: cython.Py_ssize_t = -1
     last_at: cython.Py_ssize_t = -1  # where the last topic stands in `buf`; -1: it is `last`
+    fetched: cython.Py_ssize_t = 0  # what the table has of topics up to here is on its way to the cache
     value: cython.longlong = 0
     key: object
     known: object
@@ -339,6 +340,8 @@ def cut(
         ):
             pass
         elif table is not None:
+            if pos >= fetched:
+                fetched = table.fetch(cython.address(buf[0]), pos, end)
             if not table.look(cython.address(buf[topic_at]), topic_len):
                 wire.topic = cut_bytes(buf, topic_at, topic_len)
                 wire.stop = TOPIC

@@ -13,6 +13,7 @@ cdef class TopicTable:
     cdef dict plain
     cdef bint look(self, const unsigned char *name, Py_ssize_t size)
     cdef long long found
+    cdef Py_ssize_t fetch(self, const unsigned char *packets, Py_ssize_t at, Py_ssize_t end) noexcept
     cdef unsigned int hash(self, const unsigned char *name, Py_ssize_t size)
     cdef void put(self, unsigned int hash, unsigned long long entry, long long value)
     cdef void move(self, Py_ssize_t count)

@@ -11,11 +11,14 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
     from cython.cimports.libc.string import memcmp, memcpy
+    from cython.cimports.rumq.mqtt.kernels.cache_line import touch
 
 FIRST_SLOTS = cython.declare(cython.Py_ssize_t, 1 << 10)
 FIRST_NAMES = cython.declare(cython.Py_ssize_t, 1 << 14)
 MOVED_AT_ONCE = cython.declare(cython.Py_ssize_t, 16)
 UNIT = cython.declare(cython.Py_ssize_t, 8)
+LARGE_SLOTS = cython.declare(cython.Py_ssize_t, 1 << 15)  # half a MiB: more than a core's own cache keeps
+AHEAD = cython.declare(cython.Py_ssize_t, 64)
 # Written out where it is used, the compiler takes it for a Python number.
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 ODD = cython.declare(cython.ulonglong, 0xD6E8FEB86659FD93)
@@ -216,6 +219,52 @@ class TopicTable:
                 self.found = cython.cast(cython.longlong, self.old[2 * place + 1])
                 return True
         return False
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def fetch(
+        self,
+        packets: cython.pointer(cython.const[cython.uchar]),
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Have slots and names of the topics of the next packets fetched, all at once: in a large table each is a wait
+        for memory. returns: the position up to which that is done, at least `end` in a small table"""
+        if self.mask < LARGE_SLOTS:
+            return end
+        places = cython.declare(cython.Py_ssize_t[64])  # `AHEAD`
+        count: cython.Py_ssize_t = 0
+        body: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        shift: cython.int
+        i: cython.Py_ssize_t
+        entry: cython.ulonglong
+        while count < AHEAD and at + 2 <= end:
+            body = at + 1
+            size = 0
+            shift = 0
+            while body < end and shift <= 21:
+                size |= cython.cast(cython.Py_ssize_t, packets[body] & 0x7F) << shift
+                shift += 7
+                body += 1
+                if packets[body - 1] < 0x80:
+                    break
+            if size > end - body:
+                return end
+            if packets[at] >> 4 == 3 and size > 2:
+                at = body + size
+                size = (cython.cast(cython.Py_ssize_t, packets[body]) << 8) | packets[body + 1]
+                if size <= at - body - 2:
+                    i = cython.cast(cython.Py_ssize_t, self.hash(packets + body + 2, size)) & self.mask
+                    touch(self.slots + 2 * i)
+                    places[count] = i
+                    count += 1
+            else:
+                at = body + size
+        for i in range(count):
+            entry = self.slots[2 * places[i]] & LOW
+            touch(self.names + cython.cast(cython.Py_ssize_t, entry) * UNIT)
+        return at
 
     @cython.cfunc
     def hash(self, name: cython.pointer(cython.const[cython.uchar]), size: cython.Py_ssize_t) -> cython.uint:
