@@ -139,13 +139,13 @@ def grow(seen: bytearray, wanted: int) -> None:
         seen.extend(bytes(wanted - len(seen) + 1024))
 
 
-def pieced(chunks: list[Chunk]) -> list[list[Chunk]]:
-    """Consecutive chunks, grouped into those that are written as one chunk."""
+def pieced(chunks: list[Chunk], bytes_max: int = MERGED_BYTES_MAX) -> list[list[Chunk]]:
+    """Consecutive chunks, grouped into those that can be one chunk of up to `bytes_max`."""
     pieces: list[list[Chunk]] = []
-    size = MERGED_BYTES_MAX
+    size = bytes_max
     for chunk in chunks:
         more = len(chunk.frames) + len(chunk.rows)
-        if size + more > MERGED_BYTES_MAX or chunk.base_ts - pieces[-1][0].base_ts > APART_US_MAX:
+        if size + more > bytes_max or chunk.base_ts - pieces[-1][0].base_ts > APART_US_MAX:
             pieces.append([])
             size = 0
         pieces[-1].append(chunk)

@@ -14,10 +14,11 @@ from commitlog.files import Files
 from commitlog.index import place_at, row_of
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import FRAME_WORD, ROW_BYTES, ROW_WORDS
-from commitlog.segment import ChunkPosition, read_chunk
+from commitlog.segment import ChunkPosition, chunk_in
 from commitlog.segments import PlaceCache, SegmentFile, segment_at
 
 OFFSET_MAX = 2**64 - 1
+BLOCK_BYTES_MAX = 1 << 18  # of small chunks that are read at once
 
 
 def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
@@ -87,8 +88,10 @@ class ColdRead:
         places = self._cache.places(self._files, segment)
         size = 0
         handle = self._files.open(segment.path)
+        block, block_at = memoryview(b""), 0
         try:
-            for place in places[place_at(places, self._lsn) :]:
+            first = place_at(places, self._lsn)
+            for at, place in enumerate(places[first:], first):
                 if size >= bytes_max:
                     break
                 if place.base_lsn >= end:
@@ -98,7 +101,12 @@ class ColdRead:
                     continue  # an index that is no list of chunks in order
                 if place.base_lsn > self._lsn:
                     self._lost(place.base_lsn, f"{segment.path}: damaged before byte {place.position}")
-                found = read_chunk(self._files, handle, segment.path, segment.salt, place)
+                begin, stop = place.position - block_at, place.position + place.total_len - block_at
+                if begin < 0 or stop > len(block):
+                    length = block_length(places, at, min(bytes_max - size, BLOCK_BYTES_MAX), end)
+                    block = memoryview(self._files.read(handle, place.position, length))
+                    block_at, begin, stop = place.position, 0, place.total_len
+                found = chunk_in(block[begin:stop], segment.path, segment.salt, place)
                 if isinstance(found, Chunk):
                     self._found.append(clipped(found, 0, end))
                     self._lsn = found.next_lsn
@@ -117,6 +125,19 @@ class ColdRead:
         if end_lsn > self._lsn:
             self._found.append(Gap(self._lsn, end_lsn, why))
         self._lsn = max(self._lsn, end_lsn)
+
+
+def block_length(places: list[ChunkPosition], at: int, bytes_max: int, end_lsn: int) -> int:
+    """Bytes from the chunk at `at` to the end of the last one, below end_lsn, that is read with it."""
+    begin, stop = places[at].position, places[at].position + places[at].total_len
+    while (
+        (at := at + 1) < len(places)
+        and places[at].position >= stop
+        and places[at].base_lsn < end_lsn
+        and places[at].position + places[at].total_len - begin <= bytes_max
+    ):
+        stop = places[at].position + places[at].total_len
+    return stop - begin
 
 
 class Flagged:

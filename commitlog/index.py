@@ -268,7 +268,24 @@ def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> lis
             pass
         finally:
             files.close(handle)
-    return read_segment(files, segment_path, stop).places
+    return scan_places(files, segment_path, stop)
+
+
+def scan_places(files: Files, path: str, stop: int) -> list[ChunkPosition]:
+    """Positions of a segment's chunks of records up to byte `stop`. Reads headers only: a reader waits for them."""
+    places = []
+    handle = files.open(path)
+    try:
+        head = opening(files, handle, path).header
+        reached = head.base_lsn
+        for position, header in chunks_through(files, handle, head.salt, stop):
+            is_of_writer = header.base_lsn >= reached and header.next_lsn <= head.base_lsn + ROWS_MAX
+            if is_of_writer and header.kind in HOLDS_RECORDS and header.count:
+                reached = header.next_lsn
+                places.append(place_of(position, header))
+    finally:
+        files.close(handle)
+    return places
 
 
 def load_publishers(

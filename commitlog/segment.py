@@ -182,8 +182,12 @@ def body_fault(header: Header, body: bytes | memoryview) -> str | None:
 
 def read_chunk(files: Files, handle: int, path: str, salt: int, place: ChunkPosition) -> Chunk | Gap:
     """The chunk at a position, verified; a Gap if it is damaged."""
-    raw = files.read(handle, place.position, place.total_len)
-    header = maybe_header(raw[:HEADER_BYTES], salt)
+    return chunk_in(files.read(handle, place.position, place.total_len), path, salt, place)
+
+
+def chunk_in(raw: bytes | memoryview, path: str, salt: int, place: ChunkPosition) -> Chunk | Gap:
+    """As `read_chunk`, of bytes that were read."""
+    header = maybe_header(bytes(raw[:HEADER_BYTES]), salt)
     where = f"{path} at {place.position}"
     if header is None or header.base_lsn != place.base_lsn or header.count != place.count:
         return Gap(place.base_lsn, place.next_lsn, f"{where}: the chunk's header is damaged")

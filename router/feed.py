@@ -17,7 +17,6 @@ from router.groups import Groups
 from router.reader import Reader
 from router.routes import RouteTable
 
-COLD_CHUNKS_MAX = 8  # of one read
 RUNS_MAX = 8  # cached reads: readers at different places do not evict each other's
 
 
@@ -127,8 +126,8 @@ class Feed:
         return there[0] if there else None
 
     def cache_cold(self, chunks: list[Chunk | Gap]) -> None:
-        """Cache what was read from disk: readers at one place share one read."""
-        self._keep_run(chunks[:COLD_CHUNKS_MAX])
+        """Cache all that was read from disk at once: nothing of it is read twice by readers that follow each other."""
+        self._keep_run(chunks)
 
     def _keep_run(self, chunks: list[Chunk | Gap]) -> None:
         if chunks:

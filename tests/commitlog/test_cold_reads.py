@@ -1,10 +1,16 @@
-"""Where a time or an offset is, before and after segments are finished, indexed, and read by another process."""
+"""How often a file is read for many chunks; where a time or an offset is.
 
+Before and after segments are finished, indexed, and read by another process."""
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commitlog import Gap
+from commitlog.cold_reads import BLOCK_BYTES_MAX
+from commitlog.segment import WALK_BYTES
 from commitlog.testing.simulated_files import SimulatedFiles
-from tests.commitlog.records import NOW, append, everything, index, opened, segments, view, write
+from tests.commitlog.records import NOW, append, everything, index, mark, opened, segments, view, write
 
 GROUPS = st.lists(
     st.tuples(
@@ -100,3 +106,44 @@ def test_a_time_is_never_found_behind_lost_records_that_might_have_it() -> None:
     for offset, lsn in ((0, 0), (3, 3), (4, 4), (5, 10), (9, 10), (10, 10), (12, 12), (19, 19), (20, 20)):
         assert partition.find_offset(b"t", offset).run() == lsn, offset
         assert view(files).find_offset(b"t", offset) == lsn, offset
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_file_is_read_once_for_many_small_chunks(marked: bool, indexed: bool) -> None:
+    """After a crash there is no index, and the positions come from the headers. marked: marks are between the chunks"""
+    count, size = 300, 1 << 20
+    files = SimulatedFiles()
+    partition = opened(files, segment_bytes_max=1 << 30).partitions[0]
+    for number in range(count):
+        append(partition, [(b"t", b"%d" % number)])
+        write(partition)
+        if marked:
+            mark(partition)
+    files = files.after_kill()
+    partition = opened(files).partitions[0]
+    if indexed:
+        index(partition)
+    files.looks.clear()
+    lsn = reads = 0
+    while lsn < count:
+        found = partition.cold_read(lsn, size).run()
+        assert [one.base_lsn for one in found] == list(range(lsn, found[-1].next_lsn))
+        lsn, reads = found[-1].next_lsn, reads + 1
+    of_file = sum(name == "read" for name, _ in files.looks)
+    file_bytes = 4096 * count * (1 + marked)
+    of_positions = 2 if indexed else file_bytes // WALK_BYTES + 2
+    at_most = file_bytes // BLOCK_BYTES_MAX + 4 * reads + of_positions
+    assert of_file <= at_most < count // 4
+
+
+def test_a_chunk_that_is_damaged_is_the_only_one_lost_of_those_read_with_it() -> None:
+    files = SimulatedFiles()
+    partition = opened(files).partitions[0]
+    for number in range(9):
+        append(partition, [(b"t", b"%d" % number)])
+        write(partition)
+    place = partition.segments.active.places[4]
+    files.damage(segments(files)[0], place.position + 140)
+    found = partition.cold_read(0, 1 << 20).run()
+    assert [(one.base_lsn, isinstance(one, Gap)) for one in found] == [(n, n == 4) for n in range(9)]

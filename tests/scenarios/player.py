@@ -190,7 +190,7 @@ class Player:
         ((part, lsn, _),) = places(words)
         if isinstance(self.partitions[part], Elsewhere):
             return c.ColdRead(part, lsn, [self._chunk(part, lsn, words[1:])])
-        return c.ColdRead(part, lsn, list(self.partitions[part].cold_read(lsn, 1 << 16).run()))
+        return c.ColdRead(part, lsn, list(self.partitions[part].cold_read(lsn, 1 << 16).run()[:8]))
 
     def _chunk(self, part: int, lsn: int, names: list[str]) -> Chunk:
         ids = [self.partitions[part].topic(name.encode()) for name in names]

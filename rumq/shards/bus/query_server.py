@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from commitlog import Chunk, Gap, OffsetTrimmed, Partition, Store
-from commitlog.chunk import FLAG_QOS, HEADER_BYTES
-from commitlog.chunk_layout import pieced
+from commitlog.chunk import FLAG_QOS
 from commitlog.errors import NotInMemory
-from commitlog.kernels.rows import first_seen, lay_out
+from commitlog.joined_chunks import joined
+from commitlog.kernels.rows import first_seen
 from commitlog.partition_types import PartitionReader, PartitionWriter
 from commitlog.row_layout import tag_publishers
 from router.retained import Retained
@@ -206,39 +206,6 @@ class RestartQueries:
                 asker.link.say(m.Resumed(question.partition, sequence or 0))
 
         self._reader.submit(search, done)
-
-
-def joined(chunks: Iterable[Chunk | Gap]) -> Iterator[Chunk | Gap]:
-    """Consecutive small chunks as larger ones: chunks in memory are as small as the turns in which they came."""
-    run: list[Chunk] = []
-    for chunk in chunks:
-        if isinstance(chunk, Chunk) and (not run or run[-1].next_lsn == chunk.base_lsn):
-            run.append(chunk)
-            continue
-        for piece in pieced(run):
-            yield as_one(piece)
-        run = []
-        if isinstance(chunk, Chunk):
-            run.append(chunk)
-        else:
-            yield chunk
-    for piece in pieced(run):
-        yield as_one(piece)
-
-
-def as_one(chunks: list[Chunk]) -> Chunk:
-    if len(chunks) == 1:
-        return chunks[0]
-    rows_end = HEADER_BYTES + sum(len(chunk.rows) for chunk in chunks)
-    end = rows_end + sum(len(chunk.frames) for chunk in chunks)
-    buffer = bytearray(end + -end % 4)  # the kernel sees words
-    flags, tags = lay_out(chunks, buffer, rows_end)
-    first, last = chunks[0], chunks[-1]
-    view = memoryview(buffer)
-    return Chunk(
-        first.base_lsn, last.next_lsn - first.base_lsn, first.base_ts, flags, view[HEADER_BYTES:rows_end],
-        view[rows_end:end], tags,
-    )  # fmt: skip
 
 
 def items_of(messages: Iterable[Retained]) -> list[m.RetainedItem]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Protocol
 
 from commitlog import Chunk, Gap
+from commitlog.joined_chunks import joined
 from commitlog.partition_types import PartitionWriter
 from commitlog.store import Store
 from router.commands import ColdRead
 from router.effects import ReadCold
 from rumq.shards.turn.ports import CommandQueue, EventSink, ReadDone, ReadPool
 
-COLD_READ_BYTES = 1 << 20
+COLD_READ_BYTES = 1 << 20  # of a file, for one read
+JOINED_BYTES_MAX = (
+    1 << 16
+)  # of small chunks that are delivered as one: a piece of a blob that gets packet ids
 
 
 class RemoteReader(Protocol):
@@ -33,7 +37,8 @@ class ColdReads:
         """Read whole chunks of a partition, from `lsn` on, wherever they are."""
         partition = self._partitions[index]
         if isinstance(partition, PartitionWriter):
-            self._pool.submit(partition.cold_read(lsn, COLD_READ_BYTES).run, done)
+            read = partition.cold_read(lsn, COLD_READ_BYTES)
+            self._pool.submit(lambda: list(joined(read.run(), JOINED_BYTES_MAX)), done)
         else:
             self._remote.read(index, lsn, done)
 

@@ -40,8 +40,8 @@ class FanOut:
         for each in readers:
             flow = each.sink
             if isinstance(flow, DeliveryWindow):
-                if effect.if_taken and flow.window_full:
-                    continue  # it goes on by itself once the client has acknowledged something
+                if flow.waits or each.refused or (effect.if_taken and flow.window_full):
+                    continue  # it goes on by itself: once the journal is written, or there is room or credit
                 if flow.is_spent_for(each):
                     continue
             if flow is not None and flow.is_open:

@@ -8,10 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from commitlog import Chunk, Gap
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.row_layout import ROW_EMPTY, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
@@ -25,10 +22,9 @@ from rumq.shards.bus.query_server import (
     Asker,
     QueryServer,
     RestartQueries,
-    joined,
     new_names,
 )
-from tests.commitlog.records import NOW, append, opened, rows_of, write
+from tests.commitlog.records import NOW, append, opened, write
 from tests.shards.bus.world import Hand
 from tests.shards.world import ByHand
 
@@ -244,30 +240,6 @@ def test_a_question_after_a_crash_that_cannot_be_answered_is_given_up_with_its_l
     _, done = world.pool.jobs.popleft()
     done(None, OSError(errno.EIO, "broken"))
     assert given_up == [(world.link, OSError)] and world.link.said == []
-
-
-@given(st.lists(st.integers(1, 5) | st.just(0), max_size=8))
-def test_chunks_that_are_joined_have_the_same_records(sizes: list[int]) -> None:
-    """sizes: of chunks one behind the other; 0: a gap of three records is in between"""
-    partition = opened(SimulatedFiles()).own[0]
-    pieces: list[Chunk | Gap] = []
-    lsn = 0
-    for size in sizes:
-        if size:
-            made = append(partition, [(b"t/%d" % n, b"%d" % (lsn + n)) for n in range(size)])
-            pieces.append(Chunk(lsn, size, made.base_ts, made.flags, made.rows, made.frames))
-        else:
-            pieces.append(Gap(lsn, lsn + 3, "damaged"))
-        lsn += size or 3
-    names = dict(enumerate(partition.topic_names)), dict(enumerate(partition.publisher_names))
-
-    def records(chunks: list[Chunk | Gap]) -> list[object]:
-        return [each for one in chunks for each in ([one] if isinstance(one, Gap) else rows_of(one, names))]
-
-    together = [*joined(pieces)]
-    assert records(together) == records(pieces)
-    gaps = sum(isinstance(each, Gap) for each in pieces)
-    assert len(together) <= 2 * gaps + 1
 
 
 def test_a_name_is_told_once() -> None:

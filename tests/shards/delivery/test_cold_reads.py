@@ -41,14 +41,14 @@ class World:
         return [(each.partition, each.lsn, [(c.base_lsn, c.next_lsn) for c in each.chunks]) for each in items]
 
 
-def test_a_read_of_ours_waits_on_a_thread_and_brings_whole_chunks() -> None:
+def test_a_read_of_ours_waits_on_a_thread_and_brings_small_chunks_as_one() -> None:
     world = World()
     found: list[Any] = []
     world.reads.read(0, 5, lambda chunks, fault: found.append((chunks, fault)))
     assert found == [] and world.asked == []
     world.pool.work()
     ((chunks, fault),) = found
-    assert fault is None and [(c.base_lsn, c.next_lsn) for c in chunks] == [(0, 10), (10, 20)]
+    assert fault is None and [(c.base_lsn, c.next_lsn) for c in chunks] == [(0, 20)]
     assert all(isinstance(chunk, Chunk) for chunk in chunks)
 
 
