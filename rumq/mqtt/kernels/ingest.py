@@ -70,11 +70,8 @@ def put_u32(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglo
 @cython.cfunc
 @cython.inline
 def same(
-    a: cython.const[cython.uchar][::1],
-    i: cython.Py_ssize_t,
-    b: cython.const[cython.uchar][::1],
-    n: cython.Py_ssize_t,
-) -> cython.bint:
+    a: cython.const[cython.uchar][::1], i: cython.Py_ssize_t, b: cython.const[cython.uchar][::1], n: cython.Py_ssize_t,
+) -> cython.bint:  # fmt: skip
     if cython.compiled:
         return n == 0 or memcmp(cython.address(a[i]), cython.address(b[0]), n) == 0
     return a[i : i + n] == b[:n]
@@ -94,12 +91,9 @@ def same_here(
 @cython.inline
 @cython.exceptval(check=False)
 def copy(
-    out: cython.uchar[::1],
-    at: cython.Py_ssize_t,
-    data: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
+    out: cython.uchar[::1], at: cython.Py_ssize_t, data: cython.const[cython.uchar][::1], start: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
-) -> cython.void:
+) -> cython.void:  # fmt: skip
     if n <= 0:
         return
     if cython.compiled:
