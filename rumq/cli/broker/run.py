@@ -39,7 +39,7 @@ UNCOMPILED = (
     "each message costs many times the CPU: install gcc and Python's headers (Debian: gcc python3-dev), then rumq: "
     "pip install --force-reinstall --no-cache-dir; in a clone pip install -e ."
 )
-HOLD_SECONDS = 2.0  # a killed broker may need a moment to exit
+HOLD_SECONDS = 30.0  # a killed broker may need a moment to exit, as long as a sync of its disk takes
 
 
 def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) -> int:
