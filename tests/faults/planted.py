@@ -62,8 +62,8 @@ PLANTED = [
     Planted(
         "a file is put in place before its content is synced",
         "commitlog/files.py",
-        "        files.write(handle, 0, content)\n        files.sync(handle)\n    except",
-        "        files.write(handle, 0, content)\n    except",
+        "        write_whole(files, handle, temporary, content)\n        files.sync(handle)\n    except",
+        "        write_whole(files, handle, temporary, content)\n    except",
         POWER,
     ),
     Planted(

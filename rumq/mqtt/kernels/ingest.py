@@ -530,19 +530,10 @@ def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint, session: 
 
 @cython.cfunc
 def write_without_alias(
-    out: cython.uchar[::1],
-    at: cython.Py_ssize_t,
-    buf: cython.const[cython.uchar][::1],
-    head: cython.uint,
-    topic_at: cython.Py_ssize_t,
-    topic_len: cython.Py_ssize_t,
-    key: object,
-    qos: cython.uint,
-    props_at: cython.Py_ssize_t,
-    props_end: cython.Py_ssize_t,
-    alias_at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
+    out: cython.uchar[::1], at: cython.Py_ssize_t, buf: cython.const[cython.uchar][::1], head: cython.uint,
+    topic_at: cython.Py_ssize_t, topic_len: cython.Py_ssize_t, key: object, qos: cython.uint,
+    props_at: cython.Py_ssize_t, props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, stop: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:  # fmt: skip
     """Write the frame with its full topic and without its alias; returns its end. It grows by a topic at most."""
     name: cython.const[cython.uchar][::1]
     pid_at: cython.Py_ssize_t = topic_at + topic_len
