@@ -1,6 +1,6 @@
 # The fields of a connection, for the pump at C speed.
 cdef class Connection:
-    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused, refused
+    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, is_quiet, lingers, reading, reading_paused, refused
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max, room
     cdef public object link, peer, pump, sock, unparsed, write_failed

@@ -77,9 +77,9 @@ class Connection:
     """The transport of one handler."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain", "lingers", "link",
-        "outbox_bytes_max", "peer", "pump", "queue", "reading", "reading_paused", "refused", "room", "sock", "unparsed",
-        "write_failed",
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain", "is_quiet",
+        "lingers", "link", "outbox_bytes_max", "peer", "pump", "queue", "reading", "reading_paused", "refused", "room",
+        "sock", "unparsed", "write_failed",
     )  # fmt: skip
 
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
@@ -96,6 +96,7 @@ class Connection:
         self.room = outbox_bytes_max
         self.is_bulk = False  # the last read brought much
         self.blocked = False  # the socket is full; an edge of writability will come
+        self.is_quiet = False  # what came last was answered, and changed nothing else
         self.write_failed = ""  # why sending failed; what the client sent before is still read
         self.refused = False  # a sender found no room and waits for it
         self.dirty = False

@@ -8,7 +8,7 @@ cdef class Pump:
     cdef object _turns, _epoll, _view
     cdef double _coalesce_seconds, _last_turn, _streak_began
     cdef list _last_fds
-    cdef bint _crowd
+    cdef bint _crowd, _is_quiet
     cdef dict _others, _again
     cdef bytearray _buffer
     cdef public dict connections

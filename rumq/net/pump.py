@@ -38,6 +38,9 @@ class TurnHandler(Protocol):
 
     def begin_turn(self) -> None: ...
     def end_turn(self) -> None: ...
+    def end_quiet_turn(self) -> None:
+        """As `end_turn`, if nothing has come that changes anything: PINGREQs at most."""
+
     def drained(self, connection: Connection) -> None: ...
     def crashed(self, connection: Connection) -> None:
         """Report the exception that is being handled, and end the handler of that connection."""
@@ -66,6 +69,7 @@ class Pump:
         self._last_fds: list[int] = []
         self._crowd = False
         self._last_turn = self._streak_began = 0.0
+        self._is_quiet = False  # nothing has come in this turn that changes anything
         self._epoll = epoll()
         self.connections: dict[int, Connection] = {}
         self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
@@ -159,6 +163,7 @@ class Pump:
 
     def lost(self, connection: Connection, why: str) -> None:
         """The network has ended a connection."""
+        self._is_quiet = False
         try:
             connection.link.lost(why)
         except Exception:
@@ -167,6 +172,7 @@ class Pump:
 
     def _crashed(self, connection: Connection) -> None:
         """Report the exception that is being handled, and end the connection that it concerns."""
+        self._is_quiet = False
         self._turns.crashed(connection)
         self.drop(connection)
 
@@ -209,6 +215,7 @@ class Pump:
         if self._coalesce_seconds:
             self._remember(events)
         self.turns += 1
+        self._is_quiet = True
         self._turns.begin_turn()
         connections = self.connections
         if self._again:
@@ -221,6 +228,7 @@ class Pump:
             if connection is None:
                 callback = self._others.get(fd)
                 if callback is not None:
+                    self._is_quiet = False
                     try:
                         callback()
                     except Exception:
@@ -231,11 +239,15 @@ class Pump:
                 connection.ended |= bool(mask & ENDED)
                 self._read(connection)
             if connection.blocked and mask & select.EPOLLOUT and not connection.closing:
+                self._is_quiet = False
                 try:
                     connection.writable()
                 except Exception:
                     self._crashed(connection)
-        self._turns.end_turn()
+        if self._is_quiet:
+            self._turns.end_quiet_turn()
+        else:
+            self._turns.end_turn()
         while self.dirty:
             dirty, self.dirty = self.dirty, []
             for connection in dirty:
@@ -289,11 +301,14 @@ class Pump:
             self.lost(connection, "closed without DISCONNECT")
             return
         connection.bytes_in += n
+        connection.is_quiet = False
         try:
             self._receive(connection, unparsed, kept, inline, n)
         except Exception:
             self._crashed(connection)
             return
+        if not connection.is_quiet:
+            self._is_quiet = False
         if connection.ended or n == len(self._buffer) - at:
             self._again[connection] = None
 

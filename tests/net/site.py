@@ -88,6 +88,9 @@ class Site:
             self._later.remove(entry)
             entry[1]()
 
+    def end_quiet_turn(self) -> None:
+        self.end_turn()
+
     def drained(self, connection: Connection) -> None: ...
 
     def crashed(self, connection: Connection) -> None:

@@ -16,8 +16,16 @@ READ_BYTES = 1 << 16  # less than a socket pair holds
 class Turns:
     """Nobody's house: what links take is only counted."""
 
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
     def begin_turn(self) -> None: ...
-    def end_turn(self) -> None: ...
+    def end_turn(self) -> None:
+        self.ended.append("busy")
+
+    def end_quiet_turn(self) -> None:
+        self.ended.append("quiet")
+
     def drained(self, connection: Connection) -> None: ...
     def crashed(self, connection: Connection) -> None:
         raise AssertionError
@@ -42,8 +50,13 @@ class Counter:
 
 
 @pytest.fixture
-def pump() -> Iterator[Pump]:
-    pump = Pump(Turns(), read_bytes=READ_BYTES)
+def turns() -> Turns:
+    return Turns()
+
+
+@pytest.fixture
+def pump(turns: Turns) -> Iterator[Pump]:
+    pump = Pump(turns, read_bytes=READ_BYTES)
     yield pump
     pump.close()
 
@@ -89,6 +102,48 @@ def test_what_was_sent_before_the_end_is_taken_and_the_end_is_noticed(pump: Pump
         pump.turn(0.0)
     assert sum(link.pieces) == sent
     assert len(link.lost_why) == 1
+
+
+class Pinged(Counter):
+    """Answers b"p", which changes nothing else."""
+
+    connection: Connection
+
+    def receive(self, data: Any, pos: int, end: int) -> int:
+        self.connection.is_quiet = data[pos:end] == b"p"
+        return super().receive(data, pos, end)
+
+
+def test_a_turn_is_quiet_if_all_that_came_is(pump: Pump, turns: Turns) -> None:
+    ends = []
+    for _ in range(2):
+        far, link = connected(pump)
+        connection = next(each for each in pump.connections.values() if each.link is link)
+        connection.link = pinged = Pinged()  # type: ignore[assignment]
+        pinged.connection = connection
+        ends.append(far)
+    pump.turn(0.0)  # both are writable
+    for said in ((b"p", b""), (b"p", b"p"), (b"p", b"x"), (b"x", b"p"), (b"", b"p")):
+        turns.ended.clear()
+        for far, data in zip(ends, said, strict=True):
+            far.send(data)
+        pump.turn(0.0)
+        assert turns.ended == ["busy" if b"x" in said else "quiet"], said
+    ends[0].close()
+    pump.turn(0.0)
+    assert turns.ended[-1] == "busy"
+    ends[1].close()
+
+
+def test_a_watched_descriptor_makes_a_turn_busy(pump: Pump, turns: Turns) -> None:
+    near, far = socket.socketpair()
+    pump.watch(near.fileno(), lambda: None)
+    far.send(b"!")
+    pump.turn(0.0)
+    assert turns.ended == ["busy"]
+    pump.unwatch(near.fileno())
+    near.close()
+    far.close()
 
 
 def test_others_are_served_while_one_floods(pump: Pump) -> None:

@@ -201,6 +201,7 @@ class Wire:
     def __init__(self, broker: Broker, policy: ListenerPolicy | None = None, version: int = 5) -> None:
         self.broker, self.version = broker, version
         self.room, self.refused, self.closed, self.paused = 1 << 30, False, False, False
+        self.is_quiet = False
         self._bytes = bytearray()
         self.link: Any = Handshake(broker, self, policy or ListenerPolicy())  # type: ignore[arg-type]
 

@@ -58,6 +58,9 @@ class Transport(Outbox, Protocol):
 
     peer: str
     link: ConnectionHandler
+    is_quiet: (
+        bool  # set it where what came was answered and changed nothing else: a turn of such needs no stages
+    )
 
     def close(self) -> None:
         """Send what waits, then end the connection; nothing more is read from it."""

@@ -19,6 +19,7 @@ cdef class Connected:
     cdef public Deliveries deliveries
     cdef public object broker, buckets, reauthentication, session, transport
 
+    cdef bint _answer_ping(self, int length) except -1
     cpdef receive(self, object data, Py_ssize_t pos, Py_ssize_t end)
     @cython.locals(client=Client, wire=Wire)
     cpdef _packets(self, object data, Py_ssize_t pos, Py_ssize_t end)

@@ -15,7 +15,7 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import cut
 from rumq.mqtt.kernels.wire_state import Wire
-from rumq.mqtt.packet_types import PacketType
+from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.client_state import Client, Reauthenticator, run_confined
 from rumq.session.connection.packet_order import State
@@ -30,6 +30,7 @@ from rumq.session.state.session import Session
 
 WAIT_SECONDS_MAX = 10.0  # a client over its rate is checked again after so long
 BULK_BYTES = 1 << 14  # of one read
+PINGREQ = FIRST_BYTE[PacketType.PINGREQ]
 
 
 class Connected:
@@ -74,6 +75,8 @@ class Connected:
         self.heard_at = self.broker.clock.monotonic
         if self.paused:
             return pos
+        if end - pos == 2 and data[pos] == PINGREQ and self._answer_ping(data[pos + 1]):
+            return end
         try:
             if self.buckets:
                 return self._metered(data, pos, end)
@@ -81,6 +84,17 @@ class Connected:
         except MqttFault as fault:
             self.refuse(fault)
             return end
+
+    def _answer_ping(self, length: int) -> bool:
+        """Answer a PINGREQ that came alone, unless acknowledgements go out before it or its client is metered."""
+        wire = self.wire
+        if length or self.buckets or wire.acks or self.acks.holds or self.deliveries.unsent:
+            return False
+        wire.others += 1
+        wire.answers += 1
+        self.transport.write(control_packets.PINGRESP)
+        self.transport.is_quiet = True
+        return True
 
     def _metered(self, data: bytearray, pos: int, end: int) -> int:
         """Take packets, and read no more until the client's buckets have refilled."""

@@ -15,8 +15,8 @@ cdef class Turn:
     cdef public ReadyLinks ready
     cdef public Router _router
     cdef public tuple _stages, _deadlines
-    cdef public bint _is_plain, _stages_wait
-    cdef public double stage_seconds, _stages_due
+    cdef public bint _is_plain, _stages_wait, _was_quiet
+    cdef public double stage_seconds, _stages_due, _wake_at
     cdef public object _acks, _peers, _retained, _totals, effects, events
 
     @cython.locals(batch=Batch, index=Py_ssize_t)

@@ -61,6 +61,8 @@ class Turn:
         self.stage_seconds = 0.0
         self._stages_due = 0.0
         self._is_plain = self._stages_wait = False
+        self._was_quiet = False
+        self._wake_at = 0.0  # when a turn is due, if nothing comes
 
     def connect(
         self, acks: AckTracker, retained: RetainedDelivery, stages: tuple[Callable[[], None], ...],
@@ -82,7 +84,16 @@ class Turn:
         self.timers.run_next_turn(self.events.alone)
         self.ready.begin_turn()
 
+    def end_quiet_turn(self) -> None:
+        """Nothing came but PINGREQs: as if nobody had woken the turn, nothing is due before the next deadline."""
+        self._was_quiet = (
+            self.clock.monotonic < self._wake_at and not self.commands.items and not self.ready.now
+        )
+        if not self._was_quiet:
+            self.end_turn()
+
     def end_turn(self) -> None:
+        self._was_quiet = False
         self._is_plain = True
         self.step()
         monotonic = self.clock.monotonic
@@ -116,21 +127,27 @@ class Turn:
 
     def seconds_to_next_deadline(self) -> float:
         """How long the pump may wait; by the time of the turn that has just ended."""
+        if not self._was_quiet or self.ready.now:
+            self._wake_at = self._next_deadline()
+        wait = self._wake_at - self.clock.monotonic
+        return wait if wait > 0.0 else 0.0
+
+    def _next_deadline(self) -> float:
+        """When a turn is due, whether anything comes or not: monotonic seconds, 0 for at once."""
         router = self._router
         if self.ready.now or self.commands.items or self.ready.next_turn or self.timers.has_next_turn:
             return 0.0
         if router.groups.ended or router.delivery.has_deferred:
             return 0.0
         if self._stages_wait:
-            return self._stages_due - self.clock.monotonic
+            return self._stages_due
         deadline = self.timers.next_deadline()
         for next_deadline in self._deadlines:
             other = next_deadline()
             if deadline is None or other < deadline:
                 deadline = other
         assert deadline is not None
-        wait = deadline - self.clock.monotonic
-        return wait if wait > 0.0 else 0.0
+        return deadline
 
     # Steps
 

@@ -39,6 +39,35 @@ def test_pingresp_follows_the_acknowledgements_before_it() -> None:
     assert [each.kind for each in wire.hears()] == [Kind.PUBACK, Kind.PINGRESP]
 
 
+def test_a_pingreq_that_comes_alone_is_quiet_unless_an_acknowledgement_goes_out_before_it() -> None:
+    """A turn of such packets alone needs no stages."""
+    broker = Broker()
+    wire = connected(broker)
+    wire.is_quiet = False
+    wire.say(p.Pingreq())
+    assert wire.is_quiet and [each.kind for each in wire.hears()] == [Kind.PINGRESP]
+    broker.holds = wire.is_quiet = False
+    for packets in ([p.Pingreq(), p.Pingreq()], [b"\xc0"], [p.Subscribe(1, (p.Subscription("t"),))]):
+        wire.say(*packets)
+        assert not wire.is_quiet, packets
+    wire.hears()
+    broker.holds = True
+    wire.say(publish())
+    wire.say(p.Pingreq())
+    assert not wire.hears() and not wire.is_quiet
+    broker.commit()
+    assert [each.kind for each in wire.hears()] == [Kind.PUBACK, Kind.PINGRESP]
+
+
+def test_pings_count_for_the_rate_of_their_client() -> None:
+    broker = Broker()
+    wire = connected(broker, policy=ListenerPolicy(quotas=Quotas(sending=Rates(client=Rate(bytes=1)))))
+    wire.is_quiet = False
+    wire.say(p.Pingreq())
+    wire.say(p.Pingreq())
+    assert wire.paused and broker.timers and not wire.is_quiet
+
+
 def test_a_client_that_makes_up_topics_lets_others_have_their_turn() -> None:
     broker = Broker()
     broker.topics_max = 10_000

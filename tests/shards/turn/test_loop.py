@@ -34,6 +34,8 @@ class World:
 
     def end_turn(self) -> None: ...
 
+    def end_quiet_turn(self) -> None: ...
+
 
 class Recorded(Pump):
     def __init__(self, turns: Any, timeouts: list[float], idle: threading.Event) -> None:

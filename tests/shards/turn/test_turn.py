@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
+from router.commands import GoOn
 from router.effects import ShareReady
 from router.shard import Shard as Router
 from rumq.shards.turn.turn import STEPS_A_TURN
@@ -163,6 +164,34 @@ def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> Non
     assert stages_run_with(message)
     got = [each.payload for each in reader.take() if each.kind is Kind.PUBLISH]
     assert got == [b"1"] * 2, "those behind the one of QoS 1 wait for its group"
+
+
+def test_a_quiet_turn_runs_stages_only_when_one_is_due_or_something_is_left_to_do(shard: Shard) -> None:
+    turn, ran, due = shard.parts.turn, [], [shard.monotonic + 9.0]
+    turn.connect(turn._acks, turn._retained, (lambda: ran.append(1),), (lambda: due[0],), None)
+
+    def stages_run() -> bool:
+        ran.clear()
+        turn.begin_turn()
+        turn.end_quiet_turn()
+        return bool(ran)
+
+    assert stages_run(), "nobody has asked yet when one is due"
+    before = turn.seconds_to_next_deadline()
+    assert not stages_run() and turn.seconds_to_next_deadline() == before > 0.0
+    shard.monotonic += before / 2
+    assert not stages_run() and turn.seconds_to_next_deadline() == pytest.approx(before / 2)
+    shard.parts.timers.next_turn(lambda: None)
+    turn._was_quiet = False  # as after the turn in which it was asked for
+    assert turn.seconds_to_next_deadline() == 0.0
+    assert stages_run() and turn.seconds_to_next_deadline() > 0.0
+    turn.ready.add(Link("one", fails=False))
+    assert stages_run() and turn.seconds_to_next_deadline() > 0.0
+    turn.commands.put(GoOn())
+    assert stages_run() and turn.seconds_to_next_deadline() > 0.0
+    assert not stages_run()
+    shard.monotonic += 9.0
+    assert stages_run()
 
 
 class Link:
