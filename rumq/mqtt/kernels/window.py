@@ -186,3 +186,15 @@ class Window:
         if pid == 0 or seq >= self.next:
             return DONE
         return int(self.states[seq & self.mask])
+
+    def unanswered_from(self, pid: cython.uint) -> int:
+        """How many messages, from the one with a packet id on, wait for PUBACK or PUBREC. Cost: linear in the window"""
+        states: cython.const[cython.uchar][::1] = self.states
+        seq: cython.ulonglong = self.head + (((pid - 1) + IDS - self.head % IDS) % IDS)
+        found: cython.Py_ssize_t = 0
+        while seq < self.next:
+            state: cython.int = states[seq & self.mask]
+            if state in (WAITS_PUBACK, WAITS_PUBREC):
+                found += 1
+            seq += 1
+        return found

@@ -39,11 +39,15 @@ class Redelivery:
             return
         window = session.window
         assert window is not None
-        while unsent and window.in_flight - len(unsent) < window.limit:
+        # The client may have answered, on this connection, any of those that are still to be sent again.
+        outstanding = window.in_flight - window.unanswered_from(unsent[0][0])
+        while unsent:
             packet_id, code, lsn = unsent[0]
             if window.state_of(packet_id) not in UNANSWERED:
-                unsent.popleft()  # it came on the last connection, and the client has answered it on this one
+                unsent.popleft()  # it came on the last connection
                 continue
+            if outstanding >= window.limit:
+                break
             feed = self._feeds[partition_of(code)]
             chunk = None
             if lsn >= feed.partition.first_lsn:
@@ -60,7 +64,7 @@ class Redelivery:
             elif not isinstance(chunk, Chunk):
                 self._give_up(deliveries, packet_id, "damaged")
             else:
-                self._send(deliveries, packet_id, code, chunk, lsn - chunk.base_lsn)
+                outstanding += self._send(deliveries, packet_id, code, chunk, lsn - chunk.base_lsn)
         if not unsent:
             self._commands.put(Attach(session.subscriber, flow))
 
@@ -88,13 +92,14 @@ class Redelivery:
 
         self._reader.read(index, lsn, done)
 
-    def _send(self, deliveries: Redelivering, packet_id: int, code: int, chunk: Chunk, row: int) -> None:
+    def _send(self, deliveries: Redelivering, packet_id: int, code: int, chunk: Chunk, row: int) -> bool:
+        """Whether it was sent; else it is given up."""
         assert deliveries.flow.window is not None
         names = self._feeds[partition_of(code)].partition.topic_names
         topic = names[memoryview(chunk.rows).cast("B").cast("I")[row * ROW_WORDS]].decode()
         if not authorization.may_receive_again(deliveries.client, topic, reader_of(code)):
             self._give_up(deliveries, packet_id, "no_permission", topic)
-            return
+            return False
         v5 = deliveries.client.version == 5
         state = deliveries.flow.window.state_of(packet_id)
         form = self._form(deliveries, code, chunk, row, state)
@@ -106,8 +111,9 @@ class Redelivery:
         )  # fmt: skip
         if blob.count == 0:
             self._give_up(deliveries, packet_id, "expired" if blob.expired else "over_limit", topic)
-        else:
-            deliveries.client.transport.write(fanout.again(blob, packet_id))
+            return False
+        deliveries.client.transport.write(fanout.again(blob, packet_id))
+        return True
 
     def _form(self, deliveries: Redelivering, code: int, chunk: Chunk, row: int, qos: int) -> DeliveryOptions:
         """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""

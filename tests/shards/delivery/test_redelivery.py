@@ -88,6 +88,26 @@ def test_what_the_client_answers_before_it_comes_again_does_not_come_again(
         ]
 
 
+@pytest.mark.parametrize(("qos", "kind"), [(1, Kind.PUBACK), (2, Kind.PUBREC)])
+@pytest.mark.parametrize("receive_maximum", [1, 2])
+def test_answers_out_of_order_never_let_more_go_out_than_the_client_takes(
+    shard: Shard, qos: int, kind: Kind, receive_maximum: int
+) -> None:
+    """MQTT-3.3.4-9: an answer to what has not come again on this connection makes no room on it."""
+    ids = [each.packet_id for each in left(shard, *numbered(6, qos))]
+    reader = back(shard, more=[(Prop.RECEIVE_MAXIMUM, receive_maximum)])
+    outstanding = [each.packet_id for each in messages(reader)]
+    for answered in (ids[5], ids[4], ids[0]):
+        assert outstanding == ids[:receive_maximum]
+        ids.remove(answered)
+        reader.say(wire.ack(kind, answered))
+        if qos == 2:
+            reader.say(wire.ack(Kind.PUBCOMP, answered))
+        outstanding = [n for n in outstanding if n != answered]
+        outstanding += [each.packet_id for each in messages(reader)]
+    assert outstanding == ids[:receive_maximum]
+
+
 def test_the_identifiers_are_those_of_the_subscription_as_it_is_now(shard: Shard) -> None:
     """MQTT-3.10.4-5: what is in flight is completed after an UNSUBSCRIBE, too."""
     reader = Client(shard, "r", 5, **LASTING)
