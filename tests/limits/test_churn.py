@@ -31,6 +31,7 @@ OF_A_CLIENT = {
     "SocketStream", "StreamConnection", "Subscriber", "TransportHandshake", "WebSocketStream", "Window",
 }  # fmt: skip
 GROWN_BYTES_MAX = 6 << 20
+SECONDS_MAX = 60.0
 
 
 class House:
@@ -42,8 +43,11 @@ class House:
         self.handshakes = TransportHandshakes(self.pump, later=later, event=lambda name, **fields: None)
 
     def turns(self, count: int) -> None:
+        """So many, and in between as many as threads need to come to the end of their work."""
         for _ in range(count):
             self.pump.turn(0.001)
+            while any(worker.pending for worker in self.shard.parts.workers):
+                self.pump.turn(SECONDS_MAX)
 
     def client(self, name: str, transports: Transports, end: str, **connect: Any) -> None:
         near, far = socket.socketpair()

@@ -20,6 +20,8 @@ from tests.conformance.replies import decode, frame_size
 from tests.conformance.wire import Kind, Packet
 from tests.faults.shard import Shard
 
+SECONDS_MAX = 60.0  # without an event: a thread that takes longer fails the test
+
 
 class Injected(Exception):
     """A bug."""
@@ -110,8 +112,11 @@ class House:
         self.pump = self.shard.parts.pump
 
     def turns(self, count: int) -> None:
+        """So many, and in between as many as threads need to come to the end of their work."""
         for _ in range(count):
             self.pump.turn(0.001)
+            while any(worker.pending for worker in self.shard.parts.workers):
+                self.pump.turn(SECONDS_MAX)
 
     def still_serves(self, witness: Client) -> None:
         """Somebody who was there before publishes with an acknowledgement and gets it."""
