@@ -336,7 +336,7 @@ def cut(
         elif table is not None:
             if pos >= fetched:
                 fetched = table.fetch(cython.address(buf[0]), pos, end)
-            if not table.look(cython.address(buf[topic_at]), topic_len):
+            if not table.look_ahead(cython.address(buf[topic_at]), topic_len):
                 wire.topic = cut_bytes(buf, topic_at, topic_len)
                 wire.stop = TOPIC
                 break

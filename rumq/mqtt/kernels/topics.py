@@ -11,6 +11,7 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
     from cython.cimports.libc.string import memcmp, memcpy
+    from cython.cimports.posix.mman import MADV_HUGEPAGE, madvise
     from cython.cimports.rumq.mqtt.kernels.cache_line import touch
 
 FIRST_SLOTS = cython.declare(cython.Py_ssize_t, 1 << 10)
@@ -18,6 +19,7 @@ FIRST_NAMES = cython.declare(cython.Py_ssize_t, 1 << 14)
 MOVED_AT_ONCE = cython.declare(cython.Py_ssize_t, 16)
 UNIT = cython.declare(cython.Py_ssize_t, 8)
 LARGE_SLOTS = cython.declare(cython.Py_ssize_t, 1 << 15)  # half a MiB: more than a core's own cache keeps
+HUGE_PAGE = cython.declare(cython.size_t, 1 << 21)
 AHEAD = cython.declare(cython.Py_ssize_t, 64)
 # Written out where it is used, the compiler takes it for a Python number.
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
@@ -141,6 +143,13 @@ class TopicTable:
         )
         if not slots:
             raise MemoryError
+        # Large pages: else most lookups miss the processor's table of pages, too. Best effort.
+        start: cython.size_t = (cython.cast(cython.size_t, slots) + HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
+        end: cython.size_t = (
+            (cython.cast(cython.size_t, slots) + 32 * (self.mask + 1)) // HUGE_PAGE * HUGE_PAGE
+        )
+        if start < end:
+            madvise(cython.cast(cython.p_void, start), end - start, MADV_HUGEPAGE)
         self.old = self.slots
         self.old_mask = self.mask
         self.moved = 0
@@ -180,6 +189,7 @@ class TopicTable:
         self.slots[2 * place + 1] = cython.cast(cython.ulonglong, value)
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def at(
         self,
         slots: cython.pointer(cython.ulonglong),
@@ -206,9 +216,31 @@ class TopicTable:
         return place
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def look(self, name: cython.pointer(cython.const[cython.uchar]), size: cython.Py_ssize_t) -> cython.bint:
         """Whether the name has a value, which is in `found` then."""
-        hashed: cython.uint = self.hash(name, size)
+        return self.look_by(self.hash(name, size), name, size)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def look_ahead(
+        self, name: cython.pointer(cython.const[cython.uchar]), size: cython.Py_ssize_t
+    ) -> cython.bint:
+        """As `look`, for a name of the packets that `fetch` has just been given: its hash is known."""
+        while self.next_ahead < self.ahead and self.ahead_names[self.next_ahead] != name:
+            self.next_ahead += 1
+        if self.next_ahead == self.ahead:
+            return self.look(name, size)
+        return self.look_by(self.ahead_hashes[self.next_ahead], name, size)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def look_by(
+        self,
+        hashed: cython.uint,
+        name: cython.pointer(cython.const[cython.uchar]),
+        size: cython.Py_ssize_t,
+    ) -> cython.bint:
         place: cython.Py_ssize_t = self.at(self.slots, self.mask, hashed, name, size)
         if self.slots[2 * place]:
             self.found = cython.cast(cython.longlong, self.slots[2 * place + 1])
@@ -230,9 +262,10 @@ class TopicTable:
     ) -> cython.Py_ssize_t:
         """Have slots and names of the topics of the next packets fetched, all at once: in a large table each is a wait
         for memory. returns: the position up to which that is done, at least `end` in a small table"""
+        self.ahead = self.next_ahead = 0
         if self.mask < LARGE_SLOTS:
             return end
-        places = cython.declare(cython.Py_ssize_t[64])  # `AHEAD`
+        hashed: cython.uint
         count: cython.Py_ssize_t = 0
         body: cython.Py_ssize_t
         size: cython.Py_ssize_t
@@ -255,18 +288,21 @@ class TopicTable:
                 at = body + size
                 size = (cython.cast(cython.Py_ssize_t, packets[body]) << 8) | packets[body + 1]
                 if size <= at - body - 2:
-                    i = cython.cast(cython.Py_ssize_t, self.hash(packets + body + 2, size)) & self.mask
-                    touch(self.slots + 2 * i)
-                    places[count] = i
+                    hashed = self.hash(packets + body + 2, size)
+                    touch(self.slots + 2 * (cython.cast(cython.Py_ssize_t, hashed) & self.mask))
+                    self.ahead_hashes[count] = hashed
+                    self.ahead_names[count] = packets + body + 2
                     count += 1
             else:
                 at = body + size
+        self.ahead = count
         for i in range(count):
-            entry = self.slots[2 * places[i]] & LOW
+            entry = self.slots[2 * (cython.cast(cython.Py_ssize_t, self.ahead_hashes[i]) & self.mask)] & LOW
             touch(self.names + cython.cast(cython.Py_ssize_t, entry) * UNIT)
         return at
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def hash(self, name: cython.pointer(cython.const[cython.uchar]), size: cython.Py_ssize_t) -> cython.uint:
         """Eight bytes at a time, mixed with the seed."""
         value: cython.ulonglong = self.seed ^ (cython.cast(cython.ulonglong, size) * ODD)
