@@ -29,6 +29,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     alone: one publisher at QoS 1 sends the next message once the one before is acknowledged, and times that
     durability: the broker's, where it has a choice; empty: "disk" above QoS 0
     keep_alive_s: what connections say that only connect or ping
+    killed: the broker is, while messages wait for a session
+    inflight_max: messages that the broker has in flight to a client at most; 0: its settings for any other load
     """
 
     publishers: int
@@ -45,6 +47,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     alone: bool = False
     durability: Literal["", "disk", "process"] = ""
     keep_alive_s: int = 3600
+    killed: bool = False
+    inflight_max: int = 0
 
     @property
     def deliveries_per_message(self) -> int:

@@ -10,6 +10,7 @@ from bench.generator import Generator
 from bench.load import Heard, Published
 from bench.measure_connections import During, connects, idle, pings
 from bench.peers.peer import Broker
+from bench.redelivery import redelivery
 from bench.scenario import Scenario
 
 # A first look with few messages in flight, so that a slow broker is not buried; then the real thing.
@@ -40,6 +41,9 @@ def measure(
         return pings(scenario.load, broker, seconds, during)
     if scenario.kind == "connect":
         return connects(scenario.load, broker, seconds, during)
+    if scenario.kind == "redelivery":
+        of_broker, sent, got = redelivery(scenario.load, broker, during)
+        return traffic([sent], [got]) | of_broker
     with Generator(scenario.load, broker.address, workers) as generator:
         fill(generator)
         wanted = calibrate(generator, seconds)

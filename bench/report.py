@@ -40,6 +40,7 @@ LABELS: dict[str, tuple[str, float, str]] = {
     "fdatasync_p50_us": ("fdatasync p50 µs", 1, ",.0f"),
     "beyond_sync_p50_us": ("PUBACK p50 beyond it µs", 1, ",.0f"),
     "start_s": ("seconds", 1, ".3f"),
+    "restart_s": ("restart, seconds", 1, ".3f"),
     "ratio_p99": ("p99 during/before", 1, ",.2f"),
     "disconnected": ("others disconnected", 1, ",.0f"),
 }

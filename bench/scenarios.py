@@ -1,9 +1,14 @@
 """The scenarios, as a table. `bench/README.md` says what each is for."""
 
+import msgspec
+
 from bench.emqx_basic import EMQX_BASIC
 from bench.load import Load
 from bench.ordinary import ORDINARY
-from bench.scenario import PACED_FIGURES, TOPICS_FIGURES, Scenario
+from bench.scenario import PACED_FIGURES, REDELIVERY_FIGURES, TOPICS_FIGURES, Scenario
+
+# Of one session that was away: four publishers have left 100,000 messages, and the broker is killed.
+WAITING = Load(publishers=4, subscribers=1, window=50, lasting=True, killed=True)
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.key: scenario
@@ -70,6 +75,15 @@ SCENARIOS: dict[str, Scenario] = {
         Scenario(
             "start", "start to accepting",
             Load(publishers=0, subscribers=0), ("start_s", "rss_bytes"), "start",
+        ),
+        *(
+            Scenario(
+                f"redelivery-qos{qos}{f'-{limit}' if limit else ''}",
+                f"100,000 waiting after kill -9, QoS {qos}{f', {limit} in flight' if limit else ''}",
+                msgspec.structs.replace(WAITING, qos=qos, inflight_max=limit), REDELIVERY_FIGURES, "redelivery",
+            )
+            for qos in (1, 2)
+            for limit in (0, 100)
         ),
         *ORDINARY,
         *EMQX_BASIC,

@@ -111,6 +111,8 @@ def why_not(scenario: Scenario, peer: Peer, attached: Attached | None) -> str:
         return peer.why_not(scenario.load)
     if scenario.kind == "start":
         return "it already runs"
+    if scenario.kind == "redelivery":
+        return "it has to be killed"
     if attached.pid is None and scenario.figures[0] in NEED_PID:
         return "needs its pid"
     return ""

@@ -111,7 +111,7 @@ def run_round(
             progress.position[slot] = position
             ended_ns = time.monotonic_ns()
             last_at = ended_ns / 1e9
-            if moved < NAP_BELOW and not load.rate:
+            if moved < NAP_BELOW and not load.rate and not load.killed:
                 time.sleep(NAP_S)
         if target is None and all(progress.ended):
             target = wanted_of(subscribers, progress)

@@ -14,6 +14,8 @@ class Amqtt:
     def why_not(self, load: Load) -> str:
         if load.publishers + load.subscribers > CONNECTIONS_MAX:
             return f"more than {CONNECTIONS_MAX:,} connections take it minutes"
+        if load.killed:
+            return "keeps sessions in memory"
         return "no shared subscriptions" if load.spread == "shared" else ""
 
     def durability(self, load: Load) -> str:

@@ -12,7 +12,7 @@ class Mosquitto:
         return ""
 
     def durability(self, load: Load) -> str:
-        return "memory"
+        return "file, saved every 2 s" if load.killed else "memory"
 
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         settings = folder / "mosquitto.conf"
@@ -23,7 +23,9 @@ class Mosquitto:
             # It drops root's rights for those of a user who may not write to `folder`.
             "user root\n"
             # By default it drops what is more than 1,000 messages behind and has 20 in flight.
-            "max_queued_messages 0\nmax_inflight_messages 0\n"
+            f"max_queued_messages 0\nmax_inflight_messages {load.inflight_max}\n"
+            # Else it saves every half hour, and a kill takes everything.
+            + ("autosave_interval 2\n" if load.killed else "")
         )
         return ["mosquitto", "-c", str(settings)]
 

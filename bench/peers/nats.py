@@ -11,6 +11,8 @@ class Nats:
     def why_not(self, load: Load) -> str:
         if load.spread == "shared":
             return "no shared subscriptions"
+        if load.killed:
+            return "another kind of session: a consumer of a stream with limits of its own"
         return "no QoS 2" if load.qos > 1 else ""
 
     def durability(self, load: Load) -> str:

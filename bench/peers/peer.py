@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -47,42 +47,71 @@ class Peer(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Broker:
-    """One that accepts. pid: None when unknown; start_s: from its start to its first CONNACK."""
+    """One that accepts. pid: None when unknown; start_s: from its start to its first CONNACK.
+
+    again: kills it (SIGKILL), and starts it on the same data; None: somebody else runs it"""
 
     address: Address
     pid: int | None
     start_s: float
+    again: "Callable[[], Broker] | None" = None
 
 
 @contextlib.contextmanager
 def running(peer: Peer, load: Load) -> Iterator[Broker]:
     """Run `peer` with a data directory of its own, which is removed afterwards. raises: BenchFault"""
     folder = Path(tempfile.mkdtemp(prefix=f"bench-{peer.name}-"))
-    words = folder / "output"
     try:
         port = free_port()
-        command = peer.command(load, folder, port)
-        with words.open("wb") as sink:
-            started = time.monotonic()
-            process = start(command, folder, sink.fileno())
+        run = Run(peer.name, peer.command(load, folder, port), folder, (HOST, port))
         try:
-            address = (HOST, port)
-            while not accepts(address):
-                if process.poll() is not None or time.monotonic() - started > START_S:
-                    raise BenchFault(f"{peer.name} does not accept on {port}: {last_words(words)}")
-                time.sleep(0.002)
-            broker = Broker(address, process.pid, time.monotonic() - started)
+            broker = run.begin()
             try:
                 yield broker
             except BenchFault as fault:
-                if process.poll() is None:
+                if run.process.poll() is None:
                     raise
-                ended = f"{peer.name} ended with {process.returncode}: {last_words(words)}"
+                ended = f"{peer.name} ended with {run.process.returncode}: {last_words(run.words)}"
                 raise BenchFault(f"{fault}; {ended}") from fault
         finally:
-            stop(process)
+            run.end()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Run:
+    """A broker's process on a data directory, and those that follow it there. words: what it says"""
+
+    process: subprocess.Popen[bytes]
+
+    def __init__(self, name: str, command: list[str], folder: Path, address: Address) -> None:
+        self._name, self._command, self._folder, self._address = name, command, folder, address
+        self.words = folder / "output"
+        self._begun = False
+
+    def begin(self) -> Broker:
+        """Start it, and wait until it accepts. raises: BenchFault"""
+        with self.words.open("ab") as sink:
+            started = time.monotonic()
+            self.process = start(self._command, self._folder, sink.fileno())
+        self._begun = True
+        while not accepts(self._address):
+            if self.process.poll() is not None or time.monotonic() - started > START_S:
+                raise BenchFault(
+                    f"{self._name} does not accept on {self._address[1]}: {last_words(self.words)}"
+                )
+            time.sleep(0.002)
+        return Broker(self._address, self.process.pid, time.monotonic() - started, self.again)
+
+    def again(self) -> Broker:
+        # The session that it leads holds its shards too.
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        return self.begin()
+
+    def end(self) -> None:
+        if self._begun:
+            stop(self.process)
 
 
 def start(command: list[str], folder: Path, sink: int) -> subprocess.Popen[bytes]:

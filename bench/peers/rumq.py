@@ -19,6 +19,8 @@ class Rumq:
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
         settings = ["--port", str(port), "--data", str(folder / "data")]
         more = ["--set", f"shards.count={self.shards}", "--set", f"log.durability={self.durability(load)}"]
+        if load.inflight_max:
+            settings += ["--set", f"mqtt.inflight_max={load.inflight_max}"]
         return [*rumqd(), "run", *settings, *more]
 
     def version_command(self) -> list[str]:
