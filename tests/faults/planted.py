@@ -12,6 +12,7 @@ FULL = "tests/faults/test_full_disk.py"
 CLOCKS = "tests/faults/test_clocks.py"
 MUTATED = "tests/faults/test_mutated_files.py"
 ROOM = "tests/commitlog/test_preallocation.py"
+BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
 
 class Planted(NamedTuple):
@@ -327,5 +328,27 @@ PLANTED = [
         "        if self.pending > len(self._flushes) or begin < self._rests_until:\n",
         "        if begin < self._rests_until:\n",
         "tests/shards/write_path/test_worker_threads.py",
+    ),
+    # Sessions that were away
+    Planted(
+        "what a client cannot take is offered again in each turn",
+        "rumq/shards/delivery/fan_out.py",
+        "                if flow.waits or each.refused or (",
+        "                if (",
+        f"{BACKLOG}::test_a_client_that_waits_is_not_offered_again_what_it_cannot_take",
+    ),
+    Planted(
+        "small chunks that were read at once are delivered one by one",
+        "rumq/shards/delivery/cold_reads.py",
+        "list(joined(read.run(), JOINED_BYTES_MAX))",
+        "read.run()",
+        f"{BACKLOG}::test_a_window_of_messages_costs_one_sync_and_no_chunk_is_read_twice",
+    ),
+    Planted(
+        "an answer to what has not come again makes room",
+        "rumq/shards/delivery/redelivery.py",
+        "            if outstanding >= window.limit:\n",
+        "            if window.in_flight - len(unsent) >= window.limit:\n",
+        "tests/shards/delivery/test_redelivery.py",
     ),
 ]
