@@ -230,3 +230,16 @@ def test_the_forms_are_tested_apart() -> None:
     """Uncompiled, this kernel makes blobs of the uncompiled fan-out."""
     plain = as_python("rumq.mqtt.kernels.as_stored")
     assert plain.Blob is sys.modules["rumq.mqtt.kernels.fanout__as_python"].Blob
+
+
+@kernels
+@pytest.mark.parametrize(("others", "is_view"), [(0, True), (28, True), (31, False)])
+def test_frames_are_shared_with_the_chunk_where_they_are_a_good_part_of_it(
+    kernel: Any, others: int, is_view: bool
+) -> None:
+    """A client that does not read keeps what it was given: a view keeps the whole chunk."""
+    rows, frames = chunk([LONG] * (2 + others))
+    form = beside(kernel, "fanout").Form(0, 0, False, b"", b"")
+    blob = pick(kernel, rows, frames, [0, 1], form, True, 0)
+    assert isinstance(blob.data, memoryview) is is_view
+    assert bytes(blob.data) == 2 * LONG.frame()[0]

@@ -12,6 +12,8 @@ ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
 ROW_V5 = cython.declare(cython.uint, 16)
 SHARED_BYTES_MIN = cython.declare(cython.Py_ssize_t, 1 << 11)  # fewer are copied: that costs less than a view
+# A view keeps all frames of its chunk while a slow client has it in its outbox: so many times its size at most.
+SHARED_PART = cython.declare(cython.Py_ssize_t, 16)
 
 
 def pick(
@@ -65,7 +67,7 @@ def pick(
     data: object
     pieces: list
     if row - begin == stop - first - 1:  # consecutive
-        if size >= SHARED_BYTES_MIN:
+        if size >= SHARED_BYTES_MIN and size * SHARED_PART >= total:
             data = memoryview(frames)[start : start + size]
         elif cython.compiled:
             data = PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(src[start])), size)
