@@ -285,6 +285,18 @@ def test_a_session_that_was_away_gets_the_last_minutes_and_no_event_tells_of_the
     assert shard.parts.broker.drop_counters.total() == 0
 
 
+def test_nobody_is_behind_with_what_the_broker_says_of_itself(shard: Shard) -> None:
+    """It says it again and again: a session that waits for messages would fall behind by that alone."""
+    away = Client(shard, "away", 5, **LASTING)
+    away.say(wire.subscribe(1, [("a", 1)]), wire.disconnect())
+    for _ in range(5):
+        shard.after(SECONDS)
+    session = shard.parts.broker.registry.sessions["away"]
+    assert shard.parts.consumers.lag(session)[0] == 0
+    Client(shard, "p", 5).say(wire.publish("a", b"x", 1, 1))
+    assert shard.parts.consumers.lag(session)[0] == 1
+
+
 def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:
     watcher = watching(shard, "$SYS/broker/uptime", "a", qos=1, **LASTING)
     shard.after(SECONDS)

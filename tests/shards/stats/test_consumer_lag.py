@@ -57,7 +57,8 @@ def test_a_client_that_reads_everything_at_once_has_no_lag(shard: Shard) -> None
 
 def test_of_records_in_another_shard_the_number_is_known_and_their_age_is_not() -> None:
     hand = Hand()
-    feed: Any = SimpleNamespace(index=0, partition=SimpleNamespace(), mark=lambda committed_only: 12)
+    elsewhere = SimpleNamespace(is_volatile=False)
+    feed: Any = SimpleNamespace(index=0, partition=elsewhere, mark=lambda committed_only: 12)
     reader = SimpleNamespace(
         cursors=[5], is_live=lambda index: False, group=SimpleNamespace(wants=SimpleNamespace(committed_only=True))
     )  # fmt: skip
