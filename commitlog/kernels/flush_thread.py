@@ -110,7 +110,11 @@ class FlushThread:
             if self.job == cython.NULL:
                 raise MemoryError
             self.job.jobs_fd = os.eventfd(0, os.EFD_CLOEXEC)
-            self.job.stopped_fd = os.eventfd(0, os.EFD_CLOEXEC)
+            try:
+                self.job.stopped_fd = os.eventfd(0, os.EFD_CLOEXEC)
+            except OSError:
+                os.close(self.job.jobs_fd)
+                raise
             self.job.ended_fd = ended_fd
             PyThread_start_new_thread(serve, self.job)
         else:

@@ -106,7 +106,11 @@ class Worker:
             return
         thread = self._flush_threads.get(lane)
         if thread is None:
-            thread = self._flush_threads[lane] = FlushThread(self.fd)
+            try:
+                thread = self._flush_threads[lane] = FlushThread(self.fd)
+            except OSError:  # clients have all descriptors: it needs two
+                self.submit(flush.run, done, lane)
+                return
         self.pending += 1
         self._flushes.append((thread, done))
         thread.start(flush.descriptor, flush.data, flush.position)

@@ -12,6 +12,7 @@ import pytest
 
 from commitlog.files import RealFiles
 from commitlog.segment_writer import Flush
+from rumq.shards.write_path import worker_threads
 from rumq.shards.write_path.worker_threads import Broken, Worker
 
 SECONDS_MAX = 30.0  # a job that waits longer for another one fails the test
@@ -189,6 +190,24 @@ def test_a_flush_writes_and_syncs_on_a_thread(world: World, segment: int, files:
     world.finish(2)
     assert world.ended == [(None, None)] * 2 and world.worker.pending == 0
     assert os.pread(segment, 9, 0) == b"abcdef"
+
+
+def test_a_flush_is_a_job_while_there_is_no_descriptor_for_its_thread(
+    world: World, segment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log goes on when clients have all of them."""
+
+    def without_descriptors(ended_fd: int) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(worker_threads, "FlushThread", without_descriptors)
+    world.flush(flushed(RealFiles(), segment, b"abc", 0))
+    world.finish(1)
+    monkeypatch.undo()
+    world.flush(flushed(RealFiles(), segment, b"def", 3))
+    world.finish(2)
+    assert world.ended == [(None, None)] * 2
+    assert os.pread(segment, 10, 0)[:6] == b"abcdef"
 
 
 @pytest.mark.parametrize("files", [RealFiles(), Derived()], ids=["kernel", "run"])
