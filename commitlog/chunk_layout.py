@@ -21,6 +21,7 @@ from commitlog.chunk import (
     padded,
 )
 from commitlog.kernels import rows as kernel
+from commitlog.kernels import small_chunk
 from commitlog.kernels import topics as topics_kernel
 from commitlog.row_layout import PUBLISHER_WORD, ROW_BYTES
 
@@ -66,6 +67,7 @@ class ChunkLayout:
         self._salt, self._chain = salt, 0
         self._seen_topics = bytearray(len(self._names.topics) + 1024)
         self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
+        self._seen_publishers[0] = 1  # nobody: it has no name
         self._told_topics, self._told_publishers = [], []
 
     def bare(self, kind: int, lsn: int, now_us: int, durable_lsn: int, total: int) -> bytes:
@@ -78,6 +80,22 @@ class ChunkLayout:
 
     def data(self, chunks: list[Chunk], durable_lsn: int, align: int) -> LaidOut:
         """One chunk of the records of all these; its length is a multiple of `align`."""
+        first = chunks[0]
+        if len(chunks) == 1 and not (
+            first.tags or first.sources or self._told_topics or self._told_publishers
+        ):
+            encoded = small_chunk.encode(
+                self._buffer, first.rows, first.frames, self._seen_topics, self._seen_publishers, first.flags,
+                self._salt, first.base_lsn, first.base_ts, durable_lsn, self._epoch, self._chain, self._generation,
+                align,
+            )  # fmt: skip
+            if encoded is not None:
+                total, count, late, self._chain = encoded
+                data = memoryview(self._buffer)[:total]
+                return LaidOut(data, memoryview(first.rows), count, first.flags, late, [])
+        return self._merged(chunks, durable_lsn, align)
+
+    def _merged(self, chunks: list[Chunk], durable_lsn: int, align: int) -> LaidOut:
         first = chunks[0]
         rows_len = sum(len(chunk.rows) for chunk in chunks)
         frames_len = sum(len(chunk.frames) for chunk in chunks)

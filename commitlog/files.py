@@ -118,6 +118,8 @@ class RealFiles:
             self.write(handle, position + written, [data[written:]])
 
     def write(self, handle: int, position: int, buffers: Sequence[bytes | bytearray | memoryview]) -> None:
+        if len(buffers) == 1 and os.pwrite(handle, buffers[0], position) == len(buffers[0]):
+            return
         waiting = [memoryview(b).cast("B") for b in buffers if len(b)]
         while waiting:
             written = os.pwritev(handle, waiting[:IOV_MAX], position)

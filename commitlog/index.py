@@ -75,8 +75,13 @@ class IndexBuilder:
     ) -> None:  # fmt: skip
         """Add a chunk. base_lsn: of its segment; rows: None when they cannot be read."""
         self.index.places.append(place)
-        self.name(topics, publishers)
+        if topics or publishers:
+            self.name(topics, publishers)
         if rows is None:
+            return
+        few = kernel.index_few(rows, self._seen, self._first, self._following)
+        if few is not None:
+            self._columns.append((place.base_lsn - base_lsn, few))
             return
         column, highest = kernel.topic_column(rows)
         if highest >= NUMBERS_MAX:

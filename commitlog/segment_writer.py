@@ -277,7 +277,7 @@ class SegmentWriter:
     def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> ChunkPosition:
         """Write memory chunks as one. last: of its sync group, so the next one begins on a page of its own."""
         first = chunks[0]
-        direct = sum(len(c.rows) + len(c.frames) for c in chunks) >= self._direct_bytes_min
+        direct = bytes_of(chunks) >= self._direct_bytes_min
         if direct and self.position % SYNC_ALIGN:
             self._fill_page(first.base_lsn, first.base_ts, durable_lsn)
         align = SYNC_ALIGN if direct or (last and self.sync_groups) else ALIGN
@@ -308,3 +308,11 @@ class SegmentWriter:
         """End the page with an empty chunk, so that the next one can bypass the page cache."""
         missing = padded(self.position + HEADER_BYTES, SYNC_ALIGN) - self.position
         self._append_bare(MARK, lsn, now_us, durable_lsn, missing)
+
+
+def bytes_of(chunks: list[Chunk]) -> int:
+    """Of their rows and frames."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk.rows) + len(chunk.frames)
+    return size

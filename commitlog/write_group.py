@@ -11,7 +11,7 @@ from commitlog.chunk_layout import pieced
 from commitlog.preallocation import GROUP_BYTES_MAX
 from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition
 from commitlog.segment_news import Ended, Opened, Preallocated
-from commitlog.segment_writer import Flush, SegmentWriter
+from commitlog.segment_writer import Flush, SegmentWriter, bytes_of
 
 
 class WriteGroup:
@@ -41,7 +41,7 @@ class WriteGroup:
         self.durable_lsn = durable_lsn
         self.end_lsn = end_lsn
         self.mark_us = mark_us
-        self.bytes = sum(len(c.rows) + len(c.frames) for c in chunks)
+        self.bytes = bytes_of(chunks)
         self.news: list[Opened | Ended | ChunkPosition | Preallocated] = []
         self._failed: OSError | None = None
         self.fault: OSError | None = None
@@ -64,7 +64,7 @@ class WriteGroup:
             except Exception as fault:
                 self._give_up(told(fault))
             return
-        self._pieces = pieced(self.chunks)
+        self._pieces = pieced(self.chunks) if len(self.chunks) > 1 else [self.chunks]
         attempts, failure = 2, self._failed
         if failure is not None:
             attempts = 1
@@ -93,7 +93,7 @@ class WriteGroup:
         """On the loop, if it is small: what is to be written and synced before `end`; None: `run` is to do it all.
 
         Whatever goes wrong, `failed` and then `run` go on in another segment."""
-        if len(pieced(self.chunks)) > 1:
+        if len(self.chunks) > 1 and len(pieced(self.chunks)) > 1:
             return None
         self._position = self._writer.position
         try:
@@ -133,7 +133,7 @@ class WriteGroup:
         last = len(self._pieces) - 1
         for index in range(self._next, last + 1):
             piece = self._pieces[index]
-            size = sum(len(c.rows) + len(c.frames) for c in piece) + 2 * HEADER_BYTES
+            size = bytes_of(piece) + 2 * HEADER_BYTES
             if writer.must_roll(size, piece[0].base_ts):
                 sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts, self.durable_lsn)
                 if sealed is not None:

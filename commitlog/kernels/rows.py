@@ -11,6 +11,7 @@ if cython.compiled:
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 HEADER_BYTES = cython.declare(cython.Py_ssize_t, 128)
 UNIFORM = cython.declare(cython.uint, 32)
+FEW = cython.declare(cython.Py_ssize_t, 16)
 QOS_AND_VERSION = cython.declare(cython.uint, 19)
 
 
@@ -181,6 +182,40 @@ def topic_column(rows: object) -> tuple[bytes, int]:
             if ids[i] > highest:
                 highest = ids[i]
     return bytes(out[: 4 * total]), highest
+
+
+def index_few(rows: object, seen: object, first: object, following: object) -> bytes | None:
+    """`topic_column`, `first_offsets` and `follow` of a few rows at once, where `seen` has all their topics.
+
+    returns: the topic ids, as u32; None, and nothing is noted: some topic is beyond `seen`, or there are many rows"""
+    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
+    marks: cython.uchar[::1] = seen
+    firsts: cython.ulonglong[::1] = first
+    nexts: cython.ulonglong[::1] = following
+    total: cython.Py_ssize_t = len(words) // 8
+    known: cython.Py_ssize_t = len(marks)
+    i: cython.Py_ssize_t
+    topic: cython.uint
+    offset: cython.ulonglong
+    if total > FEW:
+        return None
+    for i in range(total):
+        if words[i * 8] >= known:
+            return None
+    found: list = []
+    for i in range(total):
+        topic = words[i * 8]
+        offset = words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)
+        if not marks[topic]:
+            marks[topic] = 1
+            firsts[topic] = offset
+        nexts[topic] = offset + 1
+        found.append(
+            topic.to_bytes(4, "little")
+            if not cython.compiled
+            else cython.cast(cython.p_char, cython.address(topic))[:4]
+        )
+    return found[0] if total == 1 else b"".join(found)
 
 
 def follow(rows: object, following: object) -> None:

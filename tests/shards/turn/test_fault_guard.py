@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from commitlog.segment_writer import SegmentWriter
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
@@ -233,15 +232,15 @@ def test_a_fault_of_the_writer_loses_nothing_that_is_acknowledged(
     house: House, witness: Client, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, and another segment takes the group; twice, and the partition tries again by itself."""
-    right, left = SegmentWriter.append, [times]
+    right, left = SimulatedFiles.write, [times]
 
-    def sometimes(self: Any, *rest: Any, **named: Any) -> Any:
+    def sometimes(self: Any, *rest: Any) -> Any:
         if left[0]:
             left[0] -= 1
             raise MemoryError("injected")
-        return right(self, *rest, **named)
+        return right(self, *rest)
 
-    monkeypatch.setattr(SegmentWriter, "append", sometimes)
+    monkeypatch.setattr(SimulatedFiles, "write", sometimes)
     found = witness.say(wire.publish("w", b"still", 1, 9))
     for _ in range(100):
         house.shard.monotonic += 0.1

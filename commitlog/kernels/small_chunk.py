@@ -1,0 +1,183 @@
+"""Kernel: the bytes of a chunk with few records, none of which names anything new. docs/log-format.md, "Chunk".
+
+That is the chunk of a message that comes alone. The general way is `commitlog.chunk_layout`; here no object is made for
+a part of it. Knows no file."""
+
+import cython
+
+from commitlog.chunk import encode_header
+
+if cython.compiled:
+    from cython.cimports.cpython.buffer import (
+        Py_buffer,
+        PyBUF_SIMPLE,
+        PyBUF_WRITABLE,
+        PyBuffer_Release,
+        PyObject_GetBuffer,
+    )
+    from cython.cimports.libc.string import memcpy, memset
+
+# Written out where it is used, the compiler takes it for a Python number.
+BYTES_MAX = cython.declare(cython.Py_ssize_t, 4096)  # of rows and frames; a faster checksum is for more
+HEADER_BYTES = cython.declare(cython.Py_ssize_t, 128)
+MAGIC = cython.declare(cython.uint, int.from_bytes(b"RQC1", "little"))
+VERSION_AND_KIND = cython.declare(cython.uint, 0x0101)
+LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+DATA = 1
+TABLES = cython.declare(cython.uint[2048])  # for CRC-32, eight bytes at a time
+
+
+def fill_tables() -> None:
+    i: cython.uint
+    k: cython.uint
+    crc: cython.uint
+    for i in range(256):
+        crc = i
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0xEDB88320 if crc & 1 else 0)
+        TABLES[i] = crc
+    for k in range(1, 8):
+        for i in range(256):
+            crc = TABLES[(k - 1) * 256 + i]
+            TABLES[k * 256 + i] = (crc >> 8) ^ TABLES[crc & 255]
+
+
+if cython.compiled:
+    fill_tables()
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def crc32(data: cython.pointer[cython.const[cython.uchar]], size: cython.Py_ssize_t) -> cython.uint:
+    crc: cython.uint = LOW
+    low: cython.uint
+    high: cython.uint
+    while size >= 8:
+        low = cython.cast(cython.pointer[cython.const[cython.uint]], data)[0] ^ crc
+        high = cython.cast(cython.pointer[cython.const[cython.uint]], data)[1]
+        crc = (
+            TABLES[1792 + (low & 255)]
+            ^ TABLES[1536 + ((low >> 8) & 255)]
+            ^ TABLES[1280 + ((low >> 16) & 255)]
+            ^ TABLES[1024 + (low >> 24)]
+            ^ TABLES[768 + (high & 255)]
+            ^ TABLES[512 + ((high >> 8) & 255)]
+            ^ TABLES[256 + ((high >> 16) & 255)]
+            ^ TABLES[high >> 24]
+        )
+        data += 8
+        size -= 8
+    while size > 0:
+        crc = (crc >> 8) ^ TABLES[(crc ^ data[0]) & 255]
+        data += 1
+        size -= 1
+    return ~crc
+
+
+def encode(
+    out: object, rows: object, frames: object, topics: object, publishers: object, flags: cython.uint,
+    salt: cython.ulonglong, base_lsn: cython.ulonglong, base_ts: cython.ulonglong, durable_lsn: cython.ulonglong,
+    epoch: cython.uint, chain: cython.uint, generation: cython.uint, align: cython.Py_ssize_t,
+) -> tuple[int, int, int, int] | None:  # fmt: skip
+    """(length, records, greatest ts_delta, CRC of the header) of a chunk of data, laid out at the beginning of `out`.
+
+    topics, publishers: a byte for each number that the segment has named; out: has room for 12 KiB
+    None: a number is new, or it is not small: nothing is changed then"""
+    count: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    total: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    low: cython.uint = LOW
+    high: cython.uint = 0
+    late: cython.uint = 0
+    crc: cython.uint
+    if not cython.compiled:
+        return encode_python(
+            out, rows, frames, topics, publishers, flags, salt, base_lsn, base_ts, durable_lsn, epoch, chain,
+            generation, align,
+        )  # fmt: skip
+    views = cython.declare(Py_buffer[5])
+    held: cython.Py_ssize_t = 0
+    words: cython.pointer[cython.const[cython.uint]]
+    head: cython.pointer[cython.uint]
+    data: cython.pointer[cython.uchar]
+    try:
+        PyObject_GetBuffer(rows, cython.address(views[0]), PyBUF_SIMPLE)
+        held = 1
+        PyObject_GetBuffer(frames, cython.address(views[1]), PyBUF_SIMPLE)
+        held = 2
+        size = views[0].len + views[1].len
+        count = views[0].len // 32
+        if size > BYTES_MAX or count == 0:
+            return None
+        PyObject_GetBuffer(topics, cython.address(views[2]), PyBUF_SIMPLE)
+        held = 3
+        PyObject_GetBuffer(publishers, cython.address(views[3]), PyBUF_SIMPLE)
+        held = 4
+        words = cython.cast(cython.pointer[cython.const[cython.uint]], views[0].buf)
+        for i in range(count):
+            if words[8 * i] >= views[2].len or words[8 * i + 6] >= views[3].len:
+                return None
+            if not cython.cast(cython.pointer[cython.const[cython.uchar]], views[2].buf)[words[8 * i]]:
+                return None
+            if not cython.cast(cython.pointer[cython.const[cython.uchar]], views[3].buf)[words[8 * i + 6]]:
+                return None
+            low = min(low, words[8 * i])
+            high = max(high, words[8 * i])
+            late = max(late, words[8 * i + 4])
+        PyObject_GetBuffer(out, cython.address(views[4]), PyBUF_WRITABLE)
+        held = 5
+        size += HEADER_BYTES
+        total = (size + align - 1) // align * align
+        if total > views[4].len:
+            return None
+        data = cython.cast(cython.pointer[cython.uchar], views[4].buf)
+        memcpy(data + HEADER_BYTES, views[0].buf, views[0].len)
+        memcpy(data + HEADER_BYTES + views[0].len, views[1].buf, views[1].len)
+        memset(data + size, 0, total - size)
+        memset(data, 0, HEADER_BYTES)
+        head = cython.cast(cython.pointer[cython.uint], data)
+        head[0] = MAGIC
+        head[1] = VERSION_AND_KIND | flags << 16
+        head[2], head[3] = salt & LOW, salt >> 32
+        head[4], head[5] = base_lsn & LOW, base_lsn >> 32
+        head[6], head[7], head[8], head[9] = count, views[1].len, 0, total
+        head[10], head[11] = base_ts & LOW, base_ts >> 32
+        head[12], head[13] = durable_lsn & LOW, durable_lsn >> 32
+        head[14], head[15], head[16] = late, epoch, chain
+        head[17] = crc32(data + HEADER_BYTES, views[0].len)
+        head[18] = crc32(data + HEADER_BYTES + views[0].len, views[1].len)
+        head[19] = 0  # of no aux
+        head[20], head[21] = low, high
+        head[22] = 32 | 1 << 16 | 6 << 24
+        head[23] = generation
+        crc = crc32(data, HEADER_BYTES - 4)
+        head[31] = crc
+        return total, count, late, crc
+    finally:
+        for i in range(held):
+            PyBuffer_Release(cython.address(views[i]))
+
+
+def encode_python(
+    out: object, rows: object, frames: object, topics: object, publishers: object, flags: int, salt: int, base_lsn: int,
+    base_ts: int, durable_lsn: int, epoch: int, chain: int, generation: int, align: int,
+) -> tuple[int, int, int, int] | None:  # fmt: skip
+    """As `encode`, uncompiled."""
+    row_bytes, frame_bytes = bytes(rows), bytes(frames)  # type: ignore[call-overload]
+    words = memoryview(row_bytes).cast("I")
+    size = HEADER_BYTES + len(row_bytes) + len(frame_bytes)
+    total = (size + align - 1) // align * align
+    if size - HEADER_BYTES > BYTES_MAX or not row_bytes or total > len(out):  # type: ignore[arg-type]
+        return None
+    for number, marks in [(w, topics) for w in words[::8]] + [(w, publishers) for w in words[6::8]]:
+        if number >= len(marks) or not marks[number]:  # type: ignore[arg-type, index]
+            return None
+    late = max(words[4::8])
+    raw, crc = encode_header(
+        DATA, flags, salt, base_lsn, len(words) // 8, row_bytes, frame_bytes, b"", total, base_ts, durable_lsn, late,
+        epoch, chain, min(words[::8]), max(words[::8]), generation,
+    )  # fmt: skip
+    out[:total] = (raw + row_bytes + frame_bytes).ljust(total, b"\0")  # type: ignore[index]
+    return total, len(words) // 8, late, crc
