@@ -1,3 +1,5 @@
+import cython
+
 from commitlog.chunk cimport Chunk
 
 
@@ -6,4 +8,5 @@ cdef class ChunkLayout:
     cdef public bytearray _seen_topics, _seen_publishers
     cdef public list _told_topics, _told_publishers
 
+    @cython.locals(first=Chunk)
     cpdef data(self, list chunks, long long durable_lsn, Py_ssize_t align)

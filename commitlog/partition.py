@@ -21,14 +21,14 @@ from commitlog.partition_types import PartitionId
 from commitlog.recovery import Recovered
 from commitlog.retention import NoteJumps, SegmentRemoval, finished_ones, segments_to_drop, without_wanted
 from commitlog.row_layout import tag_publishers
-from commitlog.segment_news import Ended, Opened, Preallocated
+from commitlog.segment import ChunkPosition
+from commitlog.segment_news import Ended, Opened
 from commitlog.segment_writer import SegmentWriter
 from commitlog.segments import SegmentFile, SegmentList
 from commitlog.space import Sealed
 from commitlog.write_group import WriteGroup
 
-HOT_TRIM = 64
-CHUNK_BYTES = 1024  # memory of a chunk beside its rows and frames: objects, cached routes, encoded batches
+HOT_TRIM, CHUNK_BYTES = 64, 1024  # memory of a chunk beside rows and frames: objects, routes, blobs
 
 
 class Partition:
@@ -209,14 +209,14 @@ class Partition:
         self._in_flight = None
         segments = self.segments
         for news in group.news:
-            if isinstance(news, Opened):
+            if isinstance(news, ChunkPosition):
+                segments.active.take(news)
+            elif isinstance(news, Opened):
                 segments.files.append(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
             elif isinstance(news, Ended):
                 segments.ended(news.end_lsn, news.logical_end, news.draft)
-            elif isinstance(news, Preallocated):
-                segments.active.allocated = news.end
             else:
-                segments.active.take(news)
+                segments.active.allocated = news.end
         if group.chunks:
             self.written_lsn = group.safe_lsn
             if self.writer.sync_groups:

@@ -1,3 +1,6 @@
+import cython
+
+from commitlog.chunk cimport Chunk
 from commitlog.chunk_layout cimport ChunkLayout
 
 
@@ -18,4 +21,5 @@ cdef class SegmentWriter:
 
     cpdef bint must_roll(self, long long size, long long now_us)
     cpdef bint wants_room(self, long long group_bytes)
+    @cython.locals(first=Chunk)
     cpdef lay_out(self, list chunks, long long durable_lsn)

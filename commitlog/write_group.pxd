@@ -12,5 +12,4 @@ cdef class WriteGroup:
     cpdef bint is_small(self)
     cpdef begin(self)
     cpdef end(self)
-    cpdef run(self)
     cpdef _write(self)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commitlog.kernels import topics as topics_kernel
 from tests.kernel_forms import forms
 
 kernels = pytest.mark.parametrize("kernel", forms("commitlog.kernels.rows"))
@@ -129,6 +130,30 @@ def test_bounds_and_columns_are_those_of_a_list(kernel: Any, rows: list[tuple[in
     assert kernel.bounds(raw) == (min(ids), max(ids), max(ts for _, ts in rows))
     column, highest = kernel.topic_column(raw)
     assert array("I", column).tolist() == ids and highest == max(ids)
+
+
+@kernels
+@given(
+    ids=st.lists(st.integers(0, 9), min_size=1, max_size=16),
+    known=st.integers(8, 10),
+    begin=st.integers(0, 2**40),
+)
+def test_a_few_rows_are_indexed_as_many_are(kernel: Any, ids: list[int], known: int, begin: int) -> None:
+    rows = bytearray(b"".join(row(i) for i in ids))
+    kernel.number_rows(rows, len(ids), array("Q", [begin] * 10))
+    found = []
+    for few in (True, False):
+        seen, first, following = bytearray(known), array("Q", [7] * known), array("Q", [9] * known)
+        seen[0] = 1
+        column = kernel.index_few(rows, seen, first, following) if few else None
+        if not few and max(ids) < known:
+            column = kernel.topic_column(rows)[0]
+            topics_kernel.first_offsets(rows, seen, first)
+            kernel.follow(rows, following)
+        found.append((column, seen, first, following))
+    assert found[0] == found[1]
+    many = bytearray(rows * 17)
+    assert kernel.index_few(many, bytearray(10), array("Q", [0] * 10), array("Q", [0] * 10)) is None
 
 
 @kernels

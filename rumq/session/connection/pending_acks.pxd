@@ -5,8 +5,16 @@ cdef class PendingAcks:
 
 cdef class PendingAck:
     cdef public bint barrier
-    cdef public object acks, client, parts, pubacks
+    cdef public Py_ssize_t parts, pubacks
+    cdef public object acks, client
 
 cdef class AckTracker:
-    cdef public list _messages, _promised, _waiting
-    cdef public object _awaited, _clock, _flush_journal, _journal_index, _sources, urgent
+    cdef public list _awaited, _messages, _promised, _sources, _waiting, urgent
+    cdef public Py_ssize_t _journal_index
+    cdef public object _clock, _flush_journal
+
+    cpdef bint end_step(self)
+    cpdef _wait(self, object client)
+    cpdef release(self, Py_ssize_t index)
+
+cpdef send_ready(object client)

@@ -1,8 +1,19 @@
+from commitlog.write_group cimport WriteGroup
+from rumq.session.connection.pending_acks cimport AckTracker
+from rumq.shards.turn.queues cimport StepQueue
+
 
 cdef class GroupCommit:
     cdef public bint is_draining
     cdef public double linger
-    cdef public list _due, _mark_due, _own, _partitions
-    cdef public object _acks, _admission, _clock, _commands, _events, _in_flight, _retry, _routed
-    cdef public object _workers, submitted_bytes
+    cdef public list _due, _in_flight, _mark_due, _own, _partitions, _retry
+    cdef public AckTracker _acks
+    cdef public StepQueue _commands
+    cdef public Py_ssize_t _routed
+    cdef public object _admission, _clock, _events, _workers, submitted_bytes
     cdef public set _given_up, _rolls
+
+    cpdef end_turn(self)
+    cpdef _submit(self, Py_ssize_t index, object partition, WriteGroup group)
+    cpdef bint _has_run(self, WriteGroup group)
+    cpdef _written(self, Py_ssize_t index, object partition, WriteGroup group, object fault)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import inf
 
 from commitlog.partition import Partition
+from commitlog.segment_writer import Flush
 from commitlog.store import Store
 from commitlog.write_group import WriteGroup
 from router.commands import CommandQueue, Committed
@@ -99,17 +100,21 @@ class GroupCommit:
         self._due[index] = None
         self.submitted_bytes += group.bytes
         self._in_flight[index] = True
-        writer = self._workers.writer
         if group.is_small():
             if group.syncs:
                 flush = group.begin()
                 if flush is not None:
-                    writer.flush(flush, lambda _, fault: self._flushed(index, partition, group, fault), index)
+                    self._flush(index, partition, group, flush)
                     return
             elif self._has_run(group):
                 self._written(index, partition, group, None)
                 return
         self._run(index, partition, group)
+
+    def _flush(self, index: int, partition: Partition, group: WriteGroup, flush: Flush) -> None:
+        self._workers.writer.flush(
+            flush, lambda _, fault: self._flushed(index, partition, group, fault), index
+        )
 
     def _run(self, index: int, partition: Partition, group: WriteGroup) -> None:
         self._workers.writer.submit(
@@ -154,8 +159,9 @@ class GroupCommit:
         if group.chunks:
             self._admission.online(index)
             self._mark_due[index] = self._clock.monotonic + MARK_SECONDS
-        while (job := partition.take_seal_job()) is not None:
-            self._workers.reader.submit(job.run, self._indexed)
+        if len(group.news) > 1 or not group.chunks:  # more than its chunk: segments came and went
+            while (job := partition.take_seal_job()) is not None:
+                self._workers.reader.submit(job.run, self._indexed)
         if index < self._routed:
             self._commands.put(Committed(index, partition.committed_lsn))
         self._acks.release(index)

@@ -1,8 +1,7 @@
 """What is written down of sessions is never ahead of the log that it speaks of."""
 
-from typing import Any
-
 from commitlog.testing.simulated_files import SimulatedFiles
+from commitlog.write_group import WriteGroup
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
@@ -19,7 +18,7 @@ def test_a_packet_id_is_not_written_down_before_its_message() -> None:
     client = Client(shard, "c", 5, **LASTING)
     client.say(wire.publish("t", b"first", 1, 1))
     # The writer is busy with an earlier group of the partition, while a checkpoint is due.
-    busy: Any = object()
+    busy = WriteGroup(shard.store.own[1].writer, [], 0, 0, 0)
     shard.store.own[1]._in_flight = busy
     shard.monotonic += 2.0
     packet = wire.publish("t", b"second", 2, 7)
