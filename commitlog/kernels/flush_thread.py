@@ -26,7 +26,7 @@ if cython.compiled:
         write,
     )
     from cython.cimports.cpython.buffer import PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-    from cython.cimports.libc.errno import EINTR, EIO, errno
+    from cython.cimports.libc.errno import EAGAIN, EINTR, EIO, errno
     from cython.cimports.libc.stdlib import calloc, free
 else:
     from errno import EIO
@@ -102,7 +102,9 @@ class FlushThread:
     A thread that is not stopped lives as long as the process."""
 
     def __init__(self, ended_fd: cython.int) -> None:
-        """ended_fd: an eventfd that is written to when a job has ended. Several threads may have the same one"""
+        """ended_fd: an eventfd that is written to when a job has ended. Several threads may have the same one
+
+        raises: OSError, without two descriptors or a thread"""
         self.result = 0
         if cython.compiled:
             self.is_held = False
@@ -116,7 +118,10 @@ class FlushThread:
                 os.close(self.job.jobs_fd)
                 raise
             self.job.ended_fd = ended_fd
-            PyThread_start_new_thread(serve, self.job)
+            if PyThread_start_new_thread(serve, self.job) == cython.cast(cython.ulong, -1):
+                os.close(self.job.jobs_fd)
+                os.close(self.job.stopped_fd)
+                raise OSError(EAGAIN, "no further thread can be started")
         else:
             self.jobs: SimpleQueue[tuple[int, memoryview, int] | None] = SimpleQueue()
             self.thread = threading.Thread(target=serve_python, args=(self, ended_fd), daemon=True)
