@@ -6,6 +6,7 @@ Rows and number tables in, numbers out. Knows no subscriber.
 import cython
 
 if cython.compiled:
+    from cython.cimports.commitlog.kernels.buffers import words as words_at
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcpy
 
@@ -50,9 +51,14 @@ def routes_in(
     """The distinct routes of rows first..stop in order of appearance, and row -> which of them.
 
     The second is None when there is only one. ([], None) as soon as a topic has no route of `least` or more."""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    route_of: cython.const[cython.uint][::1] = routes
-    known: cython.Py_ssize_t = len(route_of)
+    words: cython.p_uint
+    route_of: cython.p_uint
+    places: cython.p_uint
+    if cython.compiled:
+        words, route_of = words_at(rows), words_at(routes)
+    else:
+        words, route_of = memoryview(rows).cast("I"), routes
+    known: cython.Py_ssize_t = len(routes)
     i: cython.Py_ssize_t
     other: cython.Py_ssize_t = stop
     route: cython.uint
@@ -76,7 +82,10 @@ def routes_in(
     if other == stop:
         return found, None
     out: object = bytearray(4 * stop)
-    places: cython.uint[::1] = memoryview(out).cast("I")
+    if cython.compiled:
+        places = words_at(out)
+    else:
+        places = memoryview(out).cast("I")
     place_of: dict = {last: 0}
     known_place: object
     for i in range(other, stop):
@@ -103,11 +112,16 @@ def by_place(
 ) -> "tuple[memoryview, memoryview]":
     """The numbers of rows first..stop sorted by their places, each place's in ascending order; and where the rows of
     each of the `count` places begin among them, with the end behind the last."""
-    place_of: cython.const[cython.uint][::1] = places
     sorted_rows: object = bytearray(4 * (stop - first))
     ends: object = bytearray(4 * (count + 1))
-    out: cython.uint[::1] = memoryview(sorted_rows).cast("I")
-    at: cython.uint[::1] = memoryview(ends).cast("I")
+    place_of: cython.p_uint
+    out: cython.p_uint
+    at: cython.p_uint
+    if cython.compiled:
+        place_of, out, at = words_at(places), words_at(sorted_rows), words_at(ends)
+    else:
+        place_of = places
+        out, at = memoryview(sorted_rows).cast("I"), memoryview(ends).cast("I")
     i: cython.Py_ssize_t
     place: cython.uint
     for i in range(first, stop):

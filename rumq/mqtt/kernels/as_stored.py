@@ -7,6 +7,8 @@ from rumq.mqtt.kernels.fanout import Blob, Form
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcpy
+    from cython.cimports.rumq.mqtt.kernels.buffers import octets, words as words_at
+    from cython.cimports.rumq.mqtt.kernels.fanout import Blob, Form
 
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -30,11 +32,15 @@ def pick(
     """The frames of the rows picked[first:stop]; None where one of them cannot go out as it is stored.
 
     packet_max: the longest packet that the group takes; 0: any"""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    numbers: cython.const[cython.uint][::1] = picked
-    src: cython.const[cython.uchar][::1] = frames
-    total: cython.Py_ssize_t = len(src)
-    all_rows: cython.Py_ssize_t = len(words) // 8
+    words: cython.p_uint
+    numbers: cython.p_uint
+    src: cython.p_uchar
+    if cython.compiled:
+        words, numbers, src = words_at(rows), words_at(picked), octets(frames)
+    else:
+        words, numbers, src = memoryview(rows).cast("I"), picked, frames
+    total: cython.Py_ssize_t = len(frames)
+    all_rows: cython.Py_ssize_t = len(rows) // 32
     size: cython.Py_ssize_t = 0
     qos_count: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
@@ -79,8 +85,12 @@ def pick(
         return blob
     starts: object = bytearray(4 * (stop - first + 1))
     places: object = bytearray(4 * (stop - first + 1))
-    s: cython.uint[::1] = memoryview(starts).cast("I")
-    r: cython.uint[::1] = memoryview(places).cast("I")
+    s: cython.p_uint
+    r: cython.p_uint
+    if cython.compiled:
+        s, r = words_at(starts), words_at(places)
+    else:
+        s, r = memoryview(starts).cast("I"), memoryview(places).cast("I")
     at: cython.Py_ssize_t = 0
     if cython.compiled:
         data = PyBytes_FromStringAndSize(cython.NULL, size)

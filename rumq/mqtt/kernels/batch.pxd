@@ -6,6 +6,6 @@ cdef class Batch:
     cdef public bint refusing
     cdef public bint full_of_retained
     cdef unsigned int first_form
-    cdef object rows
-    cdef object frames
-    cdef object tags
+    cdef bytearray rows, frames, tags
+
+    cpdef tuple take(self)

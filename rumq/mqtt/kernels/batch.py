@@ -2,6 +2,10 @@
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+
 CHUNK_UNIFORM = cython.declare(cython.uint, 32)
 
 
@@ -29,10 +33,14 @@ class Batch:
 
     def take(self) -> tuple[bytearray, bytes, int, int, bytes]:
         """Give (rows, frames, count, chunk flags, tags) as buffers of their own, and start anew."""
-        rows = self.rows[: 32 * self.count]
-        with memoryview(self.frames) as view:
-            frames = bytes(view[: self.frames_len])
-        taken = (rows, frames, self.count, self.flags, bytes(self.tags))
+        rows: bytearray
+        frames: bytes
+        if cython.compiled:
+            rows = PyByteArray_FromStringAndSize(PyByteArray_AS_STRING(self.rows), 32 * self.count)
+            frames = PyBytes_FromStringAndSize(PyByteArray_AS_STRING(self.frames), self.frames_len)
+        else:
+            rows, frames = self.rows[: 32 * self.count], bytes(self.frames[: self.frames_len])
+        taken = (rows, frames, self.count, self.flags, bytes(self.tags) if self.tags else b"")
         if len(self.frames) > 1 << 22:  # one large message must not hold its size for ever
             self.frames = bytearray(1 << 18)
         self.count = 0

@@ -24,12 +24,12 @@ if cython.compiled:
     from cython.cimports.libc.string import memcmp, memcpy
     from cython.cimports.rumq.mqtt.kernels.batch import Batch
     from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, walk_properties
-    from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, short_ack
+    from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, put_four, short_ack
     from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
     from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of
 else:
     from rumq.mqtt.kernels.publish_properties import walk_properties
-    from rumq.mqtt.kernels.short_acks import put_ack, short_ack
+    from rumq.mqtt.kernels.short_acks import put_ack, put_four, short_ack
     from rumq.mqtt.kernels.wire_state import acks_of
 
 # Written out where it is used, the compiler takes it for a Python number.
@@ -53,14 +53,14 @@ CHUNK_UNIFORM = cython.declare(cython.uint, 32)
 
 @cython.cfunc
 @cython.inline
-def u16(data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.uint:
+def u16(data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t) -> cython.uint:
     return (cython.cast(cython.uint, data[at]) << 8) | data[at + 1]
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def put_u32(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
+def put_u32(out: cython.p_uchar, at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
     out[at] = value & 255
     out[at + 1] = (value >> 8) & 255
     out[at + 2] = (value >> 16) & 255
@@ -70,7 +70,7 @@ def put_u32(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglo
 @cython.cfunc
 @cython.inline
 def same(
-    a: cython.const[cython.uchar][::1], i: cython.Py_ssize_t, b: cython.const[cython.uchar][::1], n: cython.Py_ssize_t,
+    a: cython.pointer(cython.const[cython.uchar]), i: cython.Py_ssize_t, b: cython.pointer(cython.const[cython.uchar]), n: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
     if cython.compiled:
         return n == 0 or memcmp(cython.address(a[i]), cython.address(b[0]), n) == 0
@@ -80,7 +80,7 @@ def same(
 @cython.cfunc
 @cython.inline
 def same_here(
-    a: cython.const[cython.uchar][::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t, n: cython.Py_ssize_t
+    a: cython.pointer(cython.const[cython.uchar]), i: cython.Py_ssize_t, j: cython.Py_ssize_t, n: cython.Py_ssize_t
 ) -> cython.bint:
     if cython.compiled:
         return n == 0 or memcmp(cython.address(a[i]), cython.address(a[j]), n) == 0
@@ -91,7 +91,7 @@ def same_here(
 @cython.inline
 @cython.exceptval(check=False)
 def copy(
-    out: cython.uchar[::1], at: cython.Py_ssize_t, data: cython.const[cython.uchar][::1], start: cython.Py_ssize_t,
+    out: cython.p_uchar, at: cython.Py_ssize_t, data: cython.pointer(cython.const[cython.uchar]), start: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
 ) -> cython.void:  # fmt: skip
     if n <= 0:
@@ -104,7 +104,7 @@ def copy(
 
 @cython.cfunc
 @cython.inline
-def cut_bytes(data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, n: cython.Py_ssize_t) -> bytes:
+def cut_bytes(data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, n: cython.Py_ssize_t) -> bytes:
     if n == 0:
         return b""
     if cython.compiled:
@@ -122,12 +122,12 @@ def cut(
     topics:  topic as bytes -> partition << 32 | topic id, maybe | NO_RETAIN; a TopicTable, or a dictionary
     """
     table: TopicTable = topics if cython.compiled and isinstance(topics, TopicTable) else None
-    buf: cython.const[cython.uchar][::1] = data
+    buf: cython.pointer(cython.const[cython.uchar]) = data
     batch: Batch = None
     found: Found = None
-    rows: cython.uchar[::1] = None
-    frames: cython.uchar[::1] = None
-    last: cython.const[cython.uchar][::1] = None
+    rows: cython.p_uchar = cython.NULL
+    frames: cython.p_uchar = cython.NULL
+    last: cython.pointer(cython.const[cython.uchar]) = cython.NULL
     last_len: cython.Py_ssize_t = -1
     last_at: cython.Py_ssize_t = -1  # where the last topic stands in `buf`; -1: it is `last`
     fetched: cython.Py_ssize_t = 0  # what the table has of topics up to here is on its way to the cache
@@ -425,7 +425,7 @@ def cut(
         # Room: a verbatim run is copied later, so count what it will need.
         row_at = batch.count * 32
         i = out + (stop - run_at if run_at >= 0 else stop - pos) + 65540
-        if row_at + 32 > len(rows) or i > len(frames):
+        if row_at + 32 > len(batch.rows) or i > len(batch.frames):
             wire.frame_bytes = end - pos + 65540 + (pos - run_at if run_at >= 0 else 0)
             wire.partition = part
             wire.stop = FULL
@@ -518,31 +518,25 @@ def cut(
 
 @cython.cfunc
 def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint, session: cython.uint) -> cython.void:
-    tags.append(row & 255)
-    tags.append((row >> 8) & 255)
-    tags.append((row >> 16) & 255)
-    tags.append((row >> 24) & 255)
-    tags.append(pid & 255)
-    tags.append(pid >> 8)
-    tags.append(session & 255)
-    tags.append(session >> 8)
+    put_four(tags, row & 255, (row >> 8) & 255, (row >> 16) & 255, (row >> 24) & 255)
+    put_four(tags, pid & 255, pid >> 8, session & 255, session >> 8)
 
 
 @cython.cfunc
 def write_without_alias(
-    out: cython.uchar[::1], at: cython.Py_ssize_t, buf: cython.const[cython.uchar][::1], head: cython.uint,
+    out: cython.p_uchar, at: cython.Py_ssize_t, buf: cython.pointer(cython.const[cython.uchar]), head: cython.uint,
     topic_at: cython.Py_ssize_t, topic_len: cython.Py_ssize_t, key: object, qos: cython.uint,
     props_at: cython.Py_ssize_t, props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, stop: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:  # fmt: skip
     """Write the frame with its full topic and without its alias; returns its end. It grows by a topic at most."""
-    name: cython.const[cython.uchar][::1]
+    name: cython.pointer(cython.const[cython.uchar])
     pid_at: cython.Py_ssize_t = topic_at + topic_len
     props_len: cython.Py_ssize_t = props_end - props_at - 3
     size: cython.Py_ssize_t
     full: cython.Py_ssize_t = topic_len
     if topic_len == 0:
         name = key
-        full = len(name)
+        full = len(key)
     size = 2 + full + (2 if qos else 0) + varint_size(props_len) + props_len + (stop - props_end)
     out[at] = head & 0xF6
     at = put_varint(out, at + 1, size)
@@ -583,7 +577,7 @@ def varint_size(value: cython.Py_ssize_t) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def put_varint(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def put_varint(out: cython.p_uchar, at: cython.Py_ssize_t, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
     while value >= 128:
         out[at] = (value & 127) | 128
         value >>= 7

@@ -6,4 +6,4 @@ cdef class Found:
     cdef object text
 
 
-cdef int walk_properties(const unsigned char[::1] data, Py_ssize_t at, Py_ssize_t end, Found found)
+cdef int walk_properties(const unsigned char *data, Py_ssize_t at, Py_ssize_t end, Found found)

@@ -5,14 +5,14 @@ import cython
 
 @cython.cfunc
 @cython.inline
-def u16(data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.uint:
+def u16(data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t) -> cython.uint:
     return (cython.cast(cython.uint, data[at]) << 8) | data[at + 1]
 
 
 @cython.cfunc
 @cython.inline
 def utf8_fault(
-    data: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, end: cython.Py_ssize_t
+    data: cython.pointer(cython.const[cython.uchar]), start: cython.Py_ssize_t, end: cython.Py_ssize_t
 ) -> cython.bint:
     """Whether the bytes are no UTF-8 string of MQTT 5.0, 1.5.4: ill-formed, a surrogate, or U+0000."""
     i: cython.Py_ssize_t = start
@@ -60,7 +60,7 @@ def utf8_fault(
 
 @cython.cfunc
 def string_end(
-    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t
+    data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, end: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
     """The end of the UTF-8 string at `at`, or -1."""
     stop: cython.Py_ssize_t
@@ -79,7 +79,7 @@ class Found:
 
 @cython.cfunc
 def walk_properties(
-    data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t, found: Found
+    data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, end: cython.Py_ssize_t, found: Found
 ) -> cython.int:
     """Check the properties of a PUBLISH from a client (MQTT 5.0, 3.3.2.3); 0, or the reason code."""
     seen: cython.uint = 0

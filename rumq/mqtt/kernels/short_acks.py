@@ -5,6 +5,7 @@ import cython
 from rumq.mqtt.kernels.wire_state import Wire
 
 if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
     from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of, noted_of
 else:
     from rumq.mqtt.kernels.wire_state import acks_of, noted_of
@@ -12,26 +13,38 @@ else:
 
 @cython.cfunc
 def put_ack(acks: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
-    acks.append(head)
-    acks.append(2)
-    acks.append(pid >> 8)
-    acks.append(pid & 255)
+    put_four(acks, head, 2, pid >> 8, pid & 255)
 
 
 @cython.cfunc
 @cython.inline
 def note(noted: bytearray, head: cython.uint, pid: cython.uint) -> cython.void:
-    noted.append(pid & 255)
-    noted.append(pid >> 8)
-    noted.append(head)
-    noted.append(0)
+    put_four(noted, pid & 255, pid >> 8, head, 0)
+
+
+@cython.cfunc
+def put_four(
+    out: bytearray, first: cython.uchar, second: cython.uchar, third: cython.uchar, fourth: cython.uchar
+) -> cython.void:
+    if cython.compiled:
+        size: cython.Py_ssize_t = PyByteArray_GET_SIZE(out)
+        PyByteArray_Resize(out, size + 4)
+        at: cython.p_char = PyByteArray_AS_STRING(out) + size
+        at[0], at[1], at[2], at[3] = first, second, third, fourth
+    else:
+        out.extend((first, second, third, fourth))
+
+
+@cython.cfunc
+def put_some(acks: bytearray, packet: bytes) -> cython.void:
+    acks += packet
 
 
 @cython.cfunc
 def short_ack(
     wire: Wire,
     head: cython.uint,
-    buf: cython.const[cython.uchar][::1],
+    buf: cython.pointer(cython.const[cython.uchar]),
     at: cython.Py_ssize_t,
     rem: cython.Py_ssize_t,
 ) -> cython.int:
@@ -49,7 +62,7 @@ def short_ack(
                 note(noted_of(wire), 0x62, pid)
                 wire.ack_parts |= wire.durable_bit
         elif wire.v5:
-            acks_of(wire).extend(bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
+            put_some(acks_of(wire), bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
         else:
             put_ack(acks_of(wire), 0x70, pid)
         return 0
@@ -66,9 +79,9 @@ def short_ack(
     if head == 0x50:
         wire.answers += 1
         if code >= 0:
-            acks_of(wire).extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+            put_some(acks_of(wire), bytes((0x62, 2, pid >> 8, pid & 255)))
         elif wire.v5:
-            acks_of(wire).extend(bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
+            put_some(acks_of(wire), bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
         else:
-            acks_of(wire).extend(bytes((0x62, 2, pid >> 8, pid & 255)))
+            put_some(acks_of(wire), bytes((0x62, 2, pid >> 8, pid & 255)))
     return 0

@@ -8,12 +8,12 @@ cdef class Wire:
     cdef public unsigned int qos_max
     cdef public bint retain_available
     cdef public unsigned int alias_max
-    cdef public object aliases
-    cdef public object publishers
-    cdef public object qos2_open
+    cdef public list aliases
+    cdef public list publishers
+    cdef public bytearray qos2_open
     cdef public Py_ssize_t receive_maximum
     cdef public Py_ssize_t unacknowledged
-    cdef public object acks
+    cdef public bytearray acks
     cdef public unsigned long long ack_parts
     cdef public Py_ssize_t pubacks
     cdef public Window window
@@ -31,7 +31,7 @@ cdef class Wire:
     cdef readonly object topic
     cdef readonly Py_ssize_t partition
     cdef readonly Py_ssize_t frame_bytes
-    cdef object last_key
+    cdef bytes last_key
     cdef long long last_value
 
 

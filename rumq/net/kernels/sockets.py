@@ -30,12 +30,13 @@ def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t, bulk: cython.
     returns: how many bytes, 0 at the end of the stream, or a negative errno"""
     n: cython.Py_ssize_t
     if cython.compiled:
-        view: cython.uchar[::1] = buffer
+        room: cython.Py_ssize_t = len(buffer) - at
+        start: cython.p_uchar = buffer
         if bulk:
             with cython.nogil:
-                n = read(fd, cython.address(view[at]), view.shape[0] - at)
+                n = read(fd, start + at, room)
         else:
-            n = read(fd, cython.address(view[at]), view.shape[0] - at)
+            n = read(fd, start + at, room)
         return n if n >= 0 else -errno
     try:
         with memoryview(buffer) as whole:
