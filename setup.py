@@ -81,6 +81,7 @@ HOT = [
     "rumq/session/handshake/connect.py",
     "rumq/session/handshake/first_packet.py",
     "rumq/session/handshake/handshake.py",
+    "rumq/session/connection/transport.py",
     "rumq/session/protocol/connected.py",
     "rumq/session/protocol/deliveries.py",
     "rumq/session/flow_control/delivery_window.py",

@@ -17,13 +17,13 @@ def next_rows(
         if reader.waiting >> index & 1:
             return None
         lsn = reader.cursors[index]
-        limit = feed.mark(reader.group.wants.committed_only)
+        limit = feed.mark(reader.group.committed_only)
         if lsn > limit:  # its start is known before it is committed
             reader.waiting |= 1 << index
             feed.ahead.append(reader)
             return None
         if lsn == limit:
-            reader.group.live[index][reader] = None
+            reader.group.live[index].add(reader)
             return None
         if lsn < feed.partition.first_lsn:
             lose(reader, index, lsn, min(feed.partition.first_lsn, limit), "retention", effects)

@@ -2,7 +2,7 @@ import cython
 
 from commitlog.chunk cimport Chunk
 from router.feed cimport Feed
-from router.reader cimport Group
+from router.reader cimport Group, LiveReaders
 from router.routes cimport RouteTable
 
 
@@ -13,7 +13,8 @@ cdef class Delivery:
 
     cpdef list begin_step(self)
     cpdef deliver_chunk(self, Feed feed, Chunk chunk, bint committed_only)
-    @cython.locals(group=Group, routes=RouteTable, index=Py_ssize_t)
+    cpdef bint has_deferred(self)
+    @cython.locals(group=Group, routes=RouteTable, index=Py_ssize_t, live=LiveReaders, stop=Py_ssize_t, numbers=list)
     cpdef Py_ssize_t _deliver_live(self, Feed feed, Chunk chunk, Py_ssize_t first, bint committed_only) except -1
     cpdef _deliver_rows(
         self, Feed feed, Chunk chunk, Group group, Py_ssize_t first, Py_ssize_t stop, list readers, Py_ssize_t form,

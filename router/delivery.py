@@ -108,9 +108,10 @@ class Delivery:
         index = feed.index
         if len(numbers) == 1:
             for group, form in routes.route(numbers[0]):
-                if not group.live[index] or group.wants.committed_only is not committed_only:
+                live = group.live[index]
+                readers = live.listed()
+                if not readers or group.committed_only != committed_only:
                     continue
-                readers = list(group.live[index])
                 if form == DENIED:
                     self.effects.append(
                         Deliver(group, index, chunk, first, stop, readers, 0, (NOTHING, None, EVERYTHING))
@@ -128,13 +129,12 @@ class Delivery:
                 self.effects.append(Scatter(index, chunk, first, stop, parts))
             groups = dict.fromkeys(others)
         for group in groups:
-            if group.live[index] and group.wants.committed_only is committed_only:
+            if group.live[index] and group.committed_only == committed_only:
                 self._deliver_wanted(
-                    feed, chunk, group, first, stop, list(group.live[index]), numbers, places
+                    feed, chunk, group, first, stop, group.live[index].listed(), numbers, places
                 )
         return stop
 
-    @property
     def has_deferred(self) -> bool:
         """Whether something waits for topics to be matched: `resume_deferred` in the next turn."""
         return bool(self._deferred_feeds or self._deferred_readers)
@@ -297,7 +297,7 @@ class Delivery:
         """Split rows of a chunk among the members with capacity; without any the group falls behind."""
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
-            share.reader.group.live[feed.index].pop(share.reader, None)
+            share.reader.group.live[feed.index].discard(share.reader)
             share.reader.cursors[feed.index] = chunk.base_lsn + first
         for member, part_first, part_stop in parts:
             if not member.subscriber.is_shard:

@@ -1,6 +1,9 @@
+from commitlog.chunk cimport Chunk
+from router.reader cimport Group
+
 
 cdef class ChunkRows:
-    cdef public object chunk
+    cdef public Chunk chunk
     cdef public Py_ssize_t partition, first, stop
 
 
@@ -9,6 +12,7 @@ cdef class Scatter(ChunkRows):
 
 
 cdef class Deliver(ChunkRows):
-    cdef public object group, wanted, places, denied
+    cdef public Group group
+    cdef public object wanted, places, denied
     cdef public list readers
     cdef public Py_ssize_t form

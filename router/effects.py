@@ -8,7 +8,7 @@ from array import array
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from commitlog import Chunk
+from commitlog.chunk import Chunk
 from router.reader import Group, Reader
 from router.retained import FoundRetained, Search
 from router.routes import Places

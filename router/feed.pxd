@@ -1,4 +1,5 @@
 from commitlog.chunk cimport Chunk
+from router.routes cimport RouteTable
 
 
 cdef class Feed:
@@ -7,6 +8,7 @@ cdef class Feed:
     cdef public dict waiters
     cdef public list _deferred_from, ahead
     cdef public tuple deferred
-    cdef public object _runs, partition, pending, routes
+    cdef public RouteTable routes
+    cdef public object _runs, partition, pending
 
     cpdef list appended(self, Chunk chunk)

@@ -102,9 +102,8 @@ class GroupMembership:
         old = reader.group
         reader.group = self.join(subscriber, subscriptions, old.wants.committed_only)
         for before, after in zip(old.live, reader.group.live, strict=True):
-            if reader in before:
-                del before[reader]
-                after[reader] = None
+            if before.discard(reader):
+                after.add(reader)
         self.leave(old)
 
     def add_to_main(self, subscriber: Subscriber, asked: str, subscription: Subscription) -> None:

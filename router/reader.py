@@ -60,6 +60,40 @@ class GroupKey:
     is_shard: bool = False
 
 
+class LiveReaders:
+    """The readers of a group at the end of one partition, in the order in which they came there."""
+
+    __slots__ = ("_listed", "_readers")
+
+    def __init__(self) -> None:
+        self._readers: dict[Reader, None] = {}
+        self._listed: list[Reader] | None = []
+
+    def __contains__(self, reader: Reader) -> bool:
+        return reader in self._readers
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def add(self, reader: Reader) -> None:
+        self._readers[reader] = None
+        self._listed = None
+
+    def discard(self, reader: Reader) -> bool:
+        """Whether it was among them."""
+        if reader not in self._readers:
+            return False
+        del self._readers[reader]
+        self._listed = None
+        return True
+
+    def listed(self) -> list[Reader]:
+        """All of them as they are now: a list that nobody changes. Cost: constant while they stay the same"""
+        if self._listed is None:
+            self._listed = list(self._readers)
+        return self._listed
+
+
 DENIED = -1  # instead of a form's number: the topic is matched, and may not be received
 
 
@@ -68,12 +102,16 @@ class Group:
 
     private: of one reader with many subscriptions, which change in place (`Groups.add`, `Groups.discard`)"""
 
-    __slots__ = ("_by_filter", "_numbers", "cache", "count", "forms", "live", "private", "wants")
+    __slots__ = (
+        "_by_filter", "_numbers", "cache", "committed_only", "count", "forms", "is_shard", "live", "private",
+        "shape", "wants",
+    )  # fmt: skip
 
     def __init__(self, wants: GroupKey, partitions: int, *, private: bool = False) -> None:
         self.wants = wants
+        self.committed_only, self.is_shard, self.shape = wants.committed_only, wants.is_shard, wants.shape
         self.private = private
-        self.live: list[dict[Reader, None]] = [{} for _ in range(partitions)]
+        self.live = [LiveReaders() for _ in range(partitions)]
         self.count = 0
         self.forms: list[DeliveryOptions] = []
         self.cache: object = None  # free for whoever builds the bytes

@@ -1,3 +1,5 @@
+from router.kernels cimport routes as kernel
+
 
 cdef class RouteTable:
     cdef public dict _interned, _routes, _topics

@@ -28,7 +28,8 @@ def scatter(
     wants: dict[Group, list[int]] = {}  # group -> [place, form, place, form, ...]
     for place, number in enumerate(numbers):
         for group, form in routes.route(number):
-            if not group.live[index]:
+            live = group.live[index]
+            if not live.listed():
                 continue
             asked = wants.get(group)
             if asked is None:
@@ -40,19 +41,21 @@ def scatter(
     parts: list[Part] = []
     others: list[Group] = []
     for group, asked in wants.items():
-        if group.wants.committed_only is not committed_only:
+        if group.committed_only != committed_only:
             continue
         form = asked[1]
-        readers = list(group.live[index])
+        live = group.live[index]
+        readers = live.listed()
+        reader = readers[0]
         if len(asked) == 2:
-            if form == DENIED or group.wants.is_shard or readers[0].share is not None:
+            if form == DENIED or group.is_shard or reader.share is not None:
                 others.append(group)
             else:
                 place = asked[0]
                 parts.append((group, readers, form, order, starts[place], starts[place + 1]))
         elif (
-            group.wants.is_shard
-            or readers[0].share is not None
+            group.is_shard
+            or reader.share is not None
             or not is_one_form(asked)
             or len(asked) > len(numbers)  # more than half of the routes: a table is shorter
         ):
@@ -71,4 +74,7 @@ def is_one_form(asked: list[int]) -> bool:
     form = asked[1]
     if form == DENIED:
         return False
-    return all(asked[at] == form for at in range(3, len(asked), 2))
+    for at in range(3, len(asked), 2):  # noqa: SIM110  # no generator for the compiler
+        if asked[at] != form:
+            return False
+    return True

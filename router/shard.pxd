@@ -2,14 +2,17 @@ from commitlog.chunk cimport Chunk
 from router.commands cimport Appended, Committed
 from router.delivery cimport Delivery
 from router.feed cimport Feed
+from router.groups cimport Groups
 
 
 cdef class Shard:
     cdef public dict _remote, _steps
     cdef public list feeds
     cdef public Delivery delivery
-    cdef public object groups, retained, sharing, status, subscribing
+    cdef public Groups groups
+    cdef public object retained, sharing, status, subscribing
 
+    cpdef bint begin_turn(self) except -1
     cpdef list step(self, list commands)
     cpdef _appended(self, Appended command)
     cpdef _committed(self, Committed command)

@@ -10,6 +10,7 @@ from typing import Any
 from commitlog.chunk import FLAG_RETAIN, Chunk
 from commitlog.partition_types import PartitionReader
 from router import commands as c
+from router.commands import Appended, Committed
 from router.delivery import Delivery
 from router.effects import Effect
 from router.feed import Feed
@@ -75,7 +76,7 @@ class Shard:
     def begin_turn(self) -> bool:
         """Grant the turn its visits for matching; returns whether deferred deliveries wait for it: `GoOn`."""
         self.groups.visits_left = VISITS_A_TURN
-        return self.delivery.has_deferred
+        return self.delivery.has_deferred()
 
     def _go_on(self) -> None:
         self.groups.go_on()
@@ -87,20 +88,20 @@ class Shard:
             self.subscribing.grouping.renumber_forms()
         effects = self.delivery.begin_step()
         for command in commands:
-            if type(command) is c.Appended:
+            if type(command) is Appended:
                 self._appended(command)
-            elif type(command) is c.Committed:
+            elif type(command) is Committed:
                 self._committed(command)
             else:
                 self._steps[type(command)](command)
         return effects
 
-    def _appended(self, command: c.Appended) -> None:
+    def _appended(self, command: Appended) -> None:
         feed = self.feeds[command.partition]
         for visible in feed.appended(command.chunk):
             self._live(feed, visible)
 
-    def _committed(self, command: c.Committed) -> None:
+    def _committed(self, command: Committed) -> None:
         feed = self.feeds[command.partition]
         live, safe = feed.committed(command.lsn)
         for chunk in live:

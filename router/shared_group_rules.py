@@ -67,7 +67,7 @@ class SharedGroupRules:
             share = self.new(key, topic_filter)
             if share.is_here:
                 for feed in self._feeds:
-                    share.reader.group.live[feed.index][share.reader] = None
+                    share.reader.group.live[feed.index].add(share.reader)
         return share
 
     def new(self, asked: str, topic_filter: str) -> SharedGroup:

@@ -66,7 +66,7 @@ class SubscriptionChanges:
         if reader.turns is not None:
             reader.turns.finish(reader)
         for live in reader.group.live:
-            live.pop(reader, None)
+            live.discard(reader)
         for feed in self.feeds:
             for waiting in feed.waiters.values():
                 if reader in waiting:
@@ -285,9 +285,7 @@ class SubscriptionChanges:
         for reader in subscriber.readers():
             reader.sink = None
             for feed in self.feeds:
-                live = reader.group.live[feed.index]
-                if reader in live:
-                    del live[reader]
+                if reader.group.live[feed.index].discard(reader):
                     reader.cursors[feed.index] = feed.mark(reader.group.wants.committed_only)
         for share in subscriber.shares.values():
             share.members[subscriber].reader.sink = None
@@ -351,9 +349,7 @@ class SubscriptionChanges:
         if share is None:
             if reader.waiting >> index & 1:
                 self._wait_no_more(reader, index)
-            live = reader.group.live[index]
-            if reader in live:
-                del live[reader]
+            if reader.group.live[index].discard(reader):
                 reader.cursors[index] = lsn
             else:  # several pieces were in delivery: the first one refused counts
                 reader.cursors[index] = min(lsn, reader.cursors[index])

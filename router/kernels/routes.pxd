@@ -1,2 +1,3 @@
 # What the router calls at C speed.
 cpdef tuple routes_in(object rows, Py_ssize_t first, Py_ssize_t stop, object routes, unsigned int least)
+cpdef tuple by_place(Py_ssize_t first, Py_ssize_t stop, object places, Py_ssize_t count)

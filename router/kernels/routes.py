@@ -109,7 +109,7 @@ def routes_in(
 
 def by_place(
     first: cython.Py_ssize_t, stop: cython.Py_ssize_t, places: object, count: cython.Py_ssize_t
-) -> "tuple[memoryview, memoryview]":
+) -> "tuple[memoryview, list[int]]":
     """The numbers of rows first..stop sorted by their places, each place's in ascending order; and where the rows of
     each of the `count` places begin among them, with the end behind the last."""
     sorted_rows: object = bytearray(4 * (stop - first))
@@ -133,7 +133,10 @@ def by_place(
         place = place_of[i]
         at[place] -= 1
         out[at[place]] = i
-    return memoryview(sorted_rows).cast("I"), memoryview(ends).cast("I")
+    begins: list = []
+    for i in range(count + 1):
+        begins.append(at[i])
+    return memoryview(sorted_rows).cast("I"), begins
 
 
 def rows_wanted(

@@ -1,11 +1,20 @@
 # The fields of a connection, for the pump at C speed.
-cdef class Connection:
-    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, is_quiet, lingers, reading, reading_paused, refused
+import cython
+
+from rumq.net.kernels cimport sockets
+from rumq.session.connection.transport cimport Transport
+
+cdef Py_ssize_t BUFFERS_MAX
+
+
+cdef class Connection(Transport):
+    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, is_quiet, lingers, reading, reading_paused
     cdef public int fd
-    cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max, room
-    cdef public object link, peer, pump, sock, unparsed, write_failed
+    cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
+    cdef public object pump, sock, unparsed, write_failed
     cdef public list queue
 
     cpdef write(self, object data, object owner=*)
     cpdef flush(self)
+    @cython.locals(sent=Py_ssize_t, waiting=Py_ssize_t, pieces=list)
     cpdef _send(self, list queue)

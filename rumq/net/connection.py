@@ -15,7 +15,7 @@ from rumq.net.kernels import sockets
 from rumq.net.kernels.sockets import BUFFERS_MAX
 from rumq.net.socket_stream import SocketStream
 from rumq.net.stream import ReadBuffer, Stream
-from rumq.session.connection.transport import ConnectionHandler
+from rumq.session.connection.transport import ConnectionHandler, Transport
 
 
 class LogReader(Protocol):
@@ -73,13 +73,12 @@ class ClosedHandler:
 CLOSED = ClosedHandler()
 
 
-class Connection:
+class Connection(Transport):
     """The transport of one handler."""
 
     __slots__ = (
         "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain", "is_quiet",
-        "lingers", "link", "outbox_bytes_max", "peer", "pump", "queue", "reading", "reading_paused", "refused", "room",
-        "sock", "unparsed", "write_failed",
+        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "sock", "unparsed", "write_failed",
     )  # fmt: skip
 
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:

@@ -2,10 +2,17 @@
 import cython
 
 from rumq.net.connection cimport Connection
+from rumq.net.kernels cimport sockets
+from rumq.net.kernels.epoll cimport EpollSet
+
+cdef unsigned int ENDED, READABLE, WRITABLE
+cdef Py_ssize_t BULK_BYTES, CROWD, STREAK_EVENTS, UNPARSED_INLINE_MAX
+cdef double STREAK_SECONDS, STREAK_SPAN_SECONDS
 
 
 cdef class Pump:
-    cdef object _turns, _epoll, _view
+    cdef object _turns, _view
+    cdef EpollSet _epoll
     cdef double _coalesce_seconds, _last_turn, _streak_began
     cdef list _last_fds
     cdef bint _crowd, _is_quiet
@@ -17,8 +24,10 @@ cdef class Pump:
     cdef public long long bytes_in, bytes_out
     cdef public list dirty
 
-    @cython.locals(connection=Connection, fd=int, mask=int)
+    @cython.locals(connection=Connection, fd=int, mask=uint, ready=int, at=int)
     cpdef turn(self, double timeout)
+    @cython.locals(kept=Py_ssize_t, inline=bint, at=Py_ssize_t, n=Py_ssize_t)
     cpdef _read(self, Connection connection)
     cpdef _receive(self, Connection connection, object unparsed, Py_ssize_t kept, bint inline, Py_ssize_t n)
-    cpdef _remember(self, list events)
+    @cython.locals(at=int, now=double, fds=list)
+    cpdef _remember(self, int ready)

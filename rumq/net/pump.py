@@ -12,20 +12,22 @@ import socket
 import time
 from collections.abc import Callable
 from errno import EAGAIN
+from time import monotonic
 from typing import Protocol
 
 from rumq.net.connection import Connection
 from rumq.net.kernels import sockets
+from rumq.net.kernels.epoll import EpollSet
 from rumq.net.kernels.sockets import BULK_BYTES
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.pending_logins import PendingLogins
 
 READ_BYTES = 1 << 18
-EVENTS_MAX = 512
 UNPARSED_INLINE_MAX = 1 << 15
 INTERESTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 READABLE = select.EPOLLIN | ENDED
+WRITABLE = select.EPOLLOUT
 # Coalescing, docs/decisions/0005-coalescing.md.
 STREAK_EVENTS = 128
 STREAK_SECONDS = 0.001  # between two turns
@@ -70,7 +72,7 @@ class Pump:
         self._crowd = False
         self._last_turn = self._streak_began = 0.0
         self._is_quiet = False  # nothing has come in this turn that changes anything
-        self._epoll = epoll()
+        self._epoll = EpollSet(epoll)
         self.connections: dict[int, Connection] = {}
         self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
@@ -205,15 +207,15 @@ class Pump:
         if self._again:
             timeout = 0.0
         if self._crowd and timeout > self._coalesce_seconds:
-            events = self._epoll.poll(0, EVENTS_MAX)
-            if not events:
+            ready = self._epoll.wait(0.0)
+            if not ready:
                 # A wake-up for each message costs more than the message: wait for a few.
                 time.sleep(self._coalesce_seconds)
-                events = self._epoll.poll(timeout, EVENTS_MAX)
+                ready = self._epoll.wait(timeout)
         else:
-            events = self._epoll.poll(timeout, EVENTS_MAX)
+            ready = self._epoll.wait(timeout)
         if self._coalesce_seconds:
-            self._remember(events)
+            self._remember(ready)
         self.turns += 1
         self._is_quiet = True
         self._turns.begin_turn()
@@ -223,7 +225,8 @@ class Pump:
             for connection in again:
                 if not connection.closing:
                     self._read(connection)
-        for fd, mask in events:
+        for at in range(ready):
+            fd, mask = self._epoll.fd_at(at), self._epoll.mask_at(at)
             connection = connections.get(fd)  # type: ignore[assignment]
             if connection is None:
                 callback = self._others.get(fd)
@@ -235,10 +238,11 @@ class Pump:
                         self._turns.failed("watched descriptor")
                 continue
             # One piece of a connection a turn, however fast the client sends.
-            if mask & ENDED or (mask & READABLE and connection not in self._again):
-                connection.ended |= bool(mask & ENDED)
+            if mask & ENDED or (mask & READABLE and not (self._again and connection in self._again)):
+                if mask & ENDED:
+                    connection.ended = True
                 self._read(connection)
-            if connection.blocked and mask & select.EPOLLOUT and not connection.closing:
+            if connection.blocked and mask & WRITABLE and not connection.closing:
                 self._is_quiet = False
                 try:
                     connection.writable()
@@ -256,11 +260,11 @@ class Pump:
                 except Exception:
                     self._crashed(connection)
 
-    def _remember(self, events: list[tuple[int, int]]) -> None:
+    def _remember(self, ready: int) -> None:
         """Detect turns in close succession that each serve a few of many clients.
 
         A client that waits for each answer must not be slowed."""
-        now = time.monotonic()
+        now = monotonic()
         if now - self._last_turn > STREAK_SECONDS:
             self._last_fds.clear()
             self._crowd = False
@@ -268,8 +272,8 @@ class Pump:
         if not self._last_fds:
             self._streak_began = now
         fds = self._last_fds
-        for fd, _ in events:
-            fds.append(fd)
+        for at in range(ready):
+            fds.append(self._epoll.fd_at(at))
         if len(fds) >= STREAK_EVENTS:
             self._crowd = now - self._streak_began <= STREAK_SPAN_SECONDS and len(set(fds)) >= CROWD
             fds.clear()

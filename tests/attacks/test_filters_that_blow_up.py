@@ -109,7 +109,7 @@ def test_a_turn_looks_at_a_bounded_number_of_nodes_and_nothing_is_lost_or_overta
         )
     shard.settle()
     spent = [visits(shard)]
-    while shard.parts.router.delivery.has_deferred:
+    while shard.parts.router.delivery.has_deferred():
         before = visits(shard)
         shard.turn()
         spent.append(visits(shard) - before)
@@ -134,12 +134,12 @@ def test_known_topics_of_another_partition_and_acknowledgements_go_on_meanwhile(
         shard.wait()
         shard.turn()
     assert [packet.kind for packet in answers] == [Kind.PUBACK]
-    assert shard.parts.router.delivery.has_deferred
+    assert shard.parts.router.delivery.has_deferred()
     for number in range(2):
         publisher.send(wire.publish("other/known", b"%d" % number))
         shard.turn()
         assert payloads(other.take()) == [b"%d" % number], "in the turn in which it was sent"
-    assert shard.parts.router.delivery.has_deferred
+    assert shard.parts.router.delivery.has_deferred()
 
 
 def test_nobody_keeps_a_match_from_ending_by_changing_subscriptions(shard: Turned) -> None:
@@ -149,7 +149,7 @@ def test_nobody_keeps_a_match_from_ending_by_changing_subscriptions(shard: Turne
     topics = new_topics(3)
     publisher.send(*[wire.publish(topic, b"%d" % n) for n, topic in enumerate(topics)])
     turns = 0
-    while shard.parts.router.delivery.has_deferred or not turns:
+    while shard.parts.router.delivery.has_deferred() or not turns:
         asked = [("+/" * (turns % 5) + "#", 0)]
         flapping.send(
             wire.subscribe(1, asked) if turns % 2 == 0 else wire.unsubscribe(1, ["+/" * (turns % 5) + "#"])
@@ -167,16 +167,16 @@ def test_who_subscribes_or_leaves_while_a_topic_is_matched_is_served_as_it_shoul
     topic = new_topics(1)[0]
     publisher.send(wire.publish(topic, b"x"))
     shard.turn()
-    assert shard.parts.router.delivery.has_deferred
+    assert shard.parts.router.delivery.has_deferred()
     leaving.send(wire.unsubscribe(9, ["#"]))
     staying.send(wire.subscribe(9, [(topic, 0)]))
     late = Connection(shard, "late")
     late.send(wire.subscribe(9, [("+/a/#", 0)]))
     shard.settle()
-    while shard.parts.router.delivery.has_deferred:
+    while shard.parts.router.delivery.has_deferred():
         shard.turn()
     publisher.say(wire.publish(topic, b"y"))
-    while shard.parts.router.delivery.has_deferred:
+    while shard.parts.router.delivery.has_deferred():
         shard.turn()
     assert payloads(staying.take()) == [b"x", b"y"]
     assert payloads(leaving.take()) == []
@@ -201,7 +201,7 @@ def test_replays_shares_and_who_comes_back_go_on_in_pieces_too(shard: Turned) ->
         before = visits(shard)
         shard.settle()
         assert visits(shard) - before <= 40 * VISITS_A_TURN
-        if not shard.parts.router.delivery.has_deferred:
+        if not shard.parts.router.delivery.has_deferred():
             break
     both = [b"0", b"1", b"2", b"again 0", b"again 1", b"again 2"]
     assert payloads(back.take()) == both

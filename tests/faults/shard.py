@@ -10,6 +10,7 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
 from rumq.net.pending_logins import PendingLogins
+from rumq.session.connection.transport import Transport
 from rumq.session.flow_control.limits import Limits
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.assembly import Platform, ShardContext, build_shard
@@ -27,7 +28,7 @@ STATUS = StreamSpec("_sys", (), 1, "memory")
 STATE = StreamSpec("_state", (), 1, "disk", 1 << 20, 86_400)
 
 
-class Client:
+class Client(Transport):
     """A connection to the shard. heard: what was sent to it and not taken yet; closed: by the broker."""
 
     def __init__(self, shard: "Shard", client_id: str, version: int, **connect: Any) -> None:

@@ -122,7 +122,7 @@ def outcome(groups_min: int, subscriptions: list[Step], steps: list[Step]) -> Sc
             if not client.here:
                 world.attach(client)
         world.settle()
-        while world.shard.delivery.has_deferred:
+        while world.shard.delivery.has_deferred():
             world.turn()
             world.settle()
         assert not world.gone

@@ -11,7 +11,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels.batch import Batch
 from rumq.session.connection.broker_port import PublishRefusal
 from rumq.session.connection.listener_policy import ListenerPolicy
-from rumq.session.connection.transport import ConnectionHandler
+from rumq.session.connection.transport import ConnectionHandler, Transport
 from rumq.session.flow_control.limits import Limits
 from rumq.session.handshake.handshake import Handshake
 from rumq.session.journal.recorder import JournalRecorder
@@ -193,7 +193,7 @@ class Broker:
             acks.released()
 
 
-class Wire:
+class Wire(Transport):
     """The client's end and its transport. paused: nothing is read from it"""
 
     peer = "192.0.2.1:7"

@@ -7,7 +7,8 @@ from rumq.mqtt.kernels.fanout import Blob, Form
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcpy
-    from cython.cimports.rumq.mqtt.kernels.buffers import octets, words as words_at
+    from cython.cimports.rumq.mqtt.kernels.buffers import octets
+    from cython.cimports.rumq.mqtt.kernels.buffers import words as words_at
     from cython.cimports.rumq.mqtt.kernels.fanout import Blob, Form
 
 ROW_RETAIN = cython.declare(cython.uint, 4)

@@ -18,3 +18,6 @@ cdef class Blob:
     cdef public Py_ssize_t first_row
 
     cpdef locate(self)
+
+
+cpdef Blob whole(object data, object rows, Py_ssize_t count, bint qos, unsigned long long base_lsn)

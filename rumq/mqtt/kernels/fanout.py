@@ -215,7 +215,9 @@ def expiry_at(
     return -1
 
 
-def whole(data: object, rows: object, count: int, qos: bool, base_lsn: int) -> Blob:
+def whole(
+    data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint, base_lsn: cython.ulonglong
+) -> Blob:
     """The blob of a chunk whose frames go out as they are."""
     blob = Blob(data, count, count if qos else 0, None, None, base_lsn, False)
     blob.stored_rows = rows

@@ -5,7 +5,11 @@ import cython
 from rumq.mqtt.kernels.wire_state import Wire
 
 if cython.compiled:
-    from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
+    from cython.cimports.cpython.bytearray import (
+        PyByteArray_AS_STRING,
+        PyByteArray_GET_SIZE,
+        PyByteArray_Resize,
+    )
     from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of, noted_of
 else:
     from rumq.mqtt.kernels.wire_state import acks_of, noted_of

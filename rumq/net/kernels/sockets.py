@@ -18,6 +18,7 @@ if cython.compiled:
     from cython.cimports.libc.errno import errno
     from cython.cimports.posix.uio import iovec, writev
     from cython.cimports.posix.unistd import read
+    from cython.cimports.rumq.mqtt.kernels.buffers import octets
 
 BULK = cython.declare(cython.Py_ssize_t, 1 << 11)
 BUFFERS_MAX = 64  # of one system call
@@ -31,7 +32,7 @@ def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t, bulk: cython.
     n: cython.Py_ssize_t
     if cython.compiled:
         room: cython.Py_ssize_t = len(buffer) - at
-        start: cython.p_uchar = buffer
+        start: cython.p_uchar = octets(buffer)
         if bulk:
             with cython.nogil:
                 n = read(fd, start + at, room)

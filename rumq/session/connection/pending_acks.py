@@ -16,7 +16,8 @@ from typing import Protocol
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.clock import Clock
-from rumq.session.flow_control.delivery_window import DeliveryWindow, Outbox
+from rumq.session.connection.transport import Outbox
+from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 

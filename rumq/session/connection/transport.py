@@ -10,7 +10,25 @@ from typing import Protocol
 
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
-from rumq.session.flow_control.delivery_window import Outbox
+
+
+class Outbox:
+    """Bytes that wait for a socket. room: bytes that it still takes
+
+    refused: set it when the room was too little, to be refreshed when there is more again"""
+
+    __slots__ = ("refused", "room")
+
+    room: int
+    refused: bool
+
+    def write(self, data: object, owner: object | None = None) -> None:
+        """Queue bytes. owner: of bytes that can be read from the log again"""
+        raise NotImplementedError
+
+    def waits(self) -> bool:
+        """Whether bytes wait to be sent."""
+        raise NotImplementedError
 
 
 class ConnectionHandler(Protocol):
@@ -53,8 +71,10 @@ class ClientHandler(ConnectionHandler, Protocol):
         version: of MQTT, as the layer has seen it in a CONNECT that may not have come to the handler"""
 
 
-class Transport(Outbox, Protocol):
+class Transport(Outbox):
     """The outbox of a connection, what it hands its bytes to, and its end."""
+
+    __slots__ = ("link", "peer")
 
     peer: str
     link: ConnectionHandler
@@ -64,9 +84,12 @@ class Transport(Outbox, Protocol):
 
     def close(self) -> None:
         """Send what waits, then end the connection; nothing more is read from it."""
+        raise NotImplementedError
 
     def pause_reading(self) -> None:
         """Read nothing until `resume_reading`."""
+        raise NotImplementedError
 
     def resume_reading(self) -> None:
         """Take what was read and not taken, and read on."""
+        raise NotImplementedError

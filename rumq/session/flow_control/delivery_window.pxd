@@ -1,14 +1,20 @@
+import cython
+
+from commitlog.chunk cimport Chunk
 from router.effects cimport ChunkRows
 from router.reader cimport Reader
 from rumq.mqtt.kernels.fanout cimport Blob
+from rumq.session.connection.transport cimport Outbox
 
 
 cdef class DeliveryWindow:
     cdef public bint is_open, waits, window_full
     cdef public long long delivered
     cdef public dict aliases
+    cdef public Outbox outbox
     cdef public int _window_limit
-    cdef public object _commands, _durable, _owner, meter, outbox, retained, window
+    cdef public object _commands, _durable, _owner, meter, retained, window
 
     cpdef bint takes(self, ChunkRows effect, Reader reader) except -1
+    @cython.locals(partition=Py_ssize_t, chunk=Chunk, base=longlong, first=Py_ssize_t, count=Py_ssize_t)
     cpdef offer(self, ChunkRows effect, Reader reader, Blob blob)

@@ -14,22 +14,10 @@ from router.reader import Reader
 from router.slots import PARTITION_BITS, RETAINED_CODE
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.window import Window
+from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.replay_throttle import ReplayThrottle
 
 PIECE_BYTES = 1 << 16  # copied at a time of a blob that gets packet ids
-
-
-class Outbox(Protocol):
-    """Bytes that wait for a socket. room: bytes that it still takes; refused: set it when that was too few, to be
-    refreshed when there is room again."""
-
-    room: int
-    refused: bool
-
-    def write(self, data: object, owner: object | None = None) -> None: ...
-
-    def waits(self) -> bool:
-        """Whether bytes wait to be sent."""
 
 
 class RetainedPieces(Protocol):
@@ -91,12 +79,11 @@ class DeliveryWindow:
     def takes(self, effect: ChunkRows, reader: Reader) -> bool:
         """Whether the client can take anything now; if not, all of it is offered again."""
         partition = effect.partition
-        if self.is_open and reader.refused >> partition & 1 and reader.share is None:
+        if self.is_open and reader.refused and reader.refused >> partition & 1 and reader.share is None:
             return False  # earlier rows of this step were not taken: it comes again, after them
         # A client that has left in this very step: its session still gets the rows later.
-        if self.is_open and not (
-            self.waits or self.retained or self.outbox.room <= 0 or self.is_spent_for(reader)
-        ):
+        is_spent = self.meter is not None and self.is_spent_for(reader)
+        if self.is_open and not (self.waits or self.retained or self.outbox.room <= 0 or is_spent):
             return True
         if self.is_open and not self.waits and (self.retained or self.outbox.room <= 0):
             self.outbox.refused = True
@@ -109,12 +96,10 @@ class DeliveryWindow:
         returns: the row below which nothing comes again"""
         if not self.takes(effect, reader):
             return effect.first
-        partition = effect.partition
+        partition, chunk = effect.partition, effect.chunk
         base = blob.base_lsn
         first = blob.first_at_or_after(base + effect.first) if effect.first else 0
-        count = (
-            blob.count if effect.stop == effect.chunk.count else blob.first_at_or_after(base + effect.stop)
-        )
+        count = blob.count if effect.stop == chunk.count else blob.first_at_or_after(base + effect.stop)
         if first >= count:
             return effect.stop
         if reader.redelivered_below is not None and base + effect.first < reader.redelivered_below[partition]:

@@ -1,11 +1,15 @@
+from rumq.mqtt.kernels.ingest cimport cut
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.connection.client_state cimport Client
 from rumq.session.connection.pending_acks cimport PendingAcks
+from rumq.session.connection.transport cimport Outbox
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
 from rumq.session.state.deadlines cimport Deadline
 
 import cython
+
+cdef int MORE
 
 
 cdef class Connected:
@@ -17,9 +21,10 @@ cdef class Connected:
     cdef public PendingAcks acks
     cdef public DeliveryWindow flow
     cdef public Deliveries deliveries
-    cdef public object broker, buckets, reauthentication, session, transport
+    cdef public Outbox transport
+    cdef public object broker, buckets, reauthentication, session
 
     cdef bint _answer_ping(self, int length) except -1
     cpdef receive(self, object data, Py_ssize_t pos, Py_ssize_t end)
-    @cython.locals(client=Client, wire=Wire)
+    @cython.locals(client=Client, wire=Wire, began=Py_ssize_t, cold=Py_ssize_t, stop=int, after=Py_ssize_t, bulk=bint)
     cpdef _packets(self, object data, Py_ssize_t pos, Py_ssize_t end)

@@ -13,7 +13,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.kernels import ingest
-from rumq.mqtt.kernels.ingest import cut
+from rumq.mqtt.kernels.ingest import MORE, cut
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
 from rumq.mqtt.reasons import Reason
@@ -111,14 +111,14 @@ class Connected:
         broker, client, wire = self.broker, self.client, self.wire
         began, cold = pos, 0
         while True:
-            if cold >= control_packets.PACKETS_A_TURN and not self.paused:
+            if cold and cold >= control_packets.PACKETS_A_TURN and not self.paused:
                 # However many made-up topics or requests a client sends at once, others have their turn between them.
                 self.pause()
                 self.next_turn(self.resume)
                 break
             pos = cut(wire, broker.batches, data, pos, end, client.topics)
             stop = wire.stop
-            if stop == ingest.MORE:
+            if stop == MORE:
                 break
             if stop == ingest.TOPIC:
                 cold += 1

@@ -1,17 +1,24 @@
 import cython
 
+from commitlog.chunk cimport Chunk
 from router.effects cimport ChunkRows, Deliver, Scatter
 from router.reader cimport Group, Reader
+from rumq.mqtt.kernels.as_stored cimport pick
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
+from rumq.shards.delivery.fan_out_cache cimport FanOutCache
 
 
 cdef class FanOut:
     cdef public dict _sessions
     cdef public list _feeds
-    cdef public object _blobs, _clock, _commands, _guard, _left_out, _ready, _retained
+    cdef public FanOutCache _blobs
+    cdef public object _clock, _commands, _guard, _left_out, _ready, _retained
 
-    @cython.locals(group=Group, reader=Reader, flow=DeliveryWindow)
+    @cython.locals(group=Group, reader=Reader, flow=DeliveryWindow, blob=Blob, v5=bint, packet_max=Py_ssize_t)
     cpdef deliver(self, Deliver effect)
-    @cython.locals(group=Group, reader=Reader, flow=DeliveryWindow, form=Form)
+    @cython.locals(
+        chunk=Chunk, group=Group, reader=Reader, flow=DeliveryWindow, form=Form, blob=Blob, part=tuple, readers=list,
+        form_number=Py_ssize_t, first=Py_ssize_t, stop=Py_ssize_t, v5=bint, packet_max=Py_ssize_t, alias_max=Py_ssize_t,
+    )
     cpdef scatter(self, Scatter effect)

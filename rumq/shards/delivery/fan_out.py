@@ -52,7 +52,7 @@ class FanOut:
 
     def deliver(self, effect: Deliver) -> None:
         group = effect.group
-        if group.wants.is_shard:
+        if group.is_shard:
             for reader in effect.readers:
                 if isinstance(reader.sink, ShardSink):
                     reader.sink.forward(effect)
@@ -62,7 +62,7 @@ class FanOut:
             return
         shape: Shape
         key: str | None
-        shape, key = group.wants.shape  # type: ignore[misc]
+        shape, key = group.shape  # type: ignore[misc]
         version, packet_max, alias_max = shape
         v5 = version == 5
         if alias_max:
@@ -103,22 +103,13 @@ class FanOut:
         rows, frames, base_lsn = chunk.rows, chunk.frames, chunk.base_lsn
         for part in effect.parts:
             group, readers, form_number, picked, first, stop = part
-            shape: Shape = group.wants.shape[0]  # type: ignore[index]
+            version, packet_max, alias_max = group.shape[0]  # type: ignore[index]
             blob = None
-            if not shape.alias_max:
-                form = self._blobs.forms(group, effect.partition, shape.version == 5)[form_number]
+            if not alias_max:
+                v5 = version == 5
+                form = self._blobs.forms(group, effect.partition, v5)[form_number]
                 if form.plain():
-                    blob = pick(
-                        rows,
-                        frames,
-                        picked,
-                        first,
-                        stop,
-                        base_lsn,
-                        form,
-                        shape.version == 5,
-                        shape.packet_max,
-                    )
+                    blob = pick(rows, frames, picked, first, stop, base_lsn, form, v5, packet_max)
             if blob is None:
                 self.deliver(effect.as_delivery(part))
                 continue

@@ -1,4 +1,19 @@
+import cython
+
+from commitlog.chunk cimport Chunk
+from router.effects cimport Deliver
+from router.reader cimport Group
+from rumq.mqtt.kernels cimport fanout
+from rumq.mqtt.kernels.fanout cimport Blob, Form
+
 
 cdef class FanOutCache:
     cdef public list _feeds, _located
-    cdef public object _kept, _kept_bytes
+    cdef public object _kept
+    cdef public Py_ssize_t _kept_bytes
+
+    @cython.locals(cache=list, forms=list)
+    cpdef list forms(self, Group group, Py_ssize_t partition, bint v5)
+    @cython.locals(chunk=Chunk, group=Group, blob=Blob, kept=dict)
+    cpdef Blob of(self, Deliver effect, bint v5, Py_ssize_t packet_max, Py_ssize_t publisher, long long now_us)
+    cpdef Blob _maybe_as_stored(self, Chunk chunk, Form form, bint v5)

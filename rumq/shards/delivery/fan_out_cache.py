@@ -74,9 +74,7 @@ class FanOutCache:
         """What the effect's group gets of the whole chunk."""
         chunk, group = effect.chunk, effect.group
         kept = chunk.blobs
-        if kept is None:
-            kept = chunk.blobs = {}
-        blob: Blob | None = kept.get(group)
+        blob: Blob | None = None if kept is None else kept.get(group)
         if blob is not None:
             return blob
         forms = self.forms(group, effect.partition, v5)
@@ -84,9 +82,9 @@ class FanOutCache:
         if effect.wanted is None and whole_chunk and not packet_max:
             blob = self._maybe_as_stored(chunk, forms[effect.form], v5)
         if blob is None:
-            first, stop = (
-                (0, chunk.count) if effect.wanted is None and whole_chunk else (effect.first, effect.stop)
-            )
+            first, stop = effect.first, effect.stop
+            if effect.wanted is None and whole_chunk:
+                first, stop = 0, chunk.count
             blob, _ = fanout.build(
                 chunk.rows, chunk.frames, first, stop, chunk.base_lsn, chunk.base_ts,
                 forms if effect.wanted is not None else [forms[effect.form]], effect.wanted, effect.places,
@@ -97,13 +95,14 @@ class FanOutCache:
                 return blob
         if group.count == len(effect.readers):
             return blob  # everyone who could want it has it now
+        if kept is None:
+            kept = chunk.blobs = {}
         kept[group] = blob
         # What is kept keeps its chunk too.
         self._keep(chunk, group, len(blob.data) + len(chunk.rows))
         return blob
 
-    @staticmethod
-    def _maybe_as_stored(chunk: Chunk, form: fanout.Form, v5: bool) -> Blob | None:
+    def _maybe_as_stored(self, chunk: Chunk, form: fanout.Form, v5: bool) -> Blob | None:
         """The chunk's own frames, if they can go out as they are."""
         if not chunk.flags & FLAG_UNIFORM or bool(chunk.flags & FLAG_V5) is not v5 or not form.plain():
             return None

@@ -1,7 +1,11 @@
 import cython
 
+from commitlog.chunk cimport Chunk
+from router.commands cimport Appended
 from router.shard cimport Shard as Router
 from rumq.mqtt.kernels.batch cimport Batch
+from rumq.shards.delivery.retained_delivery cimport RetainedDelivery
+from rumq.shards.turn.effect_dispatch cimport EffectDispatch
 from rumq.shards.turn.queues cimport ReadyLinks, StepQueue
 from rumq.shards.turn.scheduler cimport ShardClock, TimerQueue
 
@@ -13,13 +17,16 @@ cdef class Turn:
     cdef public TimerQueue timers
     cdef public StepQueue commands
     cdef public ReadyLinks ready
+    cdef public EffectDispatch effects
+    cdef public RetainedDelivery _retained
     cdef public Router _router
     cdef public tuple _stages, _deadlines
     cdef public bint _is_plain, _stages_wait, _was_quiet
     cdef public double stage_seconds, _stages_due, _wake_at
-    cdef public object _acks, _peers, _retained, _totals, effects, events
+    cdef public object _acks, _peers, _totals, events
 
     @cython.locals(batch=Batch, index=Py_ssize_t)
     cpdef settle(self)
+    @cython.locals(router=Router, commands=StepQueue, _=Py_ssize_t)
     cpdef step(self)
     cpdef _run_stages(self)

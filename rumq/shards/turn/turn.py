@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from commitlog.partition_types import PartitionWriter
 from commitlog.store import Store
-from router import commands as c
+from router.commands import Appended, GoOn
 from router.shard import Shard as Router
 from rumq.mqtt.kernels.batch import Batch
 from rumq.session.connection.pending_acks import AckTracker
@@ -80,7 +80,7 @@ class Turn:
         self.clock.tick()
         self._retained.begin_turn(self.clock.now_us)
         if self._router.begin_turn():
-            self.commands.put(c.GoOn())
+            self.commands.put(GoOn())
         self.timers.run_next_turn(self.events.alone)
         self.ready.begin_turn()
 
@@ -137,7 +137,7 @@ class Turn:
         router = self._router
         if self.ready.now or self.commands.items or self.ready.next_turn or self.timers.has_next_turn:
             return 0.0
-        if router.groups.ended or router.delivery.has_deferred:
+        if router.groups.ended or router.delivery.has_deferred():
             return 0.0
         if self._stages_wait:
             return self._stages_due
@@ -162,7 +162,7 @@ class Turn:
                 if sender is None:
                     rows, frames, count, flags, tags = batch.take()
                     chunk = self._own[index].append(rows, frames, count, flags, self.clock.now_us, tags)
-                    self.commands.put(c.Appended(index, chunk))
+                    self.commands.put(Appended(index, chunk))
                 else:
                     self._is_plain = False
                     self._totals.handed_over += batch.count
@@ -171,7 +171,7 @@ class Turn:
     def step(self) -> None:
         """Step the router until nothing is left to do."""
         self.settle()
-        router, commands, carry_out = self._router, self.commands, self.effects.carry_out
+        router, commands, effects = self._router, self.commands, self.effects
         peers = self._peers
         for _ in range(STEPS_A_TURN):
             if self.ready.now:
@@ -180,11 +180,11 @@ class Turn:
             if not commands.items:
                 break
             for effect in router.step(commands.take()):
-                carry_out(effect)
+                effects.carry_out(effect)
             if peers is not None:
                 if not commands.items and router.delivery.has_unconfirmed:
                     for effect in router.step([]):
-                        carry_out(effect)
+                        effects.carry_out(effect)
                 if router.groups.changed_filters:
                     peers.changes()
             self.timers.run_after_step(self.events.alone)

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commitlog.chunk import Chunk
 from router.commands import Blocked
 from router.effects import Deliver
 from router.reader import Group, GroupKey, Reader
 from router.subscription import Subscription
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.mqtt.kernels.window import Window
+from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.rate_limits import Bucket, Rate
 from rumq.session.flow_control.replay_throttle import ReplayThrottle
@@ -23,7 +25,7 @@ from rumq.shards.turn.queues import StepQueue
 BASE_LSN = 1_000
 
 
-class Outbox:
+class Socket(Outbox):
     def __init__(self) -> None:
         self.room, self.refused, self.data = 1 << 30, False, bytearray()
 
@@ -34,7 +36,7 @@ class Outbox:
 class Journal:
     """Counts the records that a session's messages are noted in; each may cost a sync."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Socket) -> None:
         self.outbox, self.records = outbox, 0
 
     def sent(self, window: Window, code: int, first: int, data: Any) -> None:
@@ -42,9 +44,9 @@ class Journal:
         self.outbox.write(data)
 
 
-class Chunk:
-    def __init__(self, count: int) -> None:
-        self.base_lsn, self.count = BASE_LSN, count
+def chunk_of(count: int) -> Chunk:
+    """Of `count` records, whose bytes nobody looks at."""
+    return Chunk(BASE_LSN, count, 0, 0, b"", b"")
 
 
 def frame(qos: int, number: int, payload_bytes: int = 4) -> bytes:
@@ -68,13 +70,13 @@ def offer(
     levels: list[int], redelivered_below: int, credit: int
 ) -> tuple[Journal, list[tuple[int, bool, int]], list[Any]]:
     """Returns the journal, (QoS, DUP, number) of each message sent, and the commands to the router."""
-    outbox, commands = Outbox(), StepQueue()
+    outbox, commands = Socket(), StepQueue()
     journal = Journal(outbox)
     flow = DeliveryWindow(outbox, Session("c", None, personal=False), credit, commands, journal)
     group = Group(GroupKey(frozenset([Subscription("t", 2)]), False, (Shape(4, 0, 0), None)), 1)
     reader = Reader(1, group, [0], "c")
     reader.redelivered_below = [BASE_LSN + redelivered_below]
-    effect = Deliver(group, 0, Chunk(len(levels)), 0, len(levels), [reader])
+    effect = Deliver(group, 0, chunk_of(len(levels)), 0, len(levels), [reader])
     flow.offer(effect, reader, blob_of(levels))
     return journal, messages_in(outbox.data), commands.items
 
@@ -90,17 +92,17 @@ def messages_in(data: bytearray) -> list[tuple[int, bool, int]]:
     return found
 
 
-def aliased(outbox: Outbox, credit: int) -> tuple[DeliveryWindow, Deliver, Reader]:
+def aliased(outbox: Socket, credit: int) -> tuple[DeliveryWindow, Deliver, Reader]:
     """(delivery window, delivery, reader) of a client that takes topic aliases and replays."""
     flow = DeliveryWindow(outbox, Session("c", None, personal=False), credit, StepQueue())
     group = Group(GroupKey(frozenset([Subscription("t", 2)]), True, (Shape(5, 0, 9), "c")), 1)
     reader = Reader(1, group, [0], "c")
-    return flow, Deliver(group, 0, Chunk(3), 0, 3, [reader]), reader
+    return flow, Deliver(group, 0, chunk_of(3), 0, 3, [reader]), reader
 
 
 def test_a_throttled_replay_with_topic_aliases_leaves_others_waiting_for_room() -> None:
     """Another reader of the client found no room: it is told when there is, not when the throttle allows more."""
-    outbox = Outbox()
+    outbox = Socket()
     flow, effect, replay = aliased(outbox, credit=9)
     flow.meter = ReplayThrottle(
         (Bucket(Rate(messages=1), 0.0),), lambda: 0.0, lambda _, __: None, lambda: None
@@ -115,7 +117,7 @@ def test_a_throttled_replay_with_topic_aliases_leaves_others_waiting_for_room() 
 def test_messages_with_topic_aliases_wait_for_room_or_for_credit(
     room: int, credit: int, refused: bool
 ) -> None:
-    outbox = Outbox()
+    outbox = Socket()
     outbox.room = room
     flow, effect, reader = aliased(outbox, credit)
     assert flow.rows_max(effect, reader, 0, numbered=True) == 0

@@ -15,7 +15,7 @@ def reader(*, committed_only: bool = False, cursors: tuple[int, int] = (3, 4), l
     made = Reader(2, Group(wants, 2), list(cursors), "pump")
     if live:
         for each in made.group.live:
-            each[made] = None
+            each.add(made)
     return made
 
 

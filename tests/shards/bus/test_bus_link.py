@@ -7,11 +7,11 @@ import pytest
 
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import MESSAGE_BYTES_MAX, BusLink, decode, encode
-from tests.shards.bus.world import Transport
+from tests.shards.bus.world import LinkEnd
 
 
-def linked() -> tuple[BusLink, Transport, list[tuple[Any, bytes]], list[str]]:
-    transport, received, lost = Transport(), list[tuple[Any, bytes]](), list[str]()
+def linked() -> tuple[BusLink, LinkEnd, list[tuple[Any, bytes]], list[str]]:
+    transport, received, lost = LinkEnd(), list[tuple[Any, bytes]](), list[str]()
     link = BusLink(
         transport, lambda message, raw: received.append((message, bytes(raw))), lost.append, lambda: None
     )

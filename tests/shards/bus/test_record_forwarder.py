@@ -7,15 +7,15 @@ from router import commands as c
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink, decode
 from rumq.shards.bus.record_forwarder import PublisherNames, RecordForwarder, RemoteSubscriber
-from tests.shards.bus.world import Hand, Transport
+from tests.shards.bus.world import Hand, LinkEnd
 
 
-def link() -> tuple[BusLink, Transport]:
-    transport = Transport()
+def link() -> tuple[BusLink, LinkEnd]:
+    transport = LinkEnd()
     return BusLink(transport, lambda message, raw: None, lambda why: None, lambda: None), transport
 
 
-def said(transport: Transport) -> list[Any]:
+def said(transport: LinkEnd) -> list[Any]:
     found, data = [], bytes(transport.written)
     while data:
         size = int.from_bytes(data[:4], "little")
@@ -90,7 +90,7 @@ def test_new_publishers_follow_where_the_last_ones_ended() -> None:
 
 def test_a_full_bus_blocks_its_reader_and_queues_nothing() -> None:
     remote, hand = subscriber()
-    transport = Transport(room=0)
+    transport = LinkEnd(room=0)
     bus = BusLink(transport, lambda message, raw: None, lambda why: None, lambda: None)
     reader = object()
     effect: Any = SimpleNamespace(

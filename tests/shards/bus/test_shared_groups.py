@@ -19,7 +19,7 @@ from rumq.shards.bus.shared_groups import (
     SharedGroups,
     ShareSink,
 )
-from tests.shards.bus.world import Hand, Transport
+from tests.shards.bus.world import Hand, LinkEnd
 
 KEY = "$share/g/t1"  # its home is shard 1
 RANGES = [(0, 5, 9)]
@@ -114,8 +114,8 @@ def home_of(world: World, *, begun: bool) -> tuple[SharedGroupHome, RemoteMember
     return home, RemoteMembers(2, home), interest
 
 
-def link() -> tuple[BusLink, Transport]:
-    transport = Transport()
+def link() -> tuple[BusLink, LinkEnd]:
+    transport = LinkEnd()
     return BusLink(transport, lambda message, raw: None, lambda why: None, lambda: None), transport
 
 

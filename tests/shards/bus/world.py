@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from router.commands import Command
+from rumq.session.connection.transport import Transport
 from rumq.shards.bus import messages as m
 
 
@@ -58,7 +59,7 @@ class Hand:
         self.said.append((-1, message))
 
 
-class Transport:
+class LinkEnd(Transport):
     """The far end of a link: keeps what was written. room: bytes until it is full"""
 
     def __init__(self, room: int = 1 << 20) -> None:

@@ -8,6 +8,7 @@ from router.effects import DeliverRetained
 from router.reader import Group, GroupKey, Reader
 from router.retained import FoundRetained, Retained, RetainedView
 from router.subscription import Subscription, merge
+from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
@@ -17,7 +18,7 @@ NOW_US = 1_800_000_000_000_000
 ROW_V5_EXPIRY = 16 | 8
 
 
-class Outbox:
+class Socket(Outbox):
     def __init__(self, room: int = 1 << 30) -> None:
         self.room, self.refused, self.data = room, False, bytearray()
 
@@ -54,7 +55,7 @@ def topics_in(data: bytes) -> Iterator[str]:
 
 class Client:
     def __init__(self, handing: RetainedDelivery, room: int = 1 << 30, window: int = 10) -> None:
-        self.handing, self.outbox = handing, Outbox(room)
+        self.handing, self.outbox = handing, Socket(room)
         session = Session("c", None, personal=False)
         self.window = session.open_window(window)
         self.flow = DeliveryWindow(self.outbox, session, window, [])

@@ -13,6 +13,7 @@ from router.effects import Scatter
 from router.reader import Group, GroupKey, Reader
 from router.shard import Shard as Router
 from router.subscription import Subscription
+from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
@@ -22,7 +23,7 @@ from tests.commitlog.records import NOW, append, opened, some_records
 from tests.conformance import wire
 
 
-class Outbox:
+class Socket(Outbox):
     """is_broken: nothing can be written to it"""
 
     def __init__(self) -> None:
@@ -60,9 +61,9 @@ class Parts:
         group.form_number(["#"], "t/0")
         return group
 
-    def reader(self, group: Group) -> tuple[Reader, Outbox]:
+    def reader(self, group: Group) -> tuple[Reader, Socket]:
         group.count += 1
-        reader, outbox = Reader(group.count, group, [0], "c"), Outbox()
+        reader, outbox = Reader(group.count, group, [0], "c"), Socket()
         reader.sink = DeliveryWindow(outbox, Session("c", None, personal=False), 10, self.commands)
         return reader, outbox
 

@@ -1,0 +1,10 @@
+# The fields of an outbox, which the delivery and the pump share.
+cdef class Outbox:
+    cdef public bint refused
+    cdef public Py_ssize_t room
+
+    cpdef write(self, object data, object owner=*)
+
+
+cdef class Transport(Outbox):
+    cdef public object link, peer
