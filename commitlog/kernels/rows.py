@@ -5,6 +5,8 @@ Rows are bytes in and out; topics are numbers. Knows no file."""
 import cython
 
 if cython.compiled:
+    from cython.cimports.commitlog.kernels.buffers import octets
+    from cython.cimports.commitlog.kernels.buffers import words as words_at
     from cython.cimports.libc.string import memcpy
 
 # Written out where it is used, the compiler takes it for a Python number.
@@ -84,9 +86,13 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
 
 def number_rows(rows: object, count: cython.Py_ssize_t, next_offsets: object) -> cython.Py_ssize_t:
     """Give each row the next offset of its topic. Returns -1, or the row whose topic id is unknown."""
-    words: cython.uint[::1] = memoryview(rows).cast("I")
-    following: cython.ulonglong[::1] = memoryview(next_offsets)
-    known: cython.Py_ssize_t = len(following)
+    words: cython.p_uint
+    following: cython.pointer(cython.ulonglong)
+    if cython.compiled:
+        words, following = words_at(rows), cython.cast(cython.pointer(cython.ulonglong), octets(next_offsets))
+    else:
+        words, following = memoryview(rows).cast("I"), next_offsets
+    known: cython.Py_ssize_t = len(next_offsets)
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     topic: cython.uint

@@ -3,7 +3,6 @@ import cython
 from commitlog.chunk cimport Chunk
 from router.effects cimport ChunkRows, Deliver, Scatter
 from router.reader cimport Group, Reader
-from rumq.mqtt.kernels.as_stored cimport pick
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.shards.delivery.fan_out_cache cimport FanOutCache
