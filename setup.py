@@ -83,6 +83,7 @@ HOT = [
     "rumq/session/handshake/handshake.py",
     "rumq/session/connection/transport.py",
     "rumq/session/protocol/connected.py",
+    "rumq/session/state/shard_totals.py",
     "rumq/session/protocol/deliveries.py",
     "rumq/session/flow_control/delivery_window.py",
     "rumq/shards/bus/bus_link.py",

@@ -1,3 +1,7 @@
+import cython
+
+from commitlog.chunk cimport Chunk
+from commitlog.kernels cimport rows as kernel
 from commitlog.segment_writer cimport SegmentWriter
 from commitlog.write_group cimport WriteGroup
 
@@ -13,5 +17,10 @@ cdef class Partition:
     cdef public object directory, files, generation, index, next_offsets, number, offline
     cdef public object publisher_names, segments, spec, stream, topic_ids, topic_names
 
+    @cython.locals(chunk=Chunk, size=Py_ssize_t)
+    cpdef Chunk append(
+        self, object rows, object frames, Py_ssize_t count, unsigned int flags, long long now_us, object tags=*,
+        object sources=*,
+    )
     cpdef take_group(self)
     cpdef _trim(self)

@@ -1,6 +1,7 @@
 import cython
 
 from commitlog.chunk cimport Chunk
+from router.effects cimport all_rows
 from router.feed cimport Feed
 from router.reader cimport Group, LiveReaders
 from router.routes cimport RouteTable

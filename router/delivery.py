@@ -11,7 +11,17 @@ from collections.abc import Iterable, Sequence
 from commitlog import Gap
 from commitlog.chunk import Chunk
 from router.backlog import lose, next_rows
-from router.effects import CatchUpPaused, Deliver, Effect, ReadCold, Scatter, ShareBack, ShareDone, ShareReady
+from router.effects import (
+    CatchUpPaused,
+    Deliver,
+    Effect,
+    ReadCold,
+    Scatter,
+    ShareBack,
+    ShareDone,
+    ShareReady,
+    all_rows,
+)
 from router.feed import Feed
 from router.kernels import routes as kernel
 from router.reader import DENIED, Group, Reader
@@ -113,9 +123,8 @@ class Delivery:
                 if not readers or group.committed_only != committed_only:
                     continue
                 if form == DENIED:
-                    self.effects.append(
-                        Deliver(group, index, chunk, first, stop, readers, 0, (NOTHING, None, EVERYTHING))
-                    )
+                    table = NOTHING, None, EVERYTHING
+                    self.effects.append(Deliver(group, index, chunk, first, stop, readers, 0, table))
                 else:
                     self._deliver_rows(feed, chunk, group, first, stop, readers, form, None, None)
             return stop
@@ -129,14 +138,13 @@ class Delivery:
                 self.effects.append(Scatter(index, chunk, first, stop, parts))
             groups = dict.fromkeys(others)
         for group in groups:
-            if group.live[index] and group.committed_only == committed_only:
-                self._deliver_wanted(
-                    feed, chunk, group, first, stop, group.live[index].listed(), numbers, places
-                )
+            readers = group.live[index].listed()
+            if readers and group.committed_only == committed_only:
+                self._deliver_wanted(feed, chunk, group, first, stop, readers, numbers, places)
         return stop
 
     def has_deferred(self) -> bool:
-        """Whether something waits for topics to be matched: `resume_deferred` in the next turn."""
+        """Whether topics are still to be matched: `resume_deferred` in the next turn."""
         return bool(self._deferred_feeds or self._deferred_readers)
 
     def resume_deferred(self) -> None:
@@ -278,8 +286,11 @@ class Delivery:
     ) -> None:  # fmt: skip
         share = readers[0].share
         if share is None:
+            table = (wanted, places, None)
             self.effects.append(
-                Deliver(group, feed.index, chunk, first, stop, readers, form, (wanted, places, None))
+                all_rows(group, feed.index, chunk, first, stop, readers, form)
+                if wanted is None
+                else Deliver(group, feed.index, chunk, first, stop, readers, form, table)
             )
             return
         assert isinstance(share, SharedGroup)

@@ -16,3 +16,6 @@ cdef class Deliver(ChunkRows):
     cdef public object wanted, places, denied
     cdef public list readers
     cdef public Py_ssize_t form
+
+
+cpdef Deliver all_rows(Group group, Py_ssize_t partition, Chunk chunk, Py_ssize_t first, Py_ssize_t stop, list readers, Py_ssize_t form)

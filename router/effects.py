@@ -51,6 +51,17 @@ class Deliver(ChunkRows):
         self.wanted, self.places, self.denied = table
 
 
+def all_rows(
+    group: Group, partition: int, chunk: Chunk, first: int, stop: int, readers: list[Reader], form: int
+) -> Deliver:
+    """`Deliver` of rows that are all wanted in one form. What most turns have: no constructor unpacks its arguments."""
+    made = Deliver.__new__(Deliver)
+    made.group, made.partition, made.chunk = group, partition, chunk
+    made.first, made.stop, made.readers, made.form = first, stop, readers, form
+    made.wanted = made.places = made.denied = None
+    return made
+
+
 class Scatter(ChunkRows):
     """Deliver rows of first..stop of a chunk to many groups, to each its own: `router.scatter.Part`."""
 

@@ -133,7 +133,7 @@ class Blob:
                 high = middle
         return low
 
-    def part(self, first: int, stop: int) -> object:
+    def part(self, first: int, stop: int) -> memoryview:
         """The bytes of frames first..stop."""
         self.locate()
         starts: cython.const[cython.uint][::1] = self.starts
@@ -496,7 +496,7 @@ def number(
     reader: cython.uint,
     bytes_max: cython.Py_ssize_t,
     dup_below: cython.ulonglong = 0,
-) -> tuple[object, int]:
+) -> tuple[bytes | bytearray | memoryview, int]:
     """One session's copy of frames first..stop, with packet ids, as far as its credit and `bytes_max` go.
 
     dup_below: messages below this lsn may have been sent before, so they carry DUP

@@ -80,7 +80,10 @@ def same(
 @cython.cfunc
 @cython.inline
 def same_here(
-    a: cython.pointer(cython.const[cython.uchar]), i: cython.Py_ssize_t, j: cython.Py_ssize_t, n: cython.Py_ssize_t
+    a: cython.pointer(cython.const[cython.uchar]),
+    i: cython.Py_ssize_t,
+    j: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
 ) -> cython.bint:
     if cython.compiled:
         return n == 0 or memcmp(cython.address(a[i]), cython.address(a[j]), n) == 0
@@ -104,7 +107,9 @@ def copy(
 
 @cython.cfunc
 @cython.inline
-def cut_bytes(data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, n: cython.Py_ssize_t) -> bytes:
+def cut_bytes(
+    data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, n: cython.Py_ssize_t
+) -> bytes:
     if n == 0:
         return b""
     if cython.compiled:

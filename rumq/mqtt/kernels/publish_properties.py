@@ -79,7 +79,10 @@ class Found:
 
 @cython.cfunc
 def walk_properties(
-    data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, end: cython.Py_ssize_t, found: Found
+    data: cython.pointer(cython.const[cython.uchar]),
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    found: Found,
 ) -> cython.int:
     """Check the properties of a PUBLISH from a client (MQTT 5.0, 3.3.2.3); 0, or the reason code."""
     seen: cython.uint = 0

@@ -52,7 +52,7 @@ class AckBroker(Protocol):
 
         parts: of the promise, bits in addition to `Wire.ack_parts`"""
 
-    def promise_messages(self, client: PendingAcks, data: object) -> None:
+    def promise_messages(self, client: PendingAcks, data: bytes | bytearray | memoryview) -> None:
         """Keep messages on their way to the client until the journal entries about them are written."""
 
 
@@ -111,7 +111,7 @@ class PendingAcks:
         if self.session.durable:
             self._broker.journal.acknowledged_one(self.session, head, packet_id)
 
-    def sent(self, window: Window, code: int, first: int, data: object) -> None:
+    def sent(self, window: Window, code: int, first: int, data: bytes | bytearray | memoryview) -> None:
         """Journal the packet ids of messages from number `first` on, then send them. QoS 2 waits until that is
         written: after a crash unknown ids would cause duplicates."""
         states, lsns, _ = window.slots(first, window.next)
@@ -149,7 +149,9 @@ class PendingAck:
 
     __slots__ = ("acks", "barrier", "client", "parts", "pubacks")
 
-    def __init__(self, client: PendingAcks, acks: object, pubacks: int, parts: int, barrier: bool) -> None:
+    def __init__(
+        self, client: PendingAcks, acks: bytes | bytearray, pubacks: int, parts: int, barrier: bool
+    ) -> None:
         self.client, self.acks, self.pubacks, self.parts, self.barrier = client, acks, pubacks, parts, barrier
         client.barriers += barrier
         if client.holds is None:
@@ -182,7 +184,7 @@ class AckTracker:
         client.wire.ack_parts |= parts
         self._promised.append(client)
 
-    def promise_messages(self, client: PendingAcks, data: object) -> None:
+    def promise_messages(self, client: PendingAcks, data: bytes | bytearray | memoryview) -> None:
         """Send messages once the journal has the entries about them; no later message may overtake them."""
         self._messages.append(PendingAck(client, data, 0, 1, True))
 

@@ -6,7 +6,7 @@ bytes are relayed, and once the socket is closed."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
@@ -22,7 +22,7 @@ class Outbox:
     room: int
     refused: bool
 
-    def write(self, data: object, owner: object | None = None) -> None:
+    def write(self, data: bytes | bytearray | memoryview, owner: tuple[Any, ...] | None = None) -> None:
         """Queue bytes. owner: of bytes that can be read from the log again"""
         raise NotImplementedError
 

@@ -42,7 +42,7 @@ class WindowOwner(Protocol):
 class DurableSender(Protocol):
     """Journals the packet ids of a durable session's messages, and sends these."""
 
-    def sent(self, window: Window, code: int, first: int, data: object) -> None: ...
+    def sent(self, window: Window, code: int, first: int, data: bytes | bytearray | memoryview) -> None: ...
 
 
 class DeliveryWindow:

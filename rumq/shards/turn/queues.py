@@ -42,9 +42,10 @@ class ReadyLinks:
         self.next_turn.append(connection)
 
     def begin_turn(self) -> None:
-        for connection in self.next_turn:
-            self.now[connection.link] = None
-        self.next_turn.clear()
+        if self.next_turn:
+            for connection in self.next_turn:
+                self.now[connection.link] = None
+            self.next_turn.clear()
 
     def take(self) -> dict[Any, None]:
         links, self.now = self.now, {}

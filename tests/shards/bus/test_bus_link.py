@@ -53,7 +53,7 @@ def test_the_rest_of_a_message_is_received_where_it_is_kept(first: int, at_once:
         return len(piece) or -EAGAIN
 
     link = BusLink(
-        Transport(),
+        LinkEnd(),
         lambda message, raw: received.append((message, bytes(raw))),
         lambda _: None,
         lambda: None,
@@ -70,7 +70,7 @@ def test_the_rest_of_a_message_is_received_where_it_is_kept(first: int, at_once:
 
 def test_raw_bytes_are_the_receiver_s_own_and_aligned_as_rows_are() -> None:
     kept = list[memoryview]()
-    link = BusLink(Transport(), lambda _, raw: kept.append(raw), lambda _: None, lambda: None)
+    link = BusLink(LinkEnd(), lambda _, raw: kept.append(raw), lambda _: None, lambda: None)
     for data in (bytearray(WIRE), bytearray(WIRE[:20])):  # a whole message, and one that comes in two parts
         link.receive(data, 0, len(data))
         data[:] = bytes(len(data))
