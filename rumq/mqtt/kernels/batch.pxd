@@ -8,4 +8,5 @@ cdef class Batch:
     cdef unsigned int first_form
     cdef bytearray rows, frames, tags
 
+    cpdef put_tag(self, unsigned long long pid, unsigned long long session)
     cpdef tuple take(self)

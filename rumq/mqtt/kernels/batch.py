@@ -31,6 +31,12 @@ class Batch:
         if len(self.rows) < 64 * self.count:
             self.rows.extend(bytes(len(self.rows)))
 
+    def put_tag(self, pid: cython.ulonglong, session: cython.ulonglong) -> None:
+        """Note the packet id, and the tag of the session, of the QoS 2 message that becomes the next row."""
+        row: cython.ulonglong = self.count
+        tag: cython.ulonglong = row | (pid << 32) | (session << 48)
+        self.tags += tag.to_bytes(8, "little")
+
     def take(self) -> tuple[bytearray, bytes, int, int, bytes]:
         """Give (rows, frames, count, chunk flags, tags) as buffers of their own, and start anew."""
         rows: bytearray

@@ -24,12 +24,12 @@ if cython.compiled:
     from cython.cimports.libc.string import memcmp, memcpy
     from cython.cimports.rumq.mqtt.kernels.batch import Batch
     from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, walk_properties
-    from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, put_four, short_ack
+    from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
     from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of
 else:
     from rumq.mqtt.kernels.publish_properties import walk_properties
-    from rumq.mqtt.kernels.short_acks import put_ack, put_four, short_ack
+    from rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from rumq.mqtt.kernels.wire_state import acks_of
 
 # Written out where it is used, the compiler takes it for a Python number.
@@ -451,7 +451,7 @@ def cut(
                 wire.qos2_open[pid >> 3] |= 1 << (pid & 7)
                 put_ack(acks_of(wire), 0x50, pid)
                 if not wire.own:  # a will has none of its client's packet ids
-                    put_tag(batch.tags, batch.count, pid, wire.session_tag)
+                    batch.put_tag(pid, wire.session_tag)
             wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
         put_u32(rows, row_at, value & LOW)
         if verbatim and minimal and not head & 9:
@@ -519,12 +519,6 @@ def cut(
             out += pos - run_at
         batch.frames_len = out
     return pos
-
-
-@cython.cfunc
-def put_tag(tags: bytearray, row: cython.Py_ssize_t, pid: cython.uint, session: cython.uint) -> cython.void:
-    put_four(tags, row & 255, (row >> 8) & 255, (row >> 16) & 255, (row >> 24) & 255)
-    put_four(tags, pid & 255, pid >> 8, session & 255, session >> 8)
 
 
 @cython.cfunc

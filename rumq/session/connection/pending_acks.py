@@ -150,7 +150,12 @@ class PendingAck:
     __slots__ = ("acks", "barrier", "client", "parts", "pubacks")
 
     def __init__(
-        self, client: PendingAcks, acks: bytes | bytearray, pubacks: int, parts: int, barrier: bool
+        self,
+        client: PendingAcks,
+        acks: bytes | bytearray | memoryview,
+        pubacks: int,
+        parts: int,
+        barrier: bool,
     ) -> None:
         self.client, self.acks, self.pubacks, self.parts, self.barrier = client, acks, pubacks, parts, barrier
         client.barriers += barrier
