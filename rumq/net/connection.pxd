@@ -8,7 +8,7 @@ cdef Py_ssize_t BUFFERS_MAX
 
 
 cdef class Connection(Transport):
-    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, is_quiet, lingers, reading, reading_paused
+    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
     cdef public object pump, sock, unparsed, write_failed

@@ -77,7 +77,7 @@ class Connection(Transport):
     """The transport of one handler."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain", "is_quiet",
+        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
         "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "sock", "unparsed", "write_failed",
     )  # fmt: skip
 

@@ -70,7 +70,8 @@ def put_u32(out: cython.p_uchar, at: cython.Py_ssize_t, value: cython.ulonglong)
 @cython.cfunc
 @cython.inline
 def same(
-    a: cython.pointer(cython.const[cython.uchar]), i: cython.Py_ssize_t, b: cython.pointer(cython.const[cython.uchar]), n: cython.Py_ssize_t,
+    a: cython.pointer(cython.const[cython.uchar]), i: cython.Py_ssize_t,
+    b: cython.pointer(cython.const[cython.uchar]), n: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
     if cython.compiled:
         return n == 0 or memcmp(cython.address(a[i]), cython.address(b[0]), n) == 0
@@ -94,8 +95,8 @@ def same_here(
 @cython.inline
 @cython.exceptval(check=False)
 def copy(
-    out: cython.p_uchar, at: cython.Py_ssize_t, data: cython.pointer(cython.const[cython.uchar]), start: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
+    out: cython.p_uchar, at: cython.Py_ssize_t, data: cython.pointer(cython.const[cython.uchar]),
+    start: cython.Py_ssize_t, n: cython.Py_ssize_t,
 ) -> cython.void:  # fmt: skip
     if n <= 0:
         return

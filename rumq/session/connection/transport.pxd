@@ -7,4 +7,5 @@ cdef class Outbox:
 
 
 cdef class Transport(Outbox):
+    cdef public bint is_quiet
     cdef public object link, peer

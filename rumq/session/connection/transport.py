@@ -72,15 +72,15 @@ class ClientHandler(ConnectionHandler, Protocol):
 
 
 class Transport(Outbox):
-    """The outbox of a connection, what it hands its bytes to, and its end."""
+    """The outbox of a connection, what it hands its bytes to, and its end.
 
-    __slots__ = ("link", "peer")
+    is_quiet: set it where what came was answered and changed nothing else: a turn of such needs no stages"""
+
+    __slots__ = ("is_quiet", "link", "peer")
 
     peer: str
     link: ConnectionHandler
-    is_quiet: (
-        bool  # set it where what came was answered and changed nothing else: a turn of such needs no stages
-    )
+    is_quiet: bool
 
     def close(self) -> None:
         """Send what waits, then end the connection; nothing more is read from it."""

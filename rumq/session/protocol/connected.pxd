@@ -2,7 +2,7 @@ from rumq.mqtt.kernels.ingest cimport cut
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.connection.client_state cimport Client
 from rumq.session.connection.pending_acks cimport PendingAcks
-from rumq.session.connection.transport cimport Outbox
+from rumq.session.connection.transport cimport Transport
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
 from rumq.session.state.deadlines cimport Deadline
@@ -21,7 +21,7 @@ cdef class Connected:
     cdef public PendingAcks acks
     cdef public DeliveryWindow flow
     cdef public Deliveries deliveries
-    cdef public Outbox transport
+    cdef public Transport transport
     cdef public object broker, buckets, reauthentication, session
 
     cdef bint _answer_ping(self, int length) except -1
