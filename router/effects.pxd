@@ -1,3 +1,5 @@
+import cython
+
 from commitlog.chunk cimport Chunk
 from router.reader cimport Group
 
@@ -18,4 +20,5 @@ cdef class Deliver(ChunkRows):
     cdef public Py_ssize_t form
 
 
+@cython.locals(made=Deliver)
 cpdef Deliver all_rows(Group group, Py_ssize_t partition, Chunk chunk, Py_ssize_t first, Py_ssize_t stop, list readers, Py_ssize_t form)

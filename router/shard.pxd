@@ -1,3 +1,5 @@
+import cython
+
 from commitlog.chunk cimport Chunk
 from router.commands cimport Appended, Committed
 from router.delivery cimport Delivery
@@ -14,6 +16,8 @@ cdef class Shard:
 
     cpdef bint begin_turn(self) except -1
     cpdef list step(self, list commands)
+    @cython.locals(feed=Feed)
     cpdef _appended(self, Appended command)
+    @cython.locals(feed=Feed)
     cpdef _committed(self, Committed command)
     cpdef _live(self, Feed feed, Chunk chunk)

@@ -6,13 +6,15 @@ from router.reader cimport Group, Reader
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.shards.delivery.fan_out_cache cimport FanOutCache
+from rumq.shards.turn.scheduler cimport ShardClock
 
 
 cdef class FanOut:
     cdef public dict _sessions
     cdef public list _feeds
     cdef public FanOutCache _blobs
-    cdef public object _clock, _commands, _guard, _left_out, _ready, _retained
+    cdef public ShardClock _clock
+    cdef public object _commands, _guard, _left_out, _ready, _retained
 
     @cython.locals(group=Group, reader=Reader, flow=DeliveryWindow, blob=Blob, v5=bint, packet_max=Py_ssize_t)
     cpdef deliver(self, Deliver effect)

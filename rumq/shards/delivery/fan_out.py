@@ -18,13 +18,14 @@ from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.fan_out_cache import FanOutCache
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.undelivered_rows import UndeliveredRows
-from rumq.shards.turn.ports import Clock, CommandQueue, FaultGuard
+from rumq.shards.turn.ports import CommandQueue, FaultGuard
 from rumq.shards.turn.queues import ReadyLinks
+from rumq.shards.turn.scheduler import ShardClock
 
 
 class FanOut:
     def __init__(
-        self, clock: Clock, commands: CommandQueue, ready: ReadyLinks, guard: FaultGuard, feeds: list[Feed],
+        self, clock: ShardClock, commands: CommandQueue, ready: ReadyLinks, guard: FaultGuard, feeds: list[Feed],
         sessions: dict[str, Session], drop_counters: DropCounters, retained: RetainedDelivery,
     ) -> None:  # fmt: skip
         self._clock, self._commands, self._ready, self._guard = clock, commands, ready, guard

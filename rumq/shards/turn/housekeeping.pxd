@@ -1,4 +1,9 @@
+from rumq.shards.turn.scheduler cimport ShardClock, TimerQueue
+
 
 cdef class Housekeeping:
-    cdef public object _broker, _clock, _connections_before, _disk, _events, _keep_alive, _next_tidy
-    cdef public object _registry, _removal, _step, _timers
+    cdef public ShardClock _clock
+    cdef public TimerQueue _timers
+    cdef public double _next_tidy
+    cdef public Py_ssize_t _connections_before
+    cdef public object _broker, _disk, _events, _keep_alive, _registry, _removal, _step

@@ -4,6 +4,7 @@ from commitlog.chunk cimport Chunk
 from router.commands cimport Appended
 from router.shard cimport Shard as Router
 from rumq.mqtt.kernels.batch cimport Batch
+from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.shard_totals cimport ShardTotals
 from rumq.shards.delivery.retained_delivery cimport RetainedDelivery
 from rumq.shards.turn.effect_dispatch cimport EffectDispatch
@@ -25,7 +26,8 @@ cdef class Turn:
     cdef public bint _is_plain, _stages_wait, _was_quiet
     cdef public double stage_seconds, _stages_due, _wake_at
     cdef public ShardTotals _totals
-    cdef public object _acks, _peers, events
+    cdef public AckTracker _acks
+    cdef public object _alone, _peers, events
 
     @cython.locals(batch=Batch, index=Py_ssize_t)
     cpdef settle(self)

@@ -46,7 +46,7 @@ class Turn:
         totals: ShardTotals,
     ) -> None:  # fmt: skip
         self.clock, self.timers, self.events = clock, timers, events
-        self._router, self._totals = router, totals
+        self._router, self._totals, self._alone = router, totals, events.alone
         self._own = {p.index: p for p in store.partitions if isinstance(p, PartitionWriter)}
         self._senders = [p.outgoing if isinstance(p, RemotePartition) else None for p in store.partitions]
         self.commands = StepQueue()
@@ -81,7 +81,7 @@ class Turn:
         self._retained.begin_turn(self.clock.now_us)
         if self._router.begin_turn():
             self.commands.put(GoOn())
-        self.timers.run_next_turn(self.events.alone)
+        self.timers.run_next_turn(self._alone)
         self.ready.begin_turn()
 
     def end_quiet_turn(self) -> None:
@@ -187,7 +187,7 @@ class Turn:
                         effects.carry_out(effect)
                 if router.groups.changed_filters:
                     peers.changes()
-            self.timers.run_after_step(self.events.alone)
+            self.timers.run_after_step(self._alone)
             self.settle()
         if self._acks.end_step():
             self._is_plain = False

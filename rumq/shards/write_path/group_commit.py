@@ -63,7 +63,7 @@ class GroupCommit:
         for index, partition in self._own:
             if self._in_flight[index]:
                 continue
-            if index in self._rolls:
+            if self._rolls and index in self._rolls:
                 self._rolls.discard(index)
                 roll = partition.take_roll(now_us)
                 if roll is not None:

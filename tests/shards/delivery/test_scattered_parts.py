@@ -19,6 +19,7 @@ from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.turn.queues import ReadyLinks, StepQueue
+from rumq.shards.turn.scheduler import ShardClock
 from tests.commitlog.records import NOW, append, opened, some_records
 from tests.conformance import wire
 
@@ -50,7 +51,7 @@ class Parts:
         self.commands, self.crashes = StepQueue(), list[object]()
         no_part: Any = None
         guard: Any = SimpleNamespace(crashed=self.crashes.append)
-        clock: Any = SimpleNamespace(now_us=NOW)
+        clock = ShardClock(lambda: (NOW, 0.0))
         self.fan_out = FanOut(
             clock, self.commands, ReadyLinks(), guard, Router([partition]).feeds, {}, DropCounters(), no_part
         )
