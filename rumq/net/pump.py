@@ -31,7 +31,7 @@ WRITABLE = select.EPOLLOUT
 # Coalescing, docs/decisions/0005-coalescing.md.
 STREAK_EVENTS = 128
 STREAK_SECONDS = 0.001  # between two turns
-STREAK_SPAN_SECONDS = 0.016  # of all of them: 8,000 events a second
+STREAK_SPAN_SECONDS = 0.008  # of all of them: 16,000 events a second
 CROWD = 96
 
 
