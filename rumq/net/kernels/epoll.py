@@ -48,6 +48,7 @@ class EpollSet:
         return len(self.found)
 
     def close(self) -> None:
+        self.fd = -1  # the number may soon be another's
         self.poller.close()
 
     def fd_at(self, i: cython.Py_ssize_t) -> int:
