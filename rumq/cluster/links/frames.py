@@ -1,0 +1,63 @@
+"""Frames of cluster connections: a message and raw bytes behind it. Sans-IO.
+
+    u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+Raw = bytes | bytearray | memoryview
+PREFIX = struct.Struct("<II")
+FRAME_BYTES_MAX = 1 << 28
+M = TypeVar("M")
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(message: Any, raw: Sequence[Raw] = ()) -> list[Raw]:
+    """The buffers that carry a message, without copying the raw ones."""
+    head = _encoder.encode(message)
+    filler = bytes(-len(head) % 8)
+    size = 4 + len(head) + len(filler) + sum(map(len, raw))
+    return [PREFIX.pack(size, len(head)) + head + filler, *(part for part in raw if len(part))]
+
+
+def encoded(message: Any, raw: Sequence[Raw] = ()) -> bytes:
+    return b"".join(encode(message, raw))
+
+
+class FrameReader(Generic[M]):
+    """Cuts a stream of bytes into messages of one union of types."""
+
+    def __init__(self, kind: Any) -> None:
+        self._decoder: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(kind)
+        self._buffer = bytearray()
+
+    def feed(self, data: Raw) -> Iterator[tuple[M, memoryview]]:
+        """Each whole message with its raw bytes, which are its own to keep. raises: ValueError"""
+        self._buffer += data
+        at = 0
+        while len(self._buffer) - at >= 8:
+            size, head = PREFIX.unpack_from(self._buffer, at)
+            if not 4 <= size <= FRAME_BYTES_MAX or head > size - 4:
+                raise ValueError(f"a frame of {size} bytes with a head of {head}")
+            if len(self._buffer) - at < 4 + size:
+                break
+            whole = memoryview(bytes(memoryview(self._buffer)[at + 8 : at + 4 + size]))
+            at += 4 + size
+            try:
+                message = self._decoder.decode(whole[:head])
+            except msgspec.MsgspecError as fault:
+                raise ValueError(f"a frame that is no message: {fault}") from fault
+            yield message, whole[head + -head % 8 :]
+        del self._buffer[:at]
+
+    def rest(self) -> bytes:
+        """Bytes behind the last whole message; they are given up here."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        return rest

@@ -1,0 +1,36 @@
+"""The first frame of each connection between nodes: who comes, to which shard, and what for.
+
+A process that is not what the greeting asks for closes the connection; `Refused` says why where somebody waits for an
+answer."""
+
+from __future__ import annotations
+
+import msgspec
+
+FEATURE_LEVEL = 1  # of formats and messages between nodes; raised when all nodes know the next one
+
+
+class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """kind: "replica" (fencing, replication), "bus" (link between leaders), "client" (a relayed client), "ask" (status)
+
+    cluster: its id; node: id of the sender's; shard: whom it is for; epoch: of the shard as the sender knows it
+    sender: the shard that dials, on the bus; -1 otherwise
+    listener, handover, peer: of a relayed client: the listener's number, `CLIENT` or `KNOWN`, its address; the raw
+    bytes behind the greeting are the hand-over state and what was read of it"""
+
+    kind: str
+    cluster: str
+    node: str
+    shard: int
+    epoch: int
+    sender: int = -1
+    listener: int = 0
+    handover: str = ""
+    peer: str = ""
+    level: int = FEATURE_LEVEL
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Instead of an answer; the connection is closed behind it."""
+
+    why: str

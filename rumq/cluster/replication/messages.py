@@ -1,0 +1,165 @@
+"""Messages between the replicas of a shard. Each carries the epoch of its sender's term; the rules: docs/replication.md.
+
+A partition is named by its key, its path below the data directory: "main/g1/p0"."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rumq.cluster.links.greeting import Greeting, Refused
+
+
+class SegmentInfo(msgspec.Struct, frozen=True, array_like=True):
+    """A segment of a replica. name: of its file; end_lsn, stop: the lsn and the byte behind its last whole chunk
+    is_done: sealed or abandoned; nothing is added to it"""
+
+    name: str
+    base_lsn: int
+    end_lsn: int
+    stop: int
+    is_done: bool
+
+
+class Poll(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Before a claim: do you still hear the leader?"""
+
+
+class Polled(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """hears_leader: heard of it within its patience, or is it; records: sum of next lsns, to rank claimants"""
+
+    hears_leader: bool
+    promised: int
+    opened: int
+    records: int
+
+
+class Promise(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The sender has won the shard's claim of this epoch: listen to no older leader."""
+
+    epoch: int
+
+
+class Promised(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """opened: epoch of the last leader whose log is completely here; ends: by partition, the lsn behind its last record;
+    all of it is synced"""
+
+    epoch: int
+    opened: int
+    ends: dict[str, int]
+
+
+class Outdated(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """A higher epoch was promised: the sender of what this answers is no leader any more, or will not be one."""
+
+    promised: int
+
+
+class Fetch(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """To a replica that has promised this epoch: send what the claimant's copy of a partition lacks. Answered by the
+    messages of `Take`, and `Taken` as the last one. have: the claimant's segments"""
+
+    epoch: int
+    partition: str
+    have: list[SegmentInfo]
+
+
+class Fetched(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Everything of a partition has been sent."""
+
+    epoch: int
+    partition: str
+
+
+class Inventory(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The leader asks a follower which segments it has of a partition."""
+
+    epoch: int
+    partition: str
+
+
+class Segments(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    epoch: int
+    partition: str
+    segments: list[SegmentInfo]
+
+
+class Cut(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Make a follower's copy a prefix of the leader's: remove whole segments, and end one at a chunk.
+
+    drop: names; name: of the one that ends at byte `stop`, before `end_lsn`; "" for none
+    first_lsn: of the leader's log; segments wholly below it are removed too"""
+
+    epoch: int
+    partition: str
+    drop: list[str]
+    name: str
+    end_lsn: int
+    stop: int
+    first_lsn: int
+
+
+class Open(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """A segment begins; its raw bytes are the 4096 of its header."""
+
+    epoch: int
+    partition: str
+    name: str
+    base_lsn: int
+
+
+class Write(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Whole chunks of a segment, as raw bytes, at `position`."""
+
+    epoch: int
+    partition: str
+    name: str
+    position: int
+
+
+class Trim(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Retention has removed everything below `first_lsn`; also that many topics and publishers keep their numbers."""
+
+    epoch: int
+    partition: str
+    first_lsn: int
+
+
+class Synced(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """A follower has written and synced a partition up to `next_lsn`, which ends at byte `stop` of segment `name`."""
+
+    epoch: int
+    partition: str
+    next_lsn: int
+    name: str
+    stop: int
+
+
+class Complete(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The follower has been sent everything that the leader had when it took office."""
+
+    epoch: int
+
+
+class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """... and has synced it, and noted that its log is of this epoch."""
+
+    epoch: int
+
+
+class Beat(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The leader lives; committed: lsns by partition, where they have changed."""
+
+    epoch: int
+    committed: dict[str, int]
+
+
+class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The leader hands its shard over: it takes nothing more, the follower has everything, and claims now."""
+
+    epoch: int
+
+
+ReplicaMessage = (
+    Greeting | Refused | Poll | Polled | Promise | Promised | Outdated | Fetch | Fetched | Inventory | Segments | Cut
+    | Open | Write | Trim | Synced | Complete | Opened | Beat | Succeed
+)  # fmt: skip
