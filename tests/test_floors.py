@@ -47,6 +47,11 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         set(),
     ),
+    "rumq/cluster/replication": (
+        {"msgspec", "rumq.cluster.control.records", "rumq.cluster.links.greeting"},
+        WORLD | {"os"},
+    ),
+    "rumq/cluster/links": ({"msgspec"}, WORLD - {"socket"}),
     "rumq/lake": ({"commitlog", "cython", "numpy", "pyarrow", "rumq.errors"}, WORLD - {"urllib"}),
     "rumq/table": (
         {"commitlog", "numpy", "pyarrow", "rumq.errors", "rumq.lake", "rumq.mqtt"},

@@ -21,7 +21,7 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One node while it lives; under a lease.
 
     host, port: the advertised cluster address; shard i listens on port + 1 + i. mqtt: addresses for clients
-    incarnation: of this run; has_log: its disk had records when it first joined; clock_us: its clock at the last renewal
+    incarnation: of this run; has_log: its disk had records when it first joined; clock_us: its clock when last renewed
     leaves: it is draining: nothing new is placed there"""
 
     id: str

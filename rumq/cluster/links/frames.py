@@ -1,6 +1,6 @@
 """Frames of cluster connections: a message and raw bytes behind it. Sans-IO.
 
-    u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes"""
+u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Messages between the replicas of a shard. Each carries the epoch of its sender's term; the rules: docs/replication.md.
+"""Messages between the replicas of a shard. Each carries the epoch of its sender's term.
 
-A partition is named by its key, its path below the data directory: "main/g1/p0"."""
+The rules: docs/replication.md. A partition is named by its key, its path below the data directory: "main/g1/p0"."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Promise(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Promised(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """opened: epoch of the last leader whose log is completely here; ends: by partition, the lsn behind its last record;
-    all of it is synced"""
+    """opened: epoch of the last leader whose log is completely here; ends: by partition, the lsn behind its last
+    record; all of it is synced"""
 
     epoch: int
     opened: int
@@ -56,7 +56,7 @@ class Outdated(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 class Fetch(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """To a replica that has promised this epoch: send what the claimant's copy of a partition lacks. Answered by the
-    messages of `Take`, and `Taken` as the last one. have: the claimant's segments"""
+    `Cut`, `Open` and `Write`, and `Fetched` as the last one. have: the claimant's segments"""
 
     epoch: int
     partition: str
@@ -153,6 +153,12 @@ class Beat(msgspec.Struct, frozen=True, tag=True, array_like=True):
     committed: dict[str, int]
 
 
+class Heard(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Answers a beat."""
+
+    epoch: int
+
+
 class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """The leader hands its shard over: it takes nothing more, the follower has everything, and claims now."""
 
@@ -161,5 +167,5 @@ class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 ReplicaMessage = (
     Greeting | Refused | Poll | Polled | Promise | Promised | Outdated | Fetch | Fetched | Inventory | Segments | Cut
-    | Open | Write | Trim | Synced | Complete | Opened | Beat | Succeed
+    | Open | Write | Trim | Synced | Complete | Opened | Beat | Heard | Succeed
 )  # fmt: skip

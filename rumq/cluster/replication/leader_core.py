@@ -1,0 +1,248 @@
+"""The leader of a shard: brings followers up to its log, opens its term, and commits by majority. Sans-IO.
+
+docs/replication.md has the rules by number; each is named here where it is kept. The driver sends the bytes of the log
+themselves (`rumq.shards.replication`); this knows how far each replica has synced them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rumq.cluster.control.records import ShardRecord
+from rumq.cluster.replication import effects as fx
+from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.quorum import committed_lsn, has_quorum
+
+BEAT_SECONDS = 0.1
+QUORUM_SECONDS = 2.0  # without an answer of a majority the operator is told
+
+
+class Follower:
+    """What the leader knows of one replica. synced: by partition, of a log that is a prefix of the leader's"""
+
+    def __init__(self) -> None:
+        self.is_linked = False
+        self.has_promised = False
+        self.is_complete = False  # was sent everything that the leader had when it took office
+        self.has_opened = False
+        self.synced: dict[str, int] = {}
+        self.told: dict[str, int] = {}  # committed lsns
+        self.heard_at: float | None = None
+
+
+class LeaderCore:
+    """effects: for the driver, who takes them with `take_effects`. is_open: the term is; is_deposed: nothing counts"""
+
+    def __init__(self, epoch: int, node: str, record: ShardRecord, ends: Mapping[str, int]) -> None:
+        """node: of the leader; record: as it was claimed; ends: by partition, the lsn behind what is synced here"""
+        self.epoch, self.node, self.record = epoch, node, record
+        self.ends = dict(ends)
+        self.own = dict(ends)  # synced here
+        self.is_open = self.is_deposed = False
+        self.has_quorum = True
+        self._committed = dict.fromkeys(ends, 0)
+        self._followers: dict[str, Follower] = {}
+        self._next_beat = 0.0
+        self._began_at: float | None = None
+        self._effects: list[fx.Effect] = []
+        self._name_followers()
+
+    def _name_followers(self) -> None:
+        members = [each for each in self.record.members if each != self.node]
+        self._followers = {each: self._followers.get(each) or Follower() for each in members}
+
+    @property
+    def peers(self) -> list[str]:
+        """The replicas to be linked with."""
+        return list(self._followers)
+
+    def take_effects(self) -> list[fx.Effect]:
+        effects, self._effects = self._effects, []
+        return effects
+
+    def committed(self, partition: str) -> int:
+        return self._committed[partition]
+
+    def behind(self) -> dict[str, int | None]:
+        """By follower: how many records it lacks; None while it is away or not part of the term."""
+        return {
+            peer: sum(self.own[p] - f.synced.get(p, 0) for p in self.own) if f.is_linked and f.has_opened else None
+            for peer, f in self._followers.items()
+        }  # fmt: skip
+
+    def has_all(self, peer: str) -> bool:
+        """Whether a follower has synced everything that is synced here."""
+        follower = self._followers.get(peer)
+        return (
+            follower is not None
+            and follower.is_linked
+            and follower.has_opened
+            and all(follower.synced.get(p, 0) >= lsn for p, lsn in self.own.items())
+        )
+
+    # Links
+
+    def start(self) -> None:
+        """Before anything else; with one replica the term is open at once."""
+        self._open()
+
+    def connected(self, peer: str) -> None:
+        follower = self._followers.get(peer)
+        if follower is None or self.is_deposed:
+            return
+        follower.is_linked, follower.has_promised = True, False
+        follower.is_complete = follower.has_opened
+        follower.told = {}
+        self._send(peer, m.Promise(self.epoch))
+
+    def lost(self, peer: str) -> None:
+        if (follower := self._followers.get(peer)) is not None:
+            follower.is_linked = follower.has_promised = False
+
+    def received(self, peer: str, message: m.ReplicaMessage, now: float) -> None:
+        follower = self._followers.get(peer)
+        if follower is None or self.is_deposed or not follower.is_linked:
+            return
+        if isinstance(message, m.Outdated):
+            self._outdated(message)
+            return
+        if getattr(message, "epoch", self.epoch) != self.epoch:
+            return  # it answers an earlier epoch of this leader
+        follower.heard_at = now
+        if isinstance(message, m.Promised):
+            self._promised(peer, follower, message)
+        elif isinstance(message, m.Segments) and follower.has_promised:
+            self._effects.append(fx.Feed(peer, message.partition, message.segments))
+        elif isinstance(message, m.Synced) and follower.has_promised:
+            follower.synced[message.partition] = max(
+                follower.synced.get(message.partition, 0), message.next_lsn
+            )
+            self._complete(peer, follower)
+            if follower.has_opened:
+                self._commit(message.partition)
+        elif isinstance(message, m.Opened) and follower.has_promised and follower.is_complete:
+            follower.has_opened = True
+            self._open()
+
+    def _outdated(self, message: m.Outdated) -> None:
+        if message.promised > self.epoch:
+            self.depose(f"a replica has promised epoch {message.promised}, this term has {self.epoch}")
+
+    def depose(self, why: str) -> None:
+        """R9: a higher epoch exists, or may exist."""
+        if not self.is_deposed:
+            self.is_deposed = True
+            self.is_open = False
+            self._effects.append(fx.Deposed(why))
+
+    def _promised(self, peer: str, follower: Follower, message: m.Promised) -> None:
+        follower.has_promised = True
+        # Only a copy that was completed under this epoch is known to be a prefix of this log.
+        follower.has_opened = follower.is_complete = message.opened == self.epoch
+        follower.synced = {}
+        if follower.has_opened:
+            for partition, end in message.ends.items():
+                if partition in self.own:
+                    follower.synced[partition] = min(end, self.own[partition])
+        for partition in self.own:
+            self._send(peer, m.Inventory(self.epoch, partition))
+        if follower.has_opened:
+            self._open()
+            for partition in self.own:
+                self._commit(partition)
+
+    def _complete(self, peer: str, follower: Follower) -> None:
+        """R4: it has everything of before this term; it is to note that, once."""
+        if not follower.is_complete and all(follower.synced.get(p, 0) >= end for p, end in self.ends.items()):
+            follower.is_complete = True
+            self._send(peer, m.Complete(self.epoch))
+
+    # The term
+
+    def _open(self) -> None:
+        if self.is_open or self.is_deposed:
+            return
+        opened = [self.node, *(peer for peer, f in self._followers.items() if f.has_opened)]
+        if has_quorum(self.record, opened):
+            self.is_open = True
+            self._effects.append(fx.TermOpen())
+            for partition in self.own:
+                self._commit(partition)
+
+    def written(self, partition: str, next_lsn: int) -> None:
+        """R6: the leader's own copy counts once it is synced."""
+        self.own[partition] = max(self.own[partition], next_lsn)
+        self._commit(partition)
+
+    def _commit(self, partition: str) -> None:
+        """R7: what a majority has synced, as parts of this term."""
+        if not self.is_open:
+            return
+        synced = {peer: f.synced.get(partition, 0) for peer, f in self._followers.items() if f.has_opened}
+        synced[self.node] = self.own[partition]
+        lsn = min(committed_lsn(self.record, synced), self.own[partition])
+        if lsn > self._committed[partition]:
+            self._committed[partition] = lsn
+            self._effects.append(fx.Committed(partition, lsn))
+
+    # Time
+
+    def tick(self, now: float) -> None:
+        """Monotonic seconds; call it at `next_deadline`."""
+        if self.is_deposed:
+            return
+        if self._began_at is None:
+            self._began_at = now
+        if now >= self._next_beat:
+            self._next_beat = now + BEAT_SECONDS
+            for peer, follower in self._followers.items():
+                if follower.is_linked and follower.has_promised:
+                    news = {p: lsn for p, lsn in self._committed.items() if lsn > follower.told.get(p, 0)}
+                    follower.told.update(news)
+                    self._send(peer, m.Beat(self.epoch, news))
+        self._watch_quorum(now)
+
+    @property
+    def next_deadline(self) -> float:
+        return self._next_beat
+
+    def _watch_quorum(self, now: float) -> None:
+        assert self._began_at is not None
+        heard = [self.node]
+        unheard: list[str] = []
+        for peer, follower in self._followers.items():
+            at = follower.heard_at if follower.heard_at is not None else self._began_at
+            (heard if now - at < QUORUM_SECONDS else unheard).append(peer)
+        answers = has_quorum(self.record, heard)
+        if answers != self.has_quorum:
+            self.has_quorum = answers
+            self._effects.append(fx.QuorumBack() if answers else fx.QuorumLost(unheard))
+
+    # Members
+
+    def change(self, epoch: int, record: ShardRecord) -> None:
+        """This leader has won a claim of its own shard, with other members: fence and open again, in the new epoch.
+
+        Nothing is committed until majorities of the old and the new members have opened it. The driver has noted the
+        epoch as promised and opened on this node's disk."""
+        assert epoch > self.epoch
+        self.epoch, self.record = epoch, record
+        self.is_open = False
+        self.ends = dict(self.own)
+        self._name_followers()
+        for peer, follower in self._followers.items():
+            follower.has_promised = follower.has_opened = follower.is_complete = False
+            if follower.is_linked:
+                self._send(peer, m.Promise(epoch))
+        self._open()
+
+    def settle(self, record: ShardRecord) -> None:
+        """The old members are out of the record, which keeps its epoch: only the new ones count from now on."""
+        assert record.epoch == self.epoch and record.old_replicas is None
+        self.record = record
+        self._name_followers()
+        self._open()
+        for partition in self.own:
+            self._commit(partition)
+
+    def _send(self, peer: str, message: m.ReplicaMessage) -> None:
+        self._effects.append(fx.Send(peer, message))
