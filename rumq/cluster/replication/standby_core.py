@@ -82,7 +82,8 @@ class StandbyCore:
                 fx.Alarm(
                     "cluster.epoch_back",
                     f"the control plane says epoch {epoch}, this disk has promised {self._state.promised}: it was"
-                    " restored from an old copy, or is another cluster's; rumqd cluster force-leader goes on from this disk",
+                    " restored from an old copy, or is another cluster's; rumqd cluster force-leader goes on from"
+                    " this disk",
                 )
             )
 
