@@ -15,7 +15,7 @@ cdef class Partition:
     cdef public long long _hot_bytes, _hot_bytes_max, _last_ts, pending_bytes
     cdef public long long durable_lsn, marked_lsn, next_lsn, written_lsn
     cdef public object directory, files, generation, index, next_offsets, number, offline
-    cdef public object publisher_names, segments, spec, stream, topic_ids, topic_names
+    cdef public object publisher_names, replicated_lsn, segments, spec, stream, topic_ids, topic_names
 
     @cython.locals(chunk=Chunk, size=Py_ssize_t)
     cpdef Chunk append(
@@ -23,4 +23,6 @@ cdef class Partition:
         object sources=*,
     )
     cpdef take_group(self)
+    @cython.locals(safe_lsn=cython.longlong)
     cpdef _trim(self)
+    cpdef long long _readable_lsn(self)

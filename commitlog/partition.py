@@ -54,6 +54,7 @@ class Partition:
         self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = found.next_lsn
         self.offline: LogFailure | None = None
         self.pending_bytes = self.wants_room = 0  # wants_room: so many groups ago zeros ahead became due
+        self.replicated_lsn: int | None = None  # of a stream of quorum: a majority has everything below
         self._last_ts = found.last_ts
         self._pending: list[Chunk] = []
         self._in_flight: WriteGroup | None = None
@@ -75,7 +76,13 @@ class Partition:
     @property
     def committed_lsn(self) -> int:
         """Everything below is as safe as the stream promises."""
+        if self.replicated_lsn is not None:
+            return self.replicated_lsn
         return self.durable_lsn if self.writer.sync_groups else self.written_lsn
+
+    def note_replicated(self, lsn: int) -> None:
+        """A majority of the copies, this one among them, has synced everything below."""
+        self.replicated_lsn = max(lsn, self.replicated_lsn or 0)
 
     def add_topic(self, name: bytes) -> int:
         """Add a topic; returns its number."""
@@ -105,19 +112,7 @@ class Partition:
         at = bisect_right(self._hot_lsns, lsn) - 1
         if at >= 0:
             return self._hot[at].base_ts
-        files = self.segments.files
-        at = bisect_right(files, lsn, key=lambda s: s.base_lsn) - 1
-        if at < 0:
-            return files[0].first_ts if files else 0
-        first = files[at]
-        following = files[at + 1] if at + 1 < len(files) else None
-        end_lsn = following.base_lsn if following is not None else self.next_lsn
-        end_ts = following.first_ts if following is not None and following.first_ts else self._last_ts
-        if not first.first_ts or end_lsn <= first.base_lsn:
-            return first.first_ts
-        return first.first_ts + (end_ts - first.first_ts) * (lsn - first.base_lsn) // (
-            end_lsn - first.base_lsn
-        )
+        return self.segments.time_near(lsn, self.next_lsn, self._last_ts)
 
     # Writing
 
@@ -236,18 +231,18 @@ class Partition:
             self.offline = None
             self.pending_bytes -= group.bytes
             self._trim()
-        if group.fault is None:
+        fault = group.fault
+        if fault is None:
             return None
-        return LogFailure(
-            self.directory, f"{group.fault}: {while_running(group.fault)}; went on in a new segment"
-        )
+        return LogFailure(self.directory, f"{fault}: {while_running(fault)}; went on in a new segment")
 
     def _trim(self) -> None:
-        """Evict the oldest chunks in memory that are on disk."""
+        """Evict the oldest chunks in memory that are on disk, and committed: others are read nowhere else."""
         gone = 0
+        safe_lsn = self._readable_lsn()
         size = self._hot_bytes
         for chunk in self._hot:
-            if size <= self._hot_bytes_max or chunk.next_lsn > self.written_lsn:
+            if size <= self._hot_bytes_max or chunk.next_lsn > safe_lsn:
                 break
             size -= len(chunk.rows) + len(chunk.frames) + CHUNK_BYTES
             gone += 1
@@ -280,7 +275,7 @@ class Partition:
     def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> ColdRead:
         """A read from disk, for another thread."""
         segments = self.segments
-        return ColdRead(self.files, segments.snapshot(), segments.cache, lsn, self.written_lsn, bytes_max)
+        return ColdRead(self.files, segments.snapshot(), segments.cache, lsn, self._readable_lsn(), bytes_max)
 
     def find_time(self, ts_us: int) -> FindTime:
         """A search, for another thread, for the first lsn with that time or a later one."""
@@ -305,6 +300,11 @@ class Partition:
     def flagged(self, flag: int) -> Flagged:
         """A search, for another thread, for the chunks with a flag."""
         return Flagged(self.files, self.segments.snapshot(), self.segments.cache, self._unwritten(), flag)
+
+    def _readable_lsn(self) -> int:
+        if self.replicated_lsn is not None and self.replicated_lsn < self.written_lsn:
+            return self.replicated_lsn
+        return self.written_lsn
 
     def _unwritten(self) -> list[Chunk]:
         return self._hot[bisect_right(self._hot_lsns, self.written_lsn - 1) :]

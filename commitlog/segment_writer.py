@@ -27,6 +27,7 @@ from commitlog.os_errors import FULL
 from commitlog.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, piece_bytes
 from commitlog.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
 from commitlog.segment_news import Ended, Opened, Preallocated
+from commitlog.tap import Tap
 
 
 class Flush:
@@ -63,7 +64,7 @@ class SegmentOptions:
 
 
 class SegmentWriter:
-    """The active segment of one partition."""
+    """The active segment of one partition. tap: told what is written, where copies are made; set before anything is"""
 
     def __init__(
         self, files: Files, directory: str, options: SegmentOptions, *, names: Names, manifest: Manifest,
@@ -93,6 +94,7 @@ class SegmentWriter:
         self._owed: list[Edit] = []
         self.must_end = False  # the next group goes to another segment
         self._is_known = False  # the manifest may have an `open` of the active segment
+        self.tap: Tap | None = None
 
     # One function writes, one syncs
 
@@ -102,6 +104,8 @@ class SegmentWriter:
             self._files.write_direct(self._handle, self.path, self.position, memoryview(data))
         else:
             self._files.write(self._handle, self.position, [data])
+        if self.tap is not None and self.position:
+            self.tap.written(self._name, self.position, data)
         self.position += len(data)
 
     def sync(self) -> None:
@@ -128,18 +132,21 @@ class SegmentWriter:
         self._allocated = self._low = 0
         self._may_allocate = self.sync_groups
         try:
-            self._write(encode_segment_header(header))
+            opening = encode_segment_header(header)
+            self._write(opening)
             self.sync()
             self._files.sync_directory(self._directory)
             self._pay()
             self._is_known = True
             self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
         except Exception:
-            self.discard()
+            self._remove()
             raise
         self.must_end = False
         self._layout.begin_segment(salt)
         self._base_lsn, self._draft = base_lsn, IndexBuilder(self._names.topics)
+        if self.tap is not None:
+            self.tap.opened(name, base_lsn, opening)
         return Opened(self.path, header)
 
     def must_roll(self, size: int, now_us: int) -> bool:
@@ -171,6 +178,8 @@ class SegmentWriter:
         if self._handle is None:
             return None
         self._close()
+        if self.tap is not None:
+            self.tap.irregular()
         self._note({"edit": "end", "segment": self._name, "end_lsn": end_lsn, "stop": logical_end})
         return Ended(end_lsn, logical_end, None)
 
@@ -179,6 +188,11 @@ class SegmentWriter:
 
         Where that fails it stays: the segment opened next is the later one. One that the manifest lists is removed only
         after a "drop" edit, else it would be reported missing."""
+        self._remove()
+        if self.tap is not None:
+            self.tap.irregular()
+
+    def _remove(self) -> None:
         self._close()
         try:
             if self._is_known:
@@ -212,6 +226,8 @@ class SegmentWriter:
     def raise_first(self, first_lsn: int) -> None:
         """Add to the manifest that retention removes everything below, before it does. raises: OSError"""
         self._manifest.add({"edit": "first", "lsn": first_lsn})
+        if self.tap is not None:
+            self.tap.trimmed(first_lsn)
 
     def close(self) -> None:
         self._close()
@@ -301,6 +317,8 @@ class SegmentWriter:
         with laid.rows:
             self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
         flush = Flush(self._files, self._handle, self._descriptor, self.position, laid.data)
+        if self.tap is not None:
+            self.tap.written(self._name, self.position, laid.data)
         self.position += len(laid.data)
         return flush, place
 

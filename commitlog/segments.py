@@ -122,6 +122,24 @@ class SegmentList:
                 return segment
         return None
 
+    def time_near(self, lsn: int, next_lsn: int, last_ts: int) -> int:
+        """The approximate time of a record, interpolated between the starts of segments; 0: not known.
+
+        next_lsn, last_ts: of the log's end"""
+        files = self.files
+        at = bisect_right(files, lsn, key=lambda s: s.base_lsn) - 1
+        if at < 0:
+            return files[0].first_ts if files else 0
+        first = files[at]
+        following = files[at + 1] if at + 1 < len(files) else None
+        end_lsn = following.base_lsn if following is not None else next_lsn
+        end_ts = following.first_ts if following is not None and following.first_ts else last_ts
+        if not first.first_ts or end_lsn <= first.base_lsn:
+            return first.first_ts
+        return first.first_ts + (end_ts - first.first_ts) * (lsn - first.base_lsn) // (
+            end_lsn - first.base_lsn
+        )
+
     def forget(self, paths: list[str], first_lsn: int) -> None:
         """These files were removed; the first record kept is first_lsn."""
         self.first_lsn = max(self.first_lsn, first_lsn)

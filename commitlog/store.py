@@ -25,7 +25,7 @@ from commitlog.retention import remove_segments
 from commitlog.segment_writer import SegmentOptions, SegmentWriter
 from commitlog.segments import SegmentList
 from commitlog.space import Space
-from commitlog.streams import Matches, StreamSpec, partition_of, stream_of
+from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_of
 
 FORMAT = "rumq 1"
 GENERATION = 1
@@ -103,7 +103,7 @@ def open_store(
     holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None, internal_number: int = 0,
     internal_generation: int = GENERATION,
     elsewhere: Callable[[StreamSpec, int, int], PartitionReader | None] | None = None, lock: int | None = None,
-    volatile: Callable[[int], PartitionReader] | None = None,
+    volatile: Callable[[int], PartitionReader] | None = None, epoch: int = 0,
 ) -> Store:  # fmt: skip
     """Open or create a data directory, and recover every partition.
 
@@ -112,12 +112,14 @@ def open_store(
     elsewhere: (stream, index, number) -> the stand-in of a partition that another process owns, None for our own
     lock: of a directory that is locked already
     volatile: index -> a partition without files and topics of a stream, behind all others
+    epoch: segments carry at least this one, of the leader of a cluster's shard
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
     raises: DirectoryInUse, FormatTooNew, NotWritable
     """
     taken = None
     opened = partial(
-        open_partition, files, root, now_us=now_us, boot_id=boot_id, random=random, direct_bytes_min=direct_bytes_min
+        open_partition, files, root, now_us=now_us, boot_id=boot_id, random=random, direct_bytes_min=direct_bytes_min,
+        epoch=epoch,
     )  # fmt: skip
     try:
         if lock is None:
@@ -179,6 +181,7 @@ def check_format(files: Files, root: str) -> None:
 def open_partition(
     files: Files, root: str, identity: PartitionId, *, now_us: int, boot_id: bytes = bytes(16),
     random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 0, direct_bytes_min: int = 1 << 17,
+    epoch: int = 0,
 ) -> tuple[Partition, Recovered]:  # fmt: skip
     """One partition, recovered. raises: OSError, StoreError"""
     spec, number, generation = identity.spec, identity.number, identity.generation
@@ -200,8 +203,8 @@ def open_partition(
     segments = SegmentList(found.first_lsn, found.segments, dictionary)
     segments.jumps = found.jumps
     options = SegmentOptions(
-        spec.name, generation, number, found.epoch, boot_id, spec.durability == "disk", spec.segment_bytes_max,
-        spec.segment_seconds_max * 1_000_000, direct_bytes_min,
+        spec.name, generation, number, max(found.epoch, epoch), boot_id, spec.durability in SYNCED,
+        spec.segment_bytes_max, spec.segment_seconds_max * 1_000_000, direct_bytes_min,
     )  # fmt: skip
     names = Names(found.topic_names, found.publishers)
     writer = SegmentWriter(files, directory, options, names=names, manifest=manifest, random=random)

@@ -11,12 +11,14 @@ from zlib import crc32
 
 MIB = 2**20
 Matches = Callable[[str, str], bool]
+SYNCED = ("disk", "quorum")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
     """durability: an acknowledged record survives a kill ("process"), or a power loss as well ("disk");
-    "memory": neither, it is in no file (`commitlog.volatile`).
+    "memory": neither, it is in no file (`commitlog.volatile`); "quorum": the loss of machines, as long as a majority of
+    those with copies is left. Who makes the copies says what a majority has (`Partition.note_replicated`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
     yields: whether its oldest segments are removed when the disk is nearly full (`commitlog.space`).
     topics_max, topics_bytes_max (of their names), retained_bytes_max (of a partition): enforced by
@@ -25,7 +27,7 @@ class StreamSpec:
     name: str
     filters: tuple[str, ...]
     partitions: int = 1
-    durability: Literal["memory", "process", "disk"] = "disk"
+    durability: Literal["memory", "process", "disk", "quorum"] = "disk"
     segment_bytes_max: int = 64 * MIB
     segment_seconds_max: int = 3600
     retention_bytes_max: int | None = None

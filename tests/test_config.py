@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rumq.config import Log, Settings
+from rumq.config import Log, Settings, Stream
 from rumq.errors import ConfigError
 from rumq.settings.keys import KEYS, VARIABLES, as_toml
 from rumq.settings.load import Flag, load_settings
+from rumq.settings.rules import unreplicated_streams
 from rumq.settings.show import example, in_force
 
 ROOT = Path(__file__).parents[1]
@@ -121,7 +122,7 @@ def test_bytes_and_seconds_may_be_written_with_a_suffix(
 
 def test_a_refusal_names_source_key_value_and_what_is_allowed(tmp_path: Path) -> None:
     path = toml(tmp_path, '[log]\ndurability = "sometimes"\n')
-    assert refusals(path) == [f'{path}: log.durability = "sometimes": expected "process" or "disk"']
+    assert refusals(path) == [f'{path}: log.durability = "sometimes": expected "process", "disk" or "quorum"']
     assert refusals(None, {"RUMQ_LISTENER_PORT": "99999"}) == [
         "environment RUMQ_LISTENER_PORT: listener.port = 99999: expected a whole number, 0 to 65535"
     ]
@@ -259,3 +260,12 @@ def test_a_config_error_survives_pickle() -> None:
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         Log().linger_ms = 1
+
+
+def test_acknowledgements_wait_for_other_machines_only_in_a_cluster(tmp_path: Path) -> None:
+    path = toml(tmp_path, '[log]\ndurability = "quorum"\n')
+    [fault] = refusals(path)
+    assert 'stream.main.durability = "quorum": expected "process" or "disk"' in fault and "[cluster]" in fault
+    settings = Settings(stream=(Stream(durability="quorum"),))
+    origins = {"stream.main.durability": "flag"}
+    assert not list(unreplicated_streams(settings, origins, is_clustered=True))

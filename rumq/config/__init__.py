@@ -13,7 +13,7 @@ from rumq.config.setting_types import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_
 
 # fmt: off
 # A table: a formatter would give each argument a line.
-Durability: TypeAlias = Literal["process", "disk"]
+Durability: TypeAlias = Literal["process", "disk", "quorum"]
 SEGMENT_BYTES = number("a segment is sealed when it reaches this size", "bytes", 64 * KIB, 4 * GIB)
 SEGMENT_SECONDS = number("a segment is sealed when it reaches this age", "seconds", 1, 366 * DAY_SECONDS)
 RETENTION_BYTES = number(
@@ -51,7 +51,8 @@ EXPORT_TO = maybe_text(
     "folder or URI to export sealed segments to, as Parquet files; empty: no export (docs/lake.md)"
 )
 DURABILITY = choice(
-    'an acknowledged message survives: "process": the death of rumqd; "disk": also a power loss'
+    'an acknowledged message survives: "process": the death of rumqd; "disk": also a power loss; '
+    '"quorum": in a cluster, also the loss of machines, as long as a majority of its copies is left'
 )
 
 

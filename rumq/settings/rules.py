@@ -15,7 +15,8 @@ from rumq.settings.keys import as_toml
 def broken_rules(settings: Settings, origins: Mapping[str, str]) -> list[Fault]:
     """Every rule that does not hold, as a fault of the key that is easiest to change."""
     return [
-        *broken_listeners(settings, origins), *broken_log(settings, origins), *broken_streams(settings.stream, origins)
+        *broken_listeners(settings, origins), *broken_log(settings, origins), *broken_streams(settings.stream, origins),
+        *unreplicated_streams(settings, origins, is_clustered=False),
     ]  # fmt: skip
 
 
@@ -99,6 +100,23 @@ def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> I
                 as_toml(stream.retention_bytes_max),
                 "expected 0, or at least segment_bytes_max, "
                 f"{as_toml(stream.segment_bytes_max)}: whole segments are deleted",
+            )
+
+
+def unreplicated_streams(
+    settings: Settings, origins: Mapping[str, str], *, is_clustered: bool
+) -> Iterator[Fault]:
+    """Streams whose acknowledgements would wait for copies that nobody makes."""
+    if is_clustered:
+        return
+    for stream in settings.stream:
+        if stream.durability == "quorum":
+            key = f"stream.{stream.name}.durability"
+            yield Fault(
+                origins[key],
+                key,
+                as_toml(stream.durability),
+                'expected "process" or "disk": only a cluster has copies on other machines; add [cluster]',
             )
 
 

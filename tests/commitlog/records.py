@@ -32,7 +32,7 @@ def opened(
     files: Files, *, durability: str = "disk", segment_bytes_max: int = 1 << 20, hot: int = 0, now: int = NOW,
     holder: str = DEAD, partitions: int = 1, retention_bytes_max: int | None = None,
     retention_seconds_max: int | None = None, segment_seconds_max: int = 3600, seed: int = 0, root: str = "data",
-    direct_bytes_min: int = 1 << 30,
+    direct_bytes_min: int = 1 << 30, epoch: int = 0,
 ) -> Store:  # fmt: skip
     """hot: 0 keeps nothing in memory that is on disk, so everything is read back."""
     spec = StreamSpec(
@@ -41,7 +41,7 @@ def opened(
     )  # fmt: skip
     return open_store(
         files, root, [spec], matches=lambda f, t: f == "#", now_us=now, hot_bytes_max=hot, holder=holder,
-        random=numbers(seed), direct_bytes_min=direct_bytes_min,
+        random=numbers(seed), direct_bytes_min=direct_bytes_min, epoch=epoch,
     )  # fmt: skip
 
 

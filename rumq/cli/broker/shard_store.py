@@ -84,9 +84,10 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
 
 def internal_stream(settings: Settings) -> StreamSpec:
     """The stream of the session journal, with the strongest durability of all streams."""
-    durable = any(s.durability == "disk" for s in settings.stream)
+    wanted = {s.durability for s in settings.stream}
+    durability = next(each for each in ("quorum", "disk", "process") if each in wanted)
     return StreamSpec(
-        STATE_STREAM, (), 1, "disk" if durable else "process",
+        STATE_STREAM, (), 1, durability,
         segment_bytes(STATE_SEGMENT_BYTES, space_of(settings.data.dir).total_bytes), 86_400, None, None
     )  # fmt: skip
 
