@@ -148,8 +148,11 @@ def test_a_value_that_a_later_source_overrides_is_checked_all_the_same(tmp_path:
     ("text", "meant"),
     [
         ("[log]\ndurabilty = 1", "log.durability"),
-        ("[mqtt]\nport = 1883", "listener.port or flight.port"),  # the right key in the wrong section
-        ("port = 1883", "listener.port or flight.port"),
+        (
+            "[mqtt]\nport = 1883",
+            "listener.port or cluster.port or flight.port",
+        ),  # the right key in the wrong section
+        ("port = 1883", "listener.port or cluster.port or flight.port"),
         ("[lgo]", "log"),
         ("[[streams]]", "stream"),
         ("[[stream]]\nname = 'a'\nfilters = ['a']\nparttions = 2", "partitions"),
@@ -269,3 +272,35 @@ def test_acknowledgements_wait_for_other_machines_only_in_a_cluster(tmp_path: Pa
     settings = Settings(stream=(Stream(durability="quorum"),))
     origins = {"stream.main.durability": "flag"}
     assert not list(unreplicated_streams(settings, origins, is_clustered=True))
+
+
+CLUSTER = '[cluster]\nname = "demo"\nnode = "n1"\netcd = ["http://127.0.0.1:2379"]\n'
+
+
+def test_a_cluster_has_its_shards_and_acknowledges_what_a_majority_has(tmp_path: Path) -> None:
+    settings = load_settings(toml(tmp_path, CLUSTER + "shards = 5\n"), {}).settings
+    assert (settings.shards.count, settings.log.durability, settings.stream[0].durability) == (
+        5,
+        "quorum",
+        "quorum",
+    )
+    chosen = load_settings(toml(tmp_path, CLUSTER + '[log]\ndurability = "process"\n'), {}).settings
+    assert chosen.stream[0].durability == "process"
+    alone = load_settings(toml(tmp_path, CLUSTER + "replicas = 1\n"), {}).settings
+    assert alone.stream[0].durability == "disk"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[cluster]\nnode = "n1"', "cluster.node"),
+        (CLUSTER.replace('"n1"', '"a b"'), "cluster.node"),
+        (CLUSTER.replace('node = "n1"\n', ""), "cluster.node"),
+        ('[cluster]\nname = "demo"\nnode = "n1"', "cluster.etcd"),
+        (CLUSTER + "replicas = 2", "cluster.replicas"),
+        (CLUSTER + "[shards]\ncount = 2", "shards.count"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused(text: str, key: str, tmp_path: Path) -> None:
+    [fault] = refusals(toml(tmp_path, text))
+    assert key in fault and "expected" in fault

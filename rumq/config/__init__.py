@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from rumq.config.access import Auth, Flight, Listener
+from rumq.config.cluster import Cluster
 from rumq.config.setting_types import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
 
 # fmt: off
@@ -312,6 +313,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     auth: Auth = Auth()
     data: Data = Data()
     shards: Shards = Shards()
+    cluster: Cluster = Cluster()
     log: Log = Log()
     stream: tuple[Stream, ...] = (Stream(),)  # at least one, and one with the filter "#"
     mqtt: Mqtt = Mqtt()

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from rumq.config import Settings, Stream
+import msgspec
+
+from rumq.config import Settings, Shards, Stream
 from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
 from rumq.settings.keys import (
@@ -217,6 +219,8 @@ class Draft:
             )
             for section, keys in SECTIONS.items()
         }
+        if sections["cluster"].name:
+            self._fill_in_cluster(sections)
         origins = {dotted: self.origins.get(dotted, "default") for dotted in KEYS}
         inherited = {name: getattr(sections["log"], name) for name in INHERITED}
         streams = [(Stream(**inherited | values), self.streams_origin) for values in map(dict, self.streams)]
@@ -239,6 +243,14 @@ class Draft:
             more_listeners=tuple(Listener(**values) for values in more),
         )
         return Loaded(settings, origins)
+
+    def _fill_in_cluster(self, sections: dict[str, Any]) -> None:
+        """Defaults that a cluster changes: its shards, and acknowledgements of what a majority of copies has."""
+        cluster = sections["cluster"]
+        if "shards.count" not in self.values:
+            sections["shards"] = Shards(count=cluster.shards)
+        if "log.durability" not in self.values and cluster.replicas > 1:
+            sections["log"] = msgspec.structs.replace(sections["log"], durability="quorum")
 
 
 def unknown(word: str, known: Iterable[str], *, tree: bool = False) -> str:

@@ -3,6 +3,7 @@
 Knows `Settings` only. Refuses to know the sources beyond their names.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from rumq.config import Settings, Stream
@@ -11,12 +12,15 @@ from rumq.mqtt.errors import TopicFilterInvalid, TopicNameInvalid
 from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, check_topic_name
 from rumq.settings.keys import as_toml
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
 
 def broken_rules(settings: Settings, origins: Mapping[str, str]) -> list[Fault]:
     """Every rule that does not hold, as a fault of the key that is easiest to change."""
     return [
         *broken_listeners(settings, origins), *broken_log(settings, origins), *broken_streams(settings.stream, origins),
-        *unreplicated_streams(settings, origins, is_clustered=False),
+        *unreplicated_streams(settings, origins, is_clustered=bool(settings.cluster.name)),
+        *broken_cluster(settings, origins),
     ]  # fmt: skip
 
 
@@ -52,6 +56,42 @@ def broken_log(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault
             as_toml(pending),
             f"expected at least mqtt.packet_bytes_max, {as_toml(packet)}, or no such packet could be written",
         )
+
+
+def broken_cluster(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:
+    cluster = settings.cluster
+    if not cluster.name:
+        for key in ("node", "etcd"):
+            if value := getattr(cluster, key):
+                yield Fault(
+                    origins[f"cluster.{key}"],
+                    f"cluster.{key}",
+                    as_toml(value),
+                    "expected cluster.name as well",
+                )
+        return
+    for key in ("name", "node"):
+        value = getattr(cluster, key)
+        if not NAME.fullmatch(value):
+            expected = "expected a name of letters, digits, ., _ and -, at most 64"
+            yield Fault(origins[f"cluster.{key}"], f"cluster.{key}", as_toml(value), expected)
+    if not cluster.etcd and cluster.replicas > 1:
+        yield Fault(
+            origins["cluster.etcd"],
+            "cluster.etcd",
+            "",
+            "expected the addresses of etcd, or cluster.replicas = 1",
+        )
+    if cluster.replicas == 2:
+        yield Fault(
+            origins["cluster.replicas"], "cluster.replicas", "2",
+            "expected 1, or 3 and more: of two copies both must live, which is less than one alone",
+        )  # fmt: skip
+    if settings.shards.count != cluster.shards:
+        yield Fault(
+            origins["shards.count"], "shards.count", str(settings.shards.count),
+            f"expected nothing: a cluster has cluster.shards, {cluster.shards}",
+        )  # fmt: skip
 
 
 def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> Iterator[Fault]:
