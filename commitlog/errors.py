@@ -8,6 +8,7 @@ LogError
 ├── OffsetTrimmed              retention has removed the record
 ├── NotInMemory                the record must be read from disk with `cold_read`: no fault
 ├── Damaged                    bytes on disk differ from what was written
+├── CutBelowCommitted          a copy would lose records that were committed
 └── LogFailure                 a write or a sync failed: nothing of that group is acknowledged
 """
 
@@ -75,3 +76,17 @@ class LogFailure(LogError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}"
+
+
+class CutBelowCommitted(LogError):
+    """A leader asked a copy to lose committed records: one of the two is not what it should be. Nothing was changed."""
+
+    def __init__(self, path: str, lsn: int, committed_lsn: int) -> None:
+        super().__init__(path, lsn, committed_lsn)
+        self.path, self.lsn, self.committed_lsn = path, lsn, committed_lsn
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: the leader's log ends at lsn {self.lsn} here, and everything below {self.committed_lsn} was "
+            f"committed: keep this copy, stop the leader, and compare the two"
+        )

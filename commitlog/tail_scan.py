@@ -21,16 +21,21 @@ class Tail(NamedTuple):
     proved_lsn: int
 
 
-def examine(
-    files: Files, handle: int, path: str, salt: int, size: int, base_lsn: int, limit_lsn: int | None
-) -> Tail:
-    """Check every chunk of a segment, including bodies. limit_lsn: start of a later segment, which has the rest.
+class Prefix(NamedTuple):
+    """The whole chunks from a segment's start on. chain: the last one's header CRC; proved_lsn, sealed: as of `Tail`"""
 
-    Whole chunks up to the first invalid one are kept. The rest was never acknowledged (it is torn), unless a mark or a
-    later segment shows otherwise: then every later whole chunk is kept too, and the missing records are a gap.
-    """
+    stop: int
+    end_lsn: int
+    chain: int
+    sealed: bool
+    proved_lsn: int
+
+
+def whole_prefix(
+    files: Files, handle: int, salt: int, size: int, base_lsn: int, limit_lsn: int | None
+) -> Prefix:
+    """Check every chunk of a segment, including bodies, up to the first invalid one. limit_lsn: as of `examine`"""
     stop, reached, chain, proved = SEGMENT_HEADER_BYTES, base_lsn, 0, base_lsn
-    sealed = False
     for at, header in walk(files, handle, salt, SEGMENT_HEADER_BYTES, size):
         if header.chain != chain or header.base_lsn != reached:
             break
@@ -42,8 +47,19 @@ def examine(
         chain, reached = header.crc, header.next_lsn
         stop = at + header.total_len
         if header.kind == SEAL:
-            sealed = True
-            break
+            return Prefix(stop, reached, chain, True, proved)
+    return Prefix(stop, reached, chain, False, proved)
+
+
+def examine(
+    files: Files, handle: int, path: str, salt: int, size: int, base_lsn: int, limit_lsn: int | None
+) -> Tail:
+    """Check every chunk of a segment, including bodies. limit_lsn: start of a later segment, which has the rest.
+
+    Whole chunks up to the first invalid one are kept. The rest was never acknowledged (it is torn), unless a mark or a
+    later segment shows otherwise: then every later whole chunk is kept too, and the missing records are a gap.
+    """
+    stop, reached, _, sealed, proved = whole_prefix(files, handle, salt, size, base_lsn, limit_lsn)
     if sealed:
         return Tail(stop, reached, [], True, reached)
     later = list(probe(files, handle, salt, stop, size))

@@ -1,0 +1,71 @@
+"""Read what a leader sends of its segments: their headers, and whole chunks in blocks. docs/log-format.md, "Chunk".
+
+Chunk headers are checked, as they give the lengths; bodies are checked by the follower, before it writes them."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from commitlog.chunk import HEADER_BYTES, MAGIC
+from commitlog.errors import Damaged
+from commitlog.files import Files
+from commitlog.segment import SEGMENT_HEADER_BYTES
+
+
+def read_opening(files: Files, path: str) -> bytes:
+    """The 4,096 bytes before a segment's chunks. raises: OSError; FileNotFoundError when retention removed it"""
+    handle = files.open(path)
+    try:
+        return files.read(handle, 0, SEGMENT_HEADER_BYTES)
+    finally:
+        files.close(handle)
+
+
+def read_block(files: Files, path: str, position: int, stop: int, bytes_max: int) -> tuple[bytes, int]:
+    """Whole chunks of a segment from a byte on, and the position behind them; at least one, however long it is.
+
+    stop: where the valid part of the segment ends; b"" there. position: of a chunk, 4,096 for the first
+    raises: OSError; FileNotFoundError when retention removed it; Damaged where no chunk begins"""
+    if position >= stop:
+        return b"", position
+    handle = files.open(path)
+    try:
+        wanted = min(stop - position, bytes_max)
+        data = files.read(handle, position, wanted)
+        if len(data) == stop - position:
+            return data, stop
+        size = whole_chunks(data, path, position)
+        if not size:
+            size = chunk_bytes(
+                data if len(data) >= HEADER_BYTES else files.read(handle, position, HEADER_BYTES), 0
+            )
+            if not size or position + size > stop:
+                raise Damaged(f"{path} at {position}", "no whole chunk begins here")
+            data = files.read(handle, position, size)
+            if len(data) < size:
+                raise Damaged(f"{path} at {position}", "the file ends inside a chunk")
+        return data[:size], position + size
+    finally:
+        files.close(handle)
+
+
+def whole_chunks(data: bytes, path: str, position: int) -> int:
+    """How many bytes of a block are whole chunks."""
+    at = 0
+    while at + HEADER_BYTES <= len(data):
+        size = chunk_bytes(data, at)
+        if not size:
+            raise Damaged(f"{path} at {position + at}", "the chunk's header is damaged")
+        if at + size > len(data):
+            break
+        at += size
+    return at
+
+
+def chunk_bytes(data: bytes, at: int) -> int:
+    """The length of the chunk whose header begins there; 0 if none does."""
+    if len(data) < at + HEADER_BYTES or int.from_bytes(data[at : at + 4], "little") != MAGIC:
+        return 0
+    if crc32(data[at : at + 124]) != int.from_bytes(data[at + 124 : at + 128], "little"):
+        return 0
+    return int.from_bytes(data[at + 36 : at + 40], "little")

@@ -1,0 +1,160 @@
+"""The topics and publishers of a copy: numbers, names, next offsets. docs/log-format.md, "topics.snap".
+
+As `commitlog.dictionary`, for one who learns of names by reading finished segments, and may have to lose the newest of
+them. Used by the thread that writes and the one that indexes, one at a time."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+from threading import Lock
+
+from commitlog.dictionary import (
+    SNAPSHOT,
+    Dictionary,
+    Snapshot,
+    decode_snapshot,
+    maybe_snapshot,
+    snapshot_pieces,
+)
+from commitlog.files import Files, replace_file
+from commitlog.index import Index, index_path, maybe_index, read_segment, write_index
+from commitlog.replica.inventory import SegmentState
+from commitlog.topic_table import topic_table
+
+
+class ReplicaNames:
+    """lsn: every finished segment below is in it"""
+
+    def __init__(self, files: Files, directory: str, first_lsn: int) -> None:
+        """raises: OSError"""
+        self._files, self._directory = files, directory
+        self._lock = Lock()
+        self._topics: list[bytes] = []
+        self._publishers: list[bytes] = []
+        self._dictionary = self._loaded(first_lsn)
+
+    @property
+    def lsn(self) -> int:
+        return self._dictionary.lsn
+
+    def index(self, segment: SegmentState) -> None:
+        """Read a finished and synced segment; writes its index where it has none. For any thread. raises: OSError"""
+        path = f"{self._directory}/{segment.name}"
+        index = maybe_index(self._files, path, segment.end_lsn, segment.stop)
+        is_new = index is None
+        if index is None:
+            index = read_segment(self._files, path, segment.stop)
+        with self._lock:
+            self._take(index, segment)
+        if is_new:
+            write_index(self._files, path, index, segment.end_lsn, segment.stop)
+            if not self._files.exists(path):  # removed meanwhile
+                self._files.remove(index_path(path))
+
+    def cover(self, segments: Iterable[SegmentState], lsn: int) -> None:
+        """Save everything below an lsn; reads those segments that were not read yet. raises: OSError
+
+        segments: those of the copy that begin below it, and are removed next"""
+        with self._lock:
+            for segment in segments:
+                if segment.end_lsn > self._dictionary.lsn:
+                    path = f"{self._directory}/{segment.name}"
+                    self._take(read_segment(self._files, path, segment.stop), segment)
+            if self._dictionary.lsn < lsn:
+                self._dictionary.lsn = lsn  # the leader has nothing below, and we not either
+            self._dictionary.save(lsn)
+
+    def cut(self, lsn: int, first_lsn: int, dropped: Iterable[SegmentState]) -> None:
+        """Forget what is known only of records from an lsn on; saved before their segments go. raises: OSError
+
+        first_lsn: of the copy; dropped: the finished segments with such records"""
+        with self._lock:
+            if self._dictionary.lsn <= lsn and self._dictionary.saved_lsn <= lsn:
+                return
+            snapshot = maybe_snapshot(self._files, self._directory)
+            if snapshot is not None and snapshot.lsn > lsn:
+                for segment in dropped:
+                    if segment.base_lsn < snapshot.lsn:
+                        path = f"{self._directory}/{segment.name}"
+                        lower_offsets(
+                            snapshot, read_segment(self._files, path, segment.stop), segment.base_lsn, lsn
+                        )
+                forget_unused(snapshot)
+                replace_file(
+                    self._files, f"{self._directory}/{SNAPSHOT}", *snapshot_pieces(snapshot._replace(lsn=lsn))
+                )
+            self._dictionary = self._loaded(first_lsn)
+
+    def adopt(self, raw: bytes, first_lsn: int) -> bool:
+        """Take the names that the leader saved, as those of the log below its first record; False if they are damaged.
+
+        For a copy that begins there. raises: OSError"""
+        snapshot = decode_snapshot(raw)
+        if snapshot is None:
+            return False
+        with self._lock:
+            replace_file(
+                self._files,
+                f"{self._directory}/{SNAPSHOT}",
+                *snapshot_pieces(snapshot._replace(lsn=first_lsn)),
+            )
+            self._dictionary = self._loaded(first_lsn)
+        return True
+
+    def _loaded(self, first_lsn: int) -> Dictionary:
+        snapshot = maybe_snapshot(self._files, self._directory)
+        lsn = saved_lsn = -1
+        offsets = array("Q")
+        self._topics, self._publishers = [], [b""]
+        if snapshot is not None:
+            lsn = saved_lsn = snapshot.lsn
+            self._topics, offsets = snapshot.topics, snapshot.offsets
+            self._publishers = snapshot.publishers or [b""]
+        return Dictionary(
+            self._files, self._directory, self._topics, self._publishers, offsets, max(lsn, first_lsn), saved_lsn
+        )  # fmt: skip
+
+    def _take(self, index: Index, segment: SegmentState) -> None:
+        highest = max((*index.names, topic_table(index.topics).highest))
+        self._topics.extend([b""] * (highest + 1 - len(self._topics)))
+        for number, name in index.names.items():
+            self._topics[number] = name
+        self._publishers.extend([b""] * (max(index.publishers, default=0) + 1 - len(self._publishers)))
+        for number, name in index.publishers.items():
+            self._publishers[number] = name
+        self._dictionary.take(index, segment.base_lsn, segment.end_lsn)
+
+
+def lower_offsets(snapshot: Snapshot, index: Index, base_lsn: int, lsn: int) -> None:
+    """The next offset of each topic is that of its first record from an lsn on, of those in this segment."""
+    first_row = max(0, lsn - base_lsn)
+    for number, topic in index.topics.items():
+        if number < len(snapshot.offsets):
+            stop = topic.start + topic.records
+            at = bisect_left(index.rows, first_row, topic.start, stop)
+            if at < stop:
+                offset = topic.first + at - topic.start
+                snapshot.offsets[number] = min(snapshot.offsets[number], offset)
+
+
+def forget_unused(snapshot: Snapshot) -> None:
+    """Leave out topics at the end that have no record: their numbers may be given to others."""
+    while snapshot.offsets and not snapshot.offsets[-1]:
+        snapshot.offsets.pop()
+        snapshot.topics.pop()
+
+
+class SealJob:
+    """The indexing of a finished segment of a copy, for a thread that may wait."""
+
+    def __init__(self, names: ReplicaNames, segment: SegmentState) -> None:
+        self._names, self.segment = names, segment
+
+    def run(self) -> None:
+        """raises: OSError; the segment is then read when it is removed, or at the next start."""
+        try:
+            self._names.index(self.segment)
+        except FileNotFoundError:
+            pass  # removed meanwhile
