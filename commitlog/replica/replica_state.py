@@ -12,6 +12,7 @@ from commitlog.errors import LogError, StoreError
 from commitlog.files import Files, make_durable_directory, replace_file, whole_file
 
 DIRECTORY = "_cluster"
+DOUBTED = -1  # instead of an opened epoch
 
 
 class ReplicaState:
@@ -42,9 +43,9 @@ class ReplicaState:
             self._save(max(epoch, self.promised), epoch)
 
     def distrust(self) -> None:
-        """The log here may lack records that this replica acknowledged: it has nobody's completely. raises: OSError"""
-        if self.opened:
-            self._save(self.promised, 0)
+        """The log here may lack records that this replica acknowledged: it is nobody's. raises: OSError"""
+        if self.opened != DOUBTED:
+            self._save(self.promised, DOUBTED)
 
     def _save(self, promised: int, opened: int) -> None:
         content = {"promised": promised, "opened": opened, "disk": self.disk}
@@ -85,7 +86,7 @@ def decoded(raw: bytes) -> tuple[int, int, str] | None:
     promised, opened, disk = (content.get(key) for key in ("promised", "opened", "disk"))
     if type(promised) is not int or type(opened) is not int or not isinstance(disk, str):
         return None
-    return (promised, opened, disk) if 0 <= opened <= promised < NUMBER_MAX else None
+    return (promised, opened, disk) if DOUBTED <= opened <= promised < NUMBER_MAX else None
 
 
 def refusal(root: str, path: str, what: str) -> StoreError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.ports import LogCopies
+from rumq.cluster.replication.ports import DataFrame, LogCopies
 
 
 class Adoption:
@@ -17,7 +17,7 @@ class Adoption:
         self._partition = ""
         own = promised[node]
         # The replicas that took over the last leader's log have everything that was ever committed, together.
-        best = max(each.opened for each in promised.values())
+        best = max(each.opened for each in promised.values() if each.opened != m.DOUBTED)
         latest = {peer: each for peer, each in promised.items() if each.opened == best}
         self._questions: list[tuple[str, str]] = []
         for partition in sorted({p for each in promised.values() for p in each.ends}):
@@ -43,6 +43,6 @@ class Adoption:
         if isinstance(message, m.Fetched):
             self._logs.sync()
             return True
-        if isinstance(message, m.Cut | m.Open | m.Write | m.Trim):
+        if isinstance(message, DataFrame):
             self._logs.apply(message, raw)
         return False

@@ -8,6 +8,9 @@ import msgspec
 
 from rumq.cluster.links.greeting import Greeting, Refused
 
+# Instead of an opened epoch: this copy is damaged, and does not count until a leader has repaired it.
+DOUBTED = -1
+
 
 class SegmentInfo(msgspec.Struct, frozen=True, array_like=True):
     """A segment of a replica. name: of its file; end_lsn, stop: the lsn and the byte behind its last whole chunk
@@ -40,8 +43,9 @@ class Promise(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Promised(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """opened: epoch of the last leader whose log is completely here; ends: by partition, the lsn behind its last
-    record; all of it is synced"""
+    """opened: epoch of the last leader whose log is completely here, `DOUBTED` if it may lack what was acknowledged
+
+    ends: by partition, the lsn behind its last record; all of it is synced"""
 
     epoch: int
     opened: int
@@ -116,8 +120,16 @@ class Write(msgspec.Struct, frozen=True, tag=True, array_like=True):
     position: int
 
 
+class Names(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The topics and publishers of a log whose beginning is removed, for a copy that has no segment; raw: a snapshot of
+    them, as docs/log-format.md has it."""
+
+    epoch: int
+    partition: str
+
+
 class Trim(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """Retention has removed everything below `first_lsn`; also that many topics and publishers keep their numbers."""
+    """Retention has removed everything below `first_lsn`."""
 
     epoch: int
     partition: str
@@ -167,5 +179,5 @@ class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 ReplicaMessage = (
     Greeting | Refused | Poll | Polled | Promise | Promised | Outdated | Fetch | Fetched | Inventory | Segments | Cut
-    | Open | Write | Trim | Synced | Complete | Opened | Beat | Heard | Succeed
+    | Open | Write | Names | Trim | Synced | Complete | Opened | Beat | Heard | Succeed
 )  # fmt: skip

@@ -145,9 +145,12 @@ class Office:
                 self._send(peer, m.Promise(self.epoch))
 
     def _adopt(self, now: float) -> None:
-        """R3: the longest logs among those with the highest opened epoch."""
+        """R3: the longest logs among those with the highest opened epoch.
+
+        R11: a copy that may have lost what it acknowledged is none of the majority that has everything."""
         assert self._view is not None
-        if not has_quorum(self._view.record, self._promised):
+        sound = [peer for peer, each in self._promised.items() if each.opened != m.DOUBTED]
+        if not has_quorum(self._view.record, sound):
             return
         self._adoption = Adoption(self.epoch, self._node, self._promised, self._logs)
         self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS

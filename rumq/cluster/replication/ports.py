@@ -6,7 +6,7 @@ from typing import Protocol
 
 from rumq.cluster.replication import messages as m
 
-DataFrame = m.Cut | m.Open | m.Write | m.Trim
+DataFrame = m.Cut | m.Open | m.Write | m.Names | m.Trim
 
 
 class LogCopies(Protocol):

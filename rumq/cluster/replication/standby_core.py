@@ -114,6 +114,8 @@ class StandbyCore:
         self._try_at = now + self._patience() / 2
         if self._office.step is not Step.NONE or self.view is None or not self.is_current:
             return
+        if self._state.opened == m.DOUBTED:
+            return  # R11
         if self.node in self.view.record.voters and not self.hears_leader(now):
             self._office.begin(self.view, now)
             self._take_office()

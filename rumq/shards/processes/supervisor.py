@@ -21,6 +21,7 @@ BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
 CRASHES_REPORTED = 3  # in a row, from here on
 PR_SET_PDEATHSIG = 1
 IS_READY, HAS_RELOADED = b"r", b"s"  # a shard writes these to its supervisor
+DEPOSED = 75  # exit status of a shard that leads no more: it is started again at once, as one that follows
 WAKERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -195,6 +196,9 @@ class Supervisor:
             self._stop()
             return
         child.is_ready = False
+        if status == DEPOSED:
+            child.start_at = time.monotonic()
+            return
         wait = child.backoff.died(lived)
         child.start_at = time.monotonic() + wait
         why = signal.Signals(-status).name if status < 0 else f"exit status {status}"

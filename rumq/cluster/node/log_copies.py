@@ -1,0 +1,143 @@
+"""The partitions of a shard on a node that does not lead it: `LogCopies` over `commitlog.replica`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+from commitlog.files import Files
+from commitlog.replica.block_reader import read_block, read_opening
+from commitlog.replica.differences import difference
+from commitlog.replica.inventory import SegmentState
+from commitlog.replica.mirror_partition import MirrorPartition
+from commitlog.segment import SEGMENT_HEADER_BYTES
+from rumq.cluster.links.frames import Raw
+from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.ports import DataFrame
+
+BLOCK_BYTES = 1 << 20
+
+
+class CopyId(NamedTuple):
+    """key: path below the data directory; stream, number: as in the headers of its segments"""
+
+    key: str
+    stream: str
+    number: int
+
+
+class NodeLogCopies:
+    """Every partition of one shard."""
+
+    def __init__(self, files: Files, data: str, partitions: Sequence[CopyId]) -> None:
+        """raises: OSError, LogError"""
+        self._files, self._data = files, data
+        self._ids = {each.key: each for each in partitions}
+        self._copies = {
+            each.key: MirrorPartition(files, f"{data}/{each.key}", each.stream, each.number) for each in partitions
+        }  # fmt: skip
+        self._touched: dict[str, None] = {}
+        self._indexer = ThreadPoolExecutor(1, "rumq-index")
+        self._indexing: Future[None] | None = None
+
+    @property
+    def doubt(self) -> str:
+        """Why a copy may lack what it had acknowledged; empty: none does."""
+        return next((f"{key}: {copy.doubt}" for key, copy in self._copies.items() if copy.doubt), "")
+
+    @property
+    def has_log(self) -> bool:
+        return any(copy.next_lsn for copy in self._copies.values())
+
+    def work(self) -> None:
+        """When nothing else is to be done: write zeros ahead, index what is finished. raises: OSError"""
+        for copy in self._copies.values():
+            if copy.wants_room():
+                copy.make_room()
+        if self._indexing is not None:
+            if not self._indexing.done():
+                return
+            self._indexing.result()
+            self._indexing = None
+        for copy in self._copies.values():
+            job = copy.take_seal_job()
+            if job is not None:
+                self._indexing = self._indexer.submit(job.run)
+                return
+
+    def ends(self) -> dict[str, int]:
+        if self._touched:
+            self._sync_touched()
+        return {key: copy.next_lsn for key, copy in self._copies.items()}
+
+    def inventory(self, partition: str) -> list[m.SegmentInfo]:
+        copy = self._copies[partition]
+        copy.sync()
+        return infos(copy.segments)
+
+    def apply(self, frame: DataFrame, raw: memoryview) -> None:
+        copy = self._copies[frame.partition]
+        self._touched[frame.partition] = None
+        if isinstance(frame, m.Write):
+            copy.write(frame.name, frame.position, raw)
+        elif isinstance(frame, m.Open):
+            copy.open_segment(frame.name, bytes(raw))
+        elif isinstance(frame, m.Cut):
+            copy.cut(frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn)
+        elif isinstance(frame, m.Names):
+            copy.adopt_names(bytes(raw))
+        else:
+            copy.trim(frame.first_lsn)
+
+    def sync(self) -> list[tuple[str, int, str, int]]:
+        synced = []
+        for key in self._sync_touched():
+            copy = self._copies[key]
+            name, stop = copy.tail
+            synced.append((key, copy.next_lsn, name, stop))
+        return synced
+
+    def _sync_touched(self) -> list[str]:
+        touched = list(self._touched)
+        for key in touched:
+            self._copies[key].sync()
+        self._touched.clear()
+        return touched
+
+    def note_committed(self, partition: str, lsn: int) -> None:
+        self._copies[partition].note_committed(lsn)
+
+    def serve(self, epoch: int, partition: str, have: list[m.SegmentInfo]) -> Iterator[
+        tuple[m.ReplicaMessage, Sequence[Raw]]
+    ]:  # fmt: skip
+        """What a claimant's copy of a partition lacks, that has these segments; `Fetched` is the last message."""
+        ours = self._copies[partition].segments
+        theirs = [SegmentState(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done) for s in have]
+        lacks = difference(ours, theirs)
+        first = ours[0].base_lsn if ours else 0
+        yield m.Cut(epoch, partition, lacks.drop, lacks.name, lacks.end_lsn, lacks.stop, first), ()
+        for at, segment in enumerate(ours[lacks.send_index :], lacks.send_index):
+            path = f"{self._data}/{partition}/{segment.name}"
+            position = lacks.position if at == lacks.send_index else 0
+            if position < SEGMENT_HEADER_BYTES:
+                yield (
+                    m.Open(epoch, partition, segment.name, segment.base_lsn),
+                    (read_opening(self._files, path),),
+                )
+                position = SEGMENT_HEADER_BYTES
+            while position < segment.stop:
+                block, following = read_block(self._files, path, position, segment.stop, BLOCK_BYTES)
+                yield m.Write(epoch, partition, segment.name, position), (block,)
+                position = following
+        yield m.Fetched(epoch, partition), ()
+
+    def close(self) -> None:
+        """raises: OSError"""
+        self._indexer.shutdown()
+        for copy in self._copies.values():
+            copy.close()
+
+
+def infos(states: Sequence[SegmentState]) -> list[m.SegmentInfo]:
+    return [m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done) for s in states]
