@@ -15,6 +15,7 @@ import msgspec
 
 import rumq
 from bench import doors, limit, report, targets
+from bench.cluster import command as cluster
 from bench.connections import Address, BenchFault, allow_files
 from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
@@ -42,6 +43,7 @@ examples:
   python -m bench spark DIR                               the log as a table: rows a second. Needs the spark extra
   python -m bench profile pairs-500                       where the broker's time goes: a flame graph. --help
   python -m bench isolation                               is anybody slowed by a neighbour? --help
+  python -m bench cluster                                 what three copies cost. Needs etcd. --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
 How to read a number: bench/README.md
@@ -56,6 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return doors.main(arguments[1:])
     if arguments[:1] == ["profile"]:
         return profile.main(arguments[1:])
+    if arguments[:1] == ["cluster"]:
+        return cluster.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:

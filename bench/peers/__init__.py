@@ -5,9 +5,10 @@ from bench.peers.mosquitto import Mosquitto
 from bench.peers.nats import Nats
 from bench.peers.peer import Peer
 from bench.peers.rumq import Rumq, RumqTwoShards
+from bench.peers.rumq_cluster import RumqCluster
 from bench.peers.wire import Wire
 
 PEERS: dict[str, Peer] = {
-    peer.name: peer for peer in (Rumq(), RumqTwoShards(), Mosquitto(), Nats(), Amqtt(), Wire())
+    peer.name: peer for peer in (Rumq(), RumqTwoShards(), RumqCluster(), Mosquitto(), Nats(), Amqtt(), Wire())
 }
 DEFAULT = ("rumq", "mosquitto", "nats")
