@@ -1,0 +1,343 @@
+"""A small client of etcd's v3 API, over its JSON gateway. docs.etcd.io: "Why gRPC gateway".
+
+Reads go on to the next endpoint until one answers. A change is sent once: to the next endpoint only if no connection
+could be made, so that nothing was sent. Knows no shard: keys and values are bytes."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import trio
+
+from rumq.cluster.control.errors import OutcomeUnknown, PackageMissing, Refused, Unreachable
+
+CONNECT_SECONDS = 0.5
+READ_SECONDS, CHANGE_SECONDS = 0.7, 1.0  # etcd's own limit is 7 s: by then we have asked another member
+WATCH_SILENCE_SECONDS = 15.0  # some node writes its record each 10 s, so a silent watch is a dead one
+UNAUTHENTICATED, PERMISSION_DENIED, INVALID_ARGUMENT = 16, 7, 3
+DEFINITE = {
+    INVALID_ARGUMENT,
+    PERMISSION_DENIED,
+    5,
+    6,
+    8,
+    9,
+    11,
+    12,
+    UNAUTHENTICATED,
+}  # gRPC codes: nothing was done
+Body = dict[str, object]
+T = TypeVar("T")
+
+
+class TlsFiles(NamedTuple):
+    """Paths of PEM files; empty: the system's authorities, no certificate of ours."""
+
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+
+
+NO_FILES = TlsFiles()
+
+
+class KeyValue(msgspec.Struct, frozen=True):
+    key: bytes
+    value: bytes = b""
+    mod_revision: int = 0
+    lease: int = 0
+
+
+class _Range(msgspec.Struct, frozen=True):
+    kvs: list[KeyValue] = []
+
+
+class _Response(msgspec.Struct, frozen=True):
+    response_range: _Range = _Range()
+
+
+class TxnResult(msgspec.Struct, frozen=True):
+    succeeded: bool = False
+    responses: list[_Response] = []
+
+    @property
+    def found(self) -> list[KeyValue]:
+        return [each for response in self.responses for each in response.response_range.kvs]
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    ID: int = 0
+    TTL: int = 0
+
+
+class _KeepAlive(msgspec.Struct, frozen=True):
+    result: _Lease = _Lease()
+
+
+class _Version(msgspec.Struct, frozen=True):
+    etcdserver: str = ""
+
+
+class _Member(msgspec.Struct, frozen=True):
+    member_id: int = 0
+
+
+class Status(msgspec.Struct, frozen=True, rename={"stored_bytes": "dbSize"}):
+    header: _Member = _Member()
+    version: str = ""
+    leader: int = 0
+    stored_bytes: int = 0
+
+
+class _Token(msgspec.Struct, frozen=True):
+    token: str = ""
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    error: str = ""
+    message: str = ""
+    code: int = 2
+
+
+class _WatchEvents(msgspec.Struct, frozen=True):
+    created: bool = False
+    canceled: bool = False
+    cancel_reason: str = ""
+
+
+class _WatchLine(msgspec.Struct, frozen=True):
+    result: _WatchEvents = _WatchEvents()
+    error: object = None
+
+
+class EtcdFault(Exception):
+    """etcd answered with an error. code: gRPC's"""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(code, message)
+        self.code, self.message = code, message
+
+
+class _NotSent(Exception):
+    """No connection."""
+
+
+class _NoAnswer(Exception):
+    """The request was sent, or may have been."""
+
+
+def http_client(tls: TlsFiles) -> Any:
+    """httpx's client. Proxies of the environment are not for us. raises: PackageMissing, Refused"""
+    try:
+        import httpx
+    except ImportError:
+        raise PackageMissing("httpx") from None
+    try:
+        context = ssl.create_default_context(cafile=tls.ca or None)
+        if tls.certificate:
+            context.load_cert_chain(tls.certificate, tls.key or None)
+    except (OSError, ssl.SSLError) as fault:
+        files = ", ".join(filter(None, tls))
+        raise Refused(f"the TLS files for etcd ({files}) cannot be used: {fault}") from fault
+    return httpx.AsyncClient(
+        verify=context,
+        trust_env=False,
+        timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+        limits=httpx.Limits(max_keepalive_connections=8, keepalive_expiry=60),
+    )
+
+
+class Etcd:
+    """endpoints: URLs, "http://host:2379"; the one that answered last is asked first."""
+
+    def __init__(
+        self, endpoints: list[str], tls: TlsFiles = NO_FILES, user: str = "", password: str = ""
+    ) -> None:
+        if not endpoints:
+            raise Refused("cluster.etcd has no endpoint: write one, as http://127.0.0.1:2379")
+        self.endpoints = [each.rstrip("/") for each in endpoints]
+        self.requests = 0
+        self._http = http_client(tls)
+        self._user, self._password, self._token = user, password, ""
+        self._watches: set[trio.CancelScope] = set()
+
+    async def read(self, key: bytes, end: bytes = b"") -> list[KeyValue]:
+        """A linearisable read of a key, or of all from `key` up to `end`."""
+        body: Body = {"key": key}
+        if end:
+            body["range_end"] = end
+        return (await self._ask("/v3/kv/range", body, _Range)).kvs
+
+    async def change(self, compare: list[Body], success: list[Body], failure: list[Body]) -> TxnResult:
+        """One transaction, sent once. raises: OutcomeUnknown, Unreachable (nothing was sent), Refused"""
+        body: Body = {"compare": compare, "success": success, "failure": failure}
+        return await self._ask("/v3/kv/txn", body, TxnResult, is_change=True)
+
+    async def grant(self, seconds: int) -> int:
+        """The id of a new lease. One that nobody hears of expires."""
+        return (await self._ask("/v3/lease/grant", {"TTL": seconds}, _Lease)).ID
+
+    async def keep_alive(self, lease: int) -> int:
+        """Seconds that the lease has from now on; 0: there is none."""
+        return (await self._ask("/v3/lease/keepalive", {"ID": lease}, _KeepAlive)).result.TTL
+
+    async def revoke(self, lease: int) -> None:
+        await self._ask("/v3/lease/revoke", {"ID": lease}, _Lease)
+
+    async def version(self, endpoint: str) -> str:
+        """raises: Unreachable"""
+        return (await self._ask_one(endpoint, "/version", None, _Version)).etcdserver
+
+    async def status(self, endpoint: str) -> Status:
+        """raises: Unreachable"""
+        return await self._ask_one(endpoint, "/v3/maintenance/status", {}, Status)
+
+    async def watch(self, key: bytes, end: bytes, hint: Callable[[], None]) -> None:
+        """Call `hint` when the watch stands and at each event; returns or raises Unreachable when it has ended."""
+        import httpx
+
+        endpoint = self.endpoints[0]
+        body = msgspec.json.encode({"create_request": {"key": key, "range_end": end}})
+        with trio.CancelScope() as scope:
+            self._watches.add(scope)
+            try:
+                await self._login()
+                request = self._http.build_request(
+                    "POST", endpoint + "/v3/watch", content=body, headers=self._headers()
+                )
+                with trio.fail_after(READ_SECONDS):
+                    response = await self._http.send(request, stream=True)
+                try:
+                    lines = response.aiter_lines()
+                    while True:
+                        with trio.fail_after(WATCH_SILENCE_SECONDS):
+                            line = await anext(lines, "")
+                        if not line:
+                            return
+                        said = decoded(line, _WatchLine)
+                        if said.error or said.result.canceled or response.status_code != 200:
+                            self._token = ""
+                            raise Unreachable(f"{endpoint} ended a watch: {line[:200]}")
+                        hint()
+                finally:
+                    with trio.CancelScope(shield=True, deadline=trio.current_time() + 0.2):
+                        await response.aclose()
+            except (httpx.HTTPError, httpx.StreamError, trio.TooSlowError, EtcdFault) as fault:
+                raise Unreachable(f"{endpoint}: {type(fault).__name__} {fault}") from fault
+            finally:
+                self._watches.discard(scope)
+
+    async def close(self) -> None:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 0.5):
+            await self._http.aclose()
+
+    async def _ask(self, path: str, body: Body, kind: type[T], *, is_change: bool = False) -> T:
+        why = []
+        for endpoint in list(self.endpoints):
+            seconds = CHANGE_SECONDS if is_change else READ_SECONDS
+            try:
+                return await self._post_with_login(endpoint, path, body, kind, seconds)
+            except _NotSent as fault:
+                said = str(fault)
+            except (_NoAnswer, EtcdFault) as fault:
+                said = fault.message if isinstance(fault, EtcdFault) else str(fault)
+                if isinstance(fault, EtcdFault) and fault.code in DEFINITE:
+                    raise Refused(f"etcd at {endpoint} refuses {path}: {said}") from fault
+                if is_change:
+                    self._turn_from(endpoint)
+                    raise OutcomeUnknown(f"{endpoint}: {said}") from fault
+            self._turn_from(endpoint)
+            why.append(f"{endpoint}: {said}")
+        raise Unreachable("; ".join(why))
+
+    async def _ask_one(self, endpoint: str, path: str, body: Body | None, kind: type[T]) -> T:
+        try:
+            return await self._post_with_login(endpoint, path, body, kind, READ_SECONDS)
+        except (_NotSent, _NoAnswer, EtcdFault) as fault:
+            raise Unreachable(f"{endpoint}: {fault}") from fault
+
+    async def _post_with_login(
+        self, endpoint: str, path: str, body: Body | None, kind: type[T], seconds: float
+    ) -> T:
+        """A token that is too old is refused before anything is done, so that the request may be sent once more."""
+        with_token = bool(self._user)
+        for is_last in (False, True):
+            if with_token and not self._token:
+                await self._login(endpoint)
+            try:
+                return decoded(await self._post(endpoint, path, body, seconds), kind)
+            except EtcdFault as fault:
+                stale = fault.code == UNAUTHENTICATED or "auth: revision" in fault.message
+                if is_last or not with_token or not stale:
+                    raise
+                self._token = ""
+        raise AssertionError("unreachable")
+
+    async def _login(self, endpoint: str = "") -> None:
+        """raises: as `_post`; Refused for a wrong password"""
+        if not self._user or self._token:
+            return
+        endpoint = endpoint or self.endpoints[0]
+        body: Body = {"name": self._user, "password": self._password}
+        try:
+            self._token = decoded(
+                await self._post(endpoint, "/v3/auth/authenticate", body, READ_SECONDS), _Token
+            ).token
+        except EtcdFault as fault:
+            if "not enabled" in fault.message:
+                self._token, self._user = "", ""  # whoever may connect may do anything there
+                return
+            if fault.code in DEFINITE:
+                raise Refused(
+                    f"etcd at {endpoint} refuses the user {self._user!r}: {fault.message}"
+                ) from fault
+            raise
+
+    async def _post(self, endpoint: str, path: str, body: Body | None, seconds: float) -> bytes:
+        """One request. body: None for a GET. raises: _NotSent, _NoAnswer, EtcdFault"""
+        import httpx
+
+        self.requests += 1
+        method, content = ("GET", None) if body is None else ("POST", msgspec.json.encode(body))
+        try:
+            with trio.fail_after(seconds):
+                response = await self._http.request(
+                    method, endpoint + path, content=content, headers=self._headers()
+                )
+        except (httpx.ConnectError, httpx.ConnectTimeout) as fault:
+            raise _NotSent(str(fault) or "no connection") from fault
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as fault:
+            raise Refused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
+        except trio.TooSlowError:
+            raise _NoAnswer(f"no answer within {seconds:g} s") from None
+        except httpx.HTTPError as fault:
+            raise _NoAnswer(f"{type(fault).__name__} {fault}") from fault
+        content_back: bytes = response.content
+        if response.status_code == 200:
+            return content_back
+        try:
+            said = msgspec.json.decode(content_back, type=_Fault, strict=False)
+        except msgspec.MsgspecError:
+            said = _Fault(message=content_back[:200].decode(errors="replace"), code=14)
+        raise EtcdFault(said.code, said.message or said.error)
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": self._token} if self._token else {}
+
+    def _turn_from(self, endpoint: str) -> None:
+        """The next endpoint comes first from now on; a watch moves there too, for it may be deaf."""
+        if len(self.endpoints) > 1 and self.endpoints[0] == endpoint:
+            self.endpoints.append(self.endpoints.pop(0))
+            for scope in self._watches:
+                scope.cancel()
+
+
+def decoded(content: bytes | str, kind: type[T]) -> T:
+    """etcd's JSON, in which 64-bit numbers are strings. raises: EtcdFault (14), for what is no answer of etcd"""
+    try:
+        return msgspec.json.decode(content, type=kind, strict=False)
+    except msgspec.MsgspecError as fault:
+        raise EtcdFault(14, f"not an answer of etcd: {fault}") from fault
