@@ -47,6 +47,11 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         set(),
     ),
+    "rumq/cluster/control": ({"msgspec", "httpx", "trio", "rumq.errors", "rumq.events"}, {"time", "random"}),
+    "rumq/cluster/agent": (
+        {"msgspec", "httpx", "trio", "rumq.errors", "rumq.events", "rumq.cluster.control", "rumq.cluster.links"},
+        {"random"},
+    ),
     "rumq/cluster/replication": (
         {"msgspec", "rumq.cluster.control.records", "rumq.cluster.links.greeting"},
         WORLD | {"os"},

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 
 
 class Here(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """First of all: who speaks. role: "shard" or "edge"; shard: its number, -1 for an edge"""
+    """First of all: who speaks. role: "shard", "edge" or "operator"; shard: its number, -1 for others"""
 
     role: str
     shard: int
@@ -33,7 +34,10 @@ class Claim(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Claimed(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """won: the record is ours; known: False if the control plane did not answer; now: the record as it is"""
+    """won: the record is ours; known: False if the control plane did not answer; now: the record as it is
+
+    After known=False the change may still come into force: a later view that has the claim id says so. To claim once
+    more with the same revision is safe, for one of the two at most can win."""
 
     request: int
     won: bool
@@ -71,4 +75,32 @@ class Done(msgspec.Struct, frozen=True, tag=True, array_like=True):
     why: str = ""
 
 
-AgentMessage = Here | Seen | Claim | Claimed | Report | Order | Done
+class AskStatus(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """An operator asks; answered by `Status`."""
+
+    request: int
+
+
+class Status(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """What the agent of a node knows. view: None until the control plane has answered once
+
+    reports: the latest of each shard process of this node, by shard; processes: those that are linked to the agent
+    lost_seconds: since when the control plane has not answered, 0 if it does; requests: sent to it so far"""
+
+    request: int
+    view: View | None
+    reports: list[Report]
+    processes: list[Here]
+    health: Health
+    lost_seconds: float
+    requests: int
+
+
+class Leave(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """An operator drains this node, or takes that back: `NodeRecord.leaves`. Answered by `Done`."""
+
+    request: int
+    leaves: bool
+
+
+AgentMessage = Here | Seen | Claim | Claimed | Report | Order | Done | AskStatus | Status | Leave
