@@ -43,7 +43,22 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         # The driver is where router, sessions, the pump and the kernels that build bytes meet.
         {
             "trio", "router", "commitlog", "msgspec", "rumq.auth", "rumq.session", "rumq.net", "rumq.mqtt",
-            "rumq.events",
+            "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records", "rumq.cluster.links",
+        },
+        set(),
+    ),
+    "rumq/cluster/connections": (
+        {
+            "msgspec", "rumq.cluster.agent.messages", "rumq.cluster.control.records", "rumq.cluster.links", "rumq.net",
+        },
+        set(),
+    ),
+    "rumq/cluster/edge": (
+        # It is a shard's front without a shard: of `rumq.shards` it has the loop's parts, not what they serve.
+        {
+            "rumq.auth.identity", "rumq.cluster.agent.messages", "rumq.cluster.connections",
+            "rumq.cluster.control.records", "rumq.cluster.links", "rumq.mqtt",
+            "rumq.net", "rumq.session", "rumq.shards.processes", "rumq.shards.turn",
         },
         set(),
     ),

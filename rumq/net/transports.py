@@ -14,11 +14,11 @@ from rumq.net.connection_handover import CLIENT, HandoverState, IdentifiedConnec
 from rumq.net.mount_stream import MountStream
 from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, ProxyHeader, ProxyOptions, parse_header
 from rumq.net.pump import Pump
+from rumq.net.relay import relay
 from rumq.net.socket_stream import SocketStream
 from rumq.net.stream import Stream
 from rumq.net.stream_connection import StreamConnection
 from rumq.net.tls import TlsServer, TlsStream
-from rumq.net.tls_relay import relay
 from rumq.net.transport_handshake import TransportHandshake, TransportHandshakes
 from rumq.net.websocket import WebSocketStream
 from rumq.net.websocket_handshake import WebSocketOptions

@@ -33,6 +33,7 @@ from rumq.shards.delivery.removal_losses import RemovalLosses
 from rumq.shards.delivery.replay_start import ReplayStart
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.will_publisher import WillPublisher
+from rumq.shards.links.dialers import Dialer, PairDialer
 from rumq.shards.processes.client_placement import ClientPlacement
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.recovery.journal_writer import JournalWriter
@@ -70,7 +71,9 @@ Failed = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ShardContext:
-    """Which shard this is, and its settings. index, count: of the shards; policies: of every listener"""
+    """Which shard this is, and its settings. index, count: of the shards; policies: of every listener
+
+    edge_door: in a cluster, the door through which clients go that live elsewhere"""
 
     index: int = 0
     count: int = 1
@@ -85,6 +88,7 @@ class ShardContext:
     retain_for_sessions_bytes_max: int = 0
     exports: ExportPositions | None = None
     status: Status | None = None
+    edge_door: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +96,14 @@ class Platform:
     """The world around a shard. tell: takes its events; clock: gives (µs since 1970, monotonic seconds)
 
     pump: is given what it turns; worker: makes threads that may wait for disks; fd_passing: the way to other shards,
-    None for the only one"""
+    None for the only one; dialer: links to them, None for socket pairs"""
 
     tell: Callable[..., None]
     pump: Callable[[Turn], Any] = Pump
     clock: Callable[[], tuple[int, float]] = system_time
     worker: Callable[[str, Failed], Pool] = Worker
     fd_passing: Callable[[Callable[[float, Callable[[], None]], None], Failed], FdPassing] | None = None
+    dialer: Callable[[Callable[[], Pump], TimerQueue, ShardEvents], Dialer] | None = None
     random: Callable[[int], bytes] = os.urandom
     stage_seconds: float = 0.0  # as of `Turn`
 
@@ -158,7 +163,10 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     events = ShardEvents(RefusalSummary(platform.tell, timers.later).tell)
     lifecycle = Lifecycle()
     fd_passing = platform.fd_passing(timers.later, events.failed) if platform.fd_passing is not None else None
-    placement = ClientPlacement(fd_passing, context.index, context.count)
+    placement = ClientPlacement(fd_passing, context.index, context.count, context.edge_door)
+    dialer: Dialer | None = PairDialer(fd_passing, context.index) if fd_passing is not None else None
+    if platform.dialer is not None:
+        dialer = platform.dialer(lambda: pump, timers, events)
     workers = DiskWorkers(
         platform.worker("rumq-write", events.failed), platform.worker("rumq-read", events.failed)
     )
@@ -210,7 +218,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         clock=clock, timers=timers, commands=commands, events=events, guard=events, placement=placement,
         reader=workers.reader, store=store, router=router, sessions=sessions, journal=journal, totals=totals,
         topics=topics, admission=admission, quota=retained_quota, urgent=commit.urgent, acknowledged=acks.release,
-        leave_behind=lambda *removed: removal_losses.leave_behind(*removed), doors=fd_passing, pump=lambda: pump,
+        leave_behind=lambda *removed: removal_losses.leave_behind(*removed), dialer=dialer, pump=lambda: pump,
         is_draining=lambda: commit.is_draining,
         tally=lambda tally: status.received(tally) if status is not None else None, count=context.count,
         incarnation=incarnation,

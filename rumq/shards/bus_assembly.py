@@ -36,7 +36,7 @@ from rumq.shards.bus.shared_groups import (
     SharedGroups,
 )
 from rumq.shards.delivery.replay_start import SEARCHES, lookups_for
-from rumq.shards.processes.fd_passing import FdPassing
+from rumq.shards.links.dialers import Dialer
 from rumq.shards.turn.ports import Clock, CommandQueue, EventSink, FaultGuard, Placement, ReadPool, Timers
 
 
@@ -52,7 +52,7 @@ def build_bus(
     placement: Placement, reader: ReadPool, store: Store, router: Shard, sessions: Mapping[str, Session],
     journal: Journal, totals: ShardTotals, topics: TopicNumbers, admission: Admission, quota: Quota,
     urgent: Callable[[int], None], acknowledged: Callable[[int], None],
-    leave_behind: Callable[[int, int, Callable[[], None]], None], doors: FdPassing | None, pump: Callable[[], Pump],
+    leave_behind: Callable[[int, int, Callable[[], None]], None], dialer: Dialer | None, pump: Callable[[], Pump],
     is_draining: Callable[[], bool], tally: Callable[[Tally], None], count: int, incarnation: int,
 ) -> Bus:  # fmt: skip
     """urgent: somebody waits until a partition is committed; acknowledged: records published to a partition of another
@@ -69,7 +69,7 @@ def build_bus(
 
     router.retained.replaced_bytes_max = REPLACED_BYTES_MAX
     retries = LinkRetries(clock, timers)
-    peers = Peers(index, others, doors, events, retries, pump, is_draining=is_draining, tally=tally)
+    peers = Peers(index, others, dialer, events, retries, pump, is_draining=is_draining, tally=tally)
     barrier = JournalBarrier(journal, clock, urgent)
     groups = SharedGroups(peers, placement, barrier, router, commands, sessions)
     interest = Interest(others, router, placement, timers, groups)

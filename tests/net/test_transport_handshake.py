@@ -8,9 +8,9 @@ import pytest
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
 from rumq.net.pump import Pump
+from rumq.net.relay import relay
 from rumq.net.socket_stream import SocketStream
 from rumq.net.stream_connection import StreamConnection
-from rumq.net.tls_relay import relay
 from rumq.net.transport_handshake import TransportHandshakes
 from tests.faults.shard import Shard
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from functools import partial
 
 from rumq.auth.identity import Certificate
@@ -47,18 +48,24 @@ def open_listeners(
     return [listener(*each) for each in sockets]
 
 
-def connections_max(settings: Settings, partitions: int) -> list[int]:
-    """Limits by listener: from the settings, and from the available descriptors, with an event if these are fewer."""
+def connections_max(settings: Settings, partitions: int, sockets_a_client: int = 1) -> list[int]:
+    """Limits by listener, in sockets: from the settings, and from the available descriptors, with an event if these are
+    fewer."""
     limit = raise_limit()
     room = max(1, room_for_connections(limit, partitions + 1) - 2 * SPARE)
-    wanted = max(each.connections_max for each in settings.listeners)
+    allowed = [sockets_a_client * each.connections_max for each in settings.listeners]
+    wanted = max(allowed)
     if room < wanted:
         tell("listener.limited", connections_max=room, wanted=wanted, descriptors=limit)
-    return [min(each.connections_max, room) for each in settings.listeners]
+    return [min(each, room) for each in allowed]
 
 
-def take_handed_over(shard: Shard, policies: list[ListenerPolicy], outbox_bytes_max: int) -> None:
-    """Accept connections that other shards hand over, with the bytes read so far."""
+HandedOver = Callable[[str, socket.socket, str, bytes, int], None]
+"""Takes (kind, socket, peer, state and bytes read so far, number of the listener)."""
+
+
+def take_handed_over(shard: Shard, policies: list[ListenerPolicy], outbox_bytes_max: int) -> HandedOver:
+    """Accept connections that other processes hand over, with the bytes read so far. returns: what takes them"""
 
     early: list[
         tuple[str, socket.socket, str, bytes, int]
@@ -84,6 +91,7 @@ def take_handed_over(shard: Shard, policies: list[ListenerPolicy], outbox_bytes_
     assert shard.fd_passing is not None
     for kind in (CLIENT, KNOWN):
         shard.fd_passing.takers[kind] = partial(take, kind)
+    return take
 
 
 def welcome(shard: Shard, connection: Connection, policy: ListenerPolicy) -> Handshake:

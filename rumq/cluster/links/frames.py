@@ -30,6 +30,28 @@ def encoded(message: Any, raw: Sequence[Raw] = ()) -> bytes:
     return b"".join(encode(message, raw))
 
 
+def maybe_first(
+    decoder: msgspec.msgpack.Decoder[M], data: Raw, bytes_max: int
+) -> tuple[M, bytes, int] | None:
+    """The first message of a stream, its raw bytes, and where it ends; None while it is not all here.
+
+    What follows need not be frames. raises: ValueError, also for a frame of more than `bytes_max` bytes"""
+    if len(data) < 8:
+        return None
+    size, head = PREFIX.unpack_from(data)
+    if not 4 <= size <= bytes_max or head > size - 4:
+        raise ValueError(f"a first frame of {size} bytes with a head of {head}")
+    end = 4 + size
+    if len(data) < end:
+        return None
+    whole = bytes(memoryview(data)[8:end])
+    try:
+        message = decoder.decode(whole[:head])
+    except msgspec.MsgspecError as fault:
+        raise ValueError(f"a first frame that is no message: {fault}") from fault
+    return message, whole[head + -head % 8 :], end
+
+
 class FrameReader(Generic[M]):
     """Cuts a stream of bytes into messages of one union of types."""
 

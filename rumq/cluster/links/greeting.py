@@ -1,7 +1,7 @@
 """The first frame of each connection between nodes: who comes, to which shard, and what for.
 
-A process that is not what the greeting asks for closes the connection; `Refused` says why where somebody waits for an
-answer."""
+Whoever takes a client or a link of the bus answers `Taken`; from then on the bytes are MQTT's or the bus's. A process
+that is not what the greeting asks for answers `Refused` and closes the connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
     cluster: its id; node: id of the sender's; shard: whom it is for; epoch: of the shard as the sender knows it
     sender: the shard that dials, on the bus; -1 otherwise
     listener, handover, peer: of a relayed client: the listener's number, `CLIENT` or `KNOWN`, its address; the raw
-    bytes behind the greeting are the hand-over state and what was read of it"""
+    bytes behind the greeting are the hand-over state, and the client's bytes follow the frame"""
 
     kind: str
     cluster: str
@@ -30,7 +30,14 @@ class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
     level: int = FEATURE_LEVEL
 
 
+class Taken(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The connection is served. A client that was not taken is still the dialler's: nothing of it was handled."""
+
+
 class Refused(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """Instead of an answer; the connection is closed behind it."""
 
     why: str
+
+
+Answer = Taken | Refused

@@ -17,6 +17,7 @@ from rumq.shards.bus.bus_link import BusLink, LinkRetries
 from rumq.shards.bus.interest import Interest
 from rumq.shards.bus.peer import Peer
 from rumq.shards.bus.shared_groups import SharedGroups
+from rumq.shards.links.dialers import Dialer
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.turn.fault_guard import is_told
 from rumq.shards.turn.ports import EventSink
@@ -28,16 +29,16 @@ class Peers:
     """The `PeerLinks` of a shard. others: by index, complete before the first link"""
 
     def __init__(
-        self, index: int, others: Mapping[int, Peer], doors: FdPassing | None, events: EventSink,
+        self, index: int, others: Mapping[int, Peer], dialer: Dialer | None, events: EventSink,
         retries: LinkRetries, pump: Callable[[], Pump], *, is_draining: Callable[[], bool],
         tally: Callable[[m.Tally], None],
     ) -> None:  # fmt: skip
-        """index: of this shard; tally: takes the statistics of other shards"""
+        """index: of this shard; dialer: None without other shards; tally: takes the statistics of other shards"""
         self._index, self.others = index, others
-        self._doors, self._events, self._retries, self._pump = doors, events, retries, pump
+        self._dialer, self._events, self._retries, self._pump = dialer, events, retries, pump
         self._is_draining, self.tally = is_draining, tally
-        if doors is not None:
-            doors.takers["bus"] = lambda sock, peer, _, __: self._attach(int(peer), sock)
+        if dialer is not None:
+            dialer.begin(self._attach, self._leave)
 
     def say(self, shard: int, message: m.AnyMessage) -> bool:
         """Send a message; False if that shard has not begun."""
@@ -60,12 +61,10 @@ class Peers:
             self._dial(index)
 
     def _dial(self, index: int) -> None:
-        assert self._doors is not None
-        ours, theirs = self._doors.pair()
-        self._doors.give(index, "bus", theirs.detach(), str(self._index))
-        self._attach(index, ours)
+        assert self._dialer is not None
+        self._dialer.dial(index)
 
-    def _attach(self, index: int, sock: socket.socket) -> None:
+    def _attach(self, index: int, sock: socket.socket, rest: bytes) -> None:
         peer, pump = self.others[index], self._pump()
         if peer.link is not None:
             pump.read_out(peer.link.transport)  # type: ignore[arg-type]  # what came of a run before counts
@@ -75,6 +74,14 @@ class Peers:
         connection.link = link
         pump.add(connection)
         peer.linked(link)
+        if rest:
+            pump.feed(connection, rest)
+
+    def _leave(self, index: int) -> None:
+        """End the link to a process that is that shard no more."""
+        link = self.others[index].link
+        if link is not None:
+            link.end()
 
     def joined(self, shard: int) -> None:
         self._events.tell("shard.linked", shard=shard)

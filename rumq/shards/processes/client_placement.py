@@ -18,8 +18,9 @@ def home_of(client_id: str, count: int) -> int:
 class ClientPlacement:
     """The `Placement` of a shard."""
 
-    def __init__(self, doors: FdPassing | None, index: int, count: int) -> None:
-        self._doors, self.index, self._count = doors, index, count
+    def __init__(self, doors: FdPassing | None, index: int, count: int, edge_door: int | None = None) -> None:
+        """edge_door: in a cluster, of the process that knows where each shard is led"""
+        self._doors, self.index, self._count, self._edge_door = doors, index, count, edge_door
 
     def home(self, client_id: str) -> int:
         return home_of(client_id, self._count)
@@ -35,7 +36,6 @@ class ClientPlacement:
             return False
         state = connection.handover_state()
         kind = "known" if state else "client"
-        self._doors.give(
-            self.home(client_id), kind, connection.hand_over(), connection.peer, state + data, listener
-        )
+        door = self.home(client_id) if self._edge_door is None else self._edge_door
+        self._doors.give(door, kind, connection.hand_over(), connection.peer, state + data, listener)
         return True

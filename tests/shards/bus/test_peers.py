@@ -11,6 +11,7 @@ from rumq.net.pump import Pump
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import STEADY_SECONDS, LinkRetries
 from rumq.shards.bus.peers import Peers
+from rumq.shards.links.dialers import PairDialer
 from rumq.shards.turn.fault_guard import ShardEvents
 from tests.shards.bus.world import Hand
 from tests.simulation.network import Door, Doors, Network, Poller
@@ -65,7 +66,7 @@ class World:
         others: Any = self.others
         doors: Any = self.here
         self.peers = Peers(
-            index, others, doors, self.hand, LinkRetries(self.hand, self.hand), lambda: self.pump,
+            index, others, PairDialer(doors, index), self.hand, LinkRetries(self.hand, self.hand), lambda: self.pump,
             is_draining=lambda: self.is_draining, tally=lambda tally: None,
         )  # fmt: skip
 

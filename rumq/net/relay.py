@@ -1,4 +1,5 @@
-"""A relay for a client whose TLS ends here and whose session is in another shard, over a socket pair.
+"""A relay for a client whose session is in another process: over a socket pair if its TLS ends here, over TCP if that
+process is on another node.
 
 Backpressure goes both ways: at most RELAY_BYTES and one read wait here in each direction. Keep alive, quotas and the
 outbox are applied by the other shard. docs/decisions/0010-transports.md"""
@@ -11,7 +12,8 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packet_types import PacketType
-from rumq.net.connection import Connection
+from rumq.net.connection import Connection, ConnectionOwner
+from rumq.net.pump import Pump
 from rumq.net.stream_connection import StreamConnection
 from rumq.session.protocol.reason_strings import allowed_reason
 
@@ -20,11 +22,13 @@ CONNACK = PacketType.CONNACK << 4
 
 
 class RelaySocket(Connection):
-    """This shard's end of the pair."""
+    """Our socket to the other shard."""
 
     __slots__ = ("shard_end",)
 
-    shard_end: ShardEnd | None  # None once it is closed
+    def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
+        super().__init__(pump, sock, peer, outbox_bytes_max)
+        self.shard_end: ShardEnd | None = None  # also once it is closed
 
     def flush(self) -> None:
         super().flush()
@@ -42,15 +46,19 @@ class ClientEnd:
     is_bus = False
     client_id = None
 
-    __slots__ = ("_is_paused", "closed", "is_greeted", "near", "transport")
+    __slots__ = ("_is_paused", "_pump", "closed", "is_greeted", "near", "transport")
 
-    def __init__(self, connection: StreamConnection, near: RelaySocket) -> None:
+    def __init__(self, pump: Pump, connection: Connection, near: RelaySocket) -> None:
+        self._pump = pump
         self.transport = connection
         self.near = near
         self.closed = False
         self.is_greeted = False  # the session has answered CONNECT
         self._is_paused = False
         near.link = near.shard_end = ShardEnd(self)
+        connection.link = self
+        if isinstance(connection, StreamConnection):
+            connection.on_room = self.drained
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         self.near.write(bytes(memoryview(data)[pos:end]))
@@ -59,17 +67,20 @@ class ClientEnd:
             self.transport.pause_reading()
         return end
 
-    def drained(self) -> None: ...
+    def drained(self) -> None:
+        """The client takes bytes again."""
+        if self.near.shard_end is not None:
+            self.near.shard_end.client_has_room()
 
     def shard_has_room(self) -> None:
         if self._is_paused:
             self._is_paused = False
             self.transport.resume_reading()
 
-    def has_room(self) -> None:
-        """The client takes bytes again."""
-        if self.near.shard_end is not None:
-            self.near.shard_end.client_has_room()
+    def greeted(self) -> None:
+        """The session has answered CONNECT: whether it let the client in or not, it is no pending login of ours."""
+        self.is_greeted = True
+        self._pump.pending_logins.discard(self.transport)
 
     def lost(self, why: str) -> None:
         """The client is gone; its last bytes still go to its session."""
@@ -115,12 +126,15 @@ class ShardEnd:
         self._ends = False
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
-        client = self._client_end.transport
-        if not self._client_end.closed:
-            self._client_end.is_greeted |= data[pos] == CONNACK
+        client_end = self._client_end
+        if not client_end.closed:
+            client = client_end.transport
+            if not client_end.is_greeted and data[pos] == CONNACK:
+                client_end.greeted()
             client.write(bytes(memoryview(data)[pos:end]))
             if client.room <= 0:
                 self._is_paused = True
+                client.refused = True
                 self.transport.pause_reading()
         return end
 
@@ -169,8 +183,6 @@ def relay(connection: StreamConnection) -> int:
     near, far = socket.socketpair()
     near.setblocking(False)
     shard_socket = RelaySocket(connection.pump, near, connection.peer, RELAY_BYTES)
-    client_end = ClientEnd(connection, shard_socket)
-    connection.link = client_end
-    connection.on_room = client_end.has_room
+    ClientEnd(connection.pump, connection, shard_socket)
     connection.pump.add(shard_socket)
     return far.detach()

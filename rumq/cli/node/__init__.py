@@ -1,0 +1,1 @@
+"""The processes of a node of a cluster, built from the settings."""

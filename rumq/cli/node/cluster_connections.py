@@ -1,0 +1,46 @@
+"""Connections of other nodes to the leader of a shard: relayed clients, links of the bus, and what others take."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+
+from rumq.cli.broker.client_connections import HandedOver
+from rumq.net.connection_handover import CLIENT
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.shards.assembly import Shard
+from rumq.shards.links.cluster_links import ClusterLinks
+from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected, Taker
+
+
+def open_cluster_listener(
+    shard: Shard,
+    sock: socket.socket,
+    expected: Expected,
+    clients: Taker,
+    links: ClusterLinks,
+    others: Mapping[str, Taker],
+) -> ClusterListener:
+    """Accept from the shard's listening socket. clients: of `relayed_clients`; others: takers by kind of greeting"""
+    takers = {"client": clients, "bus": links.take, **others}
+    return ClusterListener(sock, shard.pump, expected, takers, shard.timers, shard.events)
+
+
+def relayed_clients(take: HandedOver, policies: list[ListenerPolicy]) -> Taker:
+    """The taker of clients that the edge of another node relays. take: as of `take_handed_over`"""
+
+    def take_relayed(caller: Caller) -> None:
+        greeting = caller.greeting
+        if not 0 <= greeting.listener < len(policies):
+            caller.refuse(f"there is no listener number {greeting.listener} on this node")
+            return
+        caller.answer_taken()
+        take(
+            greeting.handover or CLIENT,
+            caller.sock,
+            greeting.peer,
+            caller.raw + caller.rest,
+            greeting.listener,
+        )
+
+    return take_relayed

@@ -1,0 +1,145 @@
+"""The edge of a node as a process: accepts clients and passes them to the leaders of their shards, until a signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import trio
+
+from rumq.cli.broker.client_connections import connections_max
+from rumq.cli.broker.process_tuning import freeze, keep_memory
+from rumq.cli.wiring.limits import limit_pending_logins, limits
+from rumq.cli.wiring.listener_policies import ListenerPolicies
+from rumq.cli.wiring.listening_sockets import ListeningSocket
+from rumq.cli.wiring.transports import reload, transports_of
+from rumq.cluster.connections.agent_link import SOCKET_NAME
+from rumq.cluster.edge.assembly import Edge, build_edge
+from rumq.config import Settings
+from rumq.errors import RumqError
+from rumq.net.lingering_close import LingeringClose
+from rumq.net.listener import Listener
+from rumq.net.pump import Pump
+from rumq.net.relay import RELAY_BYTES
+from rumq.net.transport_handshake import TransportHandshakes
+from rumq.net.transports import ConnectionSetup, Transports
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.shards.processes.fd_passing import ShardSocket
+from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
+from rumq.shards.stats.event_log import tell
+from rumq.shards.turn.loop import Loop
+
+SOCKETS_A_CLIENT = 2  # of a relayed client: its own, and one to its leader
+LINGER_SECONDS_MAX = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePlace:
+    """Environment of an edge. data: the data directory; doors: of the cluster's shards by number, and the edge's own
+
+    doorways: the listening sockets; ready: a pipe to report it, or -1"""
+
+    data: str
+    doors: list[ShardSocket]
+    doorways: list[ListeningSocket]
+    ready: int = -1
+
+
+def serve_edge(settings: Settings, place: EdgePlace, read: Callable[[], Settings]) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status. read: returns the current settings, for SIGHUP
+
+    raises: ConfigError"""
+    keep_memory()
+    policies, transports = ListenerPolicies(settings).policies, transports_of(settings)
+    edge = build_edge(
+        place.doors, policies, limits(settings), os.path.join(place.data, SOCKET_NAME), tell,
+        pump=lambda turn: Pump(turn, coalesce_seconds=settings.listener.coalesce_us / 1_000_000),
+    )  # fmt: skip
+    edge.pump.lingering = LingeringClose(edge.pump, later=edge.timers.later)
+    edge.agent.open()
+    process = EdgeProcess(settings, place, edge, policies, transports, read)
+    freeze()
+    Loop(edge.pump, edge.turn.seconds_to_next_deadline).run(process.run)
+    edge.pump.close()
+    return 0
+
+
+class EdgeProcess:
+    """A built edge with its listeners and signals."""
+
+    def __init__(
+        self, settings: Settings, place: EdgePlace, edge: Edge, policies: list[ListenerPolicy],
+        transports: list[Transports], read: Callable[[], Settings],
+    ) -> None:  # fmt: skip
+        self._settings, self._place, self._edge, self._read = settings, place, edge, read
+        self._policies, self._transports = policies, transports
+        self._listeners: list[Listener] = []
+
+    async def run(self) -> None:
+        """Serve until a stop signal."""
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+            self._listeners += self._open_listeners()
+            self._announce(IS_READY)
+            async for number in signals:
+                if number != signal.SIGHUP:
+                    break
+                self._reload()
+                self._announce(HAS_RELOADED)
+        await self._stop()
+
+    def _open_listeners(self) -> list[Listener]:
+        settings, edge = self._settings, self._edge
+        pump, later, event = edge.pump, edge.timers.later, edge.events.tell
+        pump.pending_logins.on_shed = lambda holder, shed: event("connection.shed", address=holder, shed=shed)
+        limit_pending_logins(settings, pump.pending_logins)
+        handshakes = TransportHandshakes(
+            pump, later=later, event=event, count_max=settings.listener.tls_handshakes_max
+        )
+        bounds = connections_max(settings, 0, SOCKETS_A_CLIENT)
+
+        def setup(number: int) -> ConnectionSetup:
+            policy = self._policies[number]
+            return ConnectionSetup(
+                self._transports[number], handshakes, pump, RELAY_BYTES,
+                welcome=lambda connection: edge.welcome(connection, policy),
+            )  # fmt: skip
+
+        return [
+            Listener(sock, setup(number), connections_max=bounds[number], event=event, later=later)
+            for number, sock in self._place.doorways
+        ]
+
+    def _reload(self) -> None:
+        """Apply what concerns connections before their login; the leaders tell what has changed."""
+        try:
+            wanted = self._read()
+            made = ListenerPolicies(wanted, says_exposed=False).policies
+            reload(wanted, self._transports)
+        except RumqError as fault:
+            tell("settings.refused", why=str(fault))
+            return
+        self._edge.broker.limits = limits(wanted)
+        limit_pending_logins(wanted, self._edge.pump.pending_logins)
+        for policy, new in zip(self._policies, made, strict=False):
+            policy.become(new)
+        self._settings = wanted
+
+    def _announce(self, what: bytes) -> None:
+        if self._place.ready >= 0:
+            os.write(self._place.ready, what)
+
+    async def _stop(self) -> None:
+        """Accept nothing more, and end what is here: relayed clients connect to another node."""
+        edge = self._edge
+        for listener in self._listeners:
+            listener.close()
+        edge.agent.close()
+        for connection in list(edge.pump.connections.values()):
+            if not connection.link.is_bus:
+                connection.link.end(with_will=False)
+        with trio.move_on_after(LINGER_SECONDS_MAX):
+            while edge.pump.connections or edge.pump.lingering:
+                await trio.sleep(0.005)

@@ -1,0 +1,125 @@
+"""A process's link to the agent of its node: it says who it is, and is told the view at once and at every change.
+
+The link is made anew when it is lost; the last view holds meanwhile."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+
+from rumq.cluster.agent.messages import AgentMessage, Here, Seen
+from rumq.cluster.control.records import View
+from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.net.connection import Connection
+from rumq.net.pump import Pump
+
+RETRY_SECONDS = 0.1
+OUTBOX_BYTES_MAX = 1 << 20
+SOCKET_NAME = "_cluster/agent.sock"  # below the data directory
+
+
+class AgentLink:
+    """view: the last one, None before the first"""
+
+    def __init__(
+        self,
+        pump: Pump,
+        path: str,
+        here: Here,
+        *,
+        later: Callable[[float, Callable[[], None]], None],
+        seen: Callable[[View], None],
+        heard: Callable[[AgentMessage], None] = lambda message: None,
+    ) -> None:
+        """path: of the agent's socket; here: this process; seen: told of each view; heard: of other messages"""
+        self._pump, self._path, self._here, self._later = pump, path, here, later
+        self._seen, self._heard = seen, heard
+        self._handler: AgentHandler | None = None
+        self._is_closed = False
+        self.view: View | None = None
+
+    def open(self) -> None:
+        """Connect, now or once the agent is there."""
+        if self._is_closed:
+            return
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        try:
+            sock.connect(self._path)
+        except OSError:  # there is no agent, or its backlog is full
+            sock.close()
+            self._later(RETRY_SECONDS, self.open)
+            return
+        connection = Connection(self._pump, sock, "agent", OUTBOX_BYTES_MAX)
+        self._handler = connection.link = AgentHandler(connection, self._received, self._lost)
+        self._pump.add(connection)
+        self.say(self._here)
+
+    def say(self, message: AgentMessage) -> bool:
+        """False if the agent is away."""
+        if self._handler is None or self._handler.closed:
+            return False
+        self._handler.transport.write(encoded(message))
+        return True
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._handler is not None:
+            self._handler.end()
+
+    def _received(self, message: AgentMessage) -> None:
+        if isinstance(message, Seen):
+            self.view = message.view
+            self._seen(message.view)
+        else:
+            self._heard(message)
+
+    def _lost(self) -> None:
+        self._handler = None
+        if not self._is_closed:
+            self._later(RETRY_SECONDS, self.open)
+
+
+class AgentHandler:
+    """The handler of the connection."""
+
+    is_bus = True
+    client_id = None
+    attempt = 1
+
+    __slots__ = ("_frames", "_lost", "_received", "closed", "transport")
+
+    def __init__(
+        self, transport: Connection, received: Callable[[AgentMessage], None], lost: Callable[[], None]
+    ) -> None:
+        self.transport = transport
+        self._received, self._lost = received, lost
+        self._frames: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        self.closed = False
+
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
+        with memoryview(data) as view:
+            for message, _ in self._frames.feed(view[pos:end]):
+                self._received(message)
+        return end
+
+    def drained(self) -> None: ...
+
+    def lost(self, why: str) -> None:
+        if not self.closed:
+            self.closed = True
+            self._lost()
+
+    def turned_away(self, why: str) -> None: ...
+
+    def dismiss(self, reason: object, why: str | None = None) -> None: ...
+
+    def end(self, *, with_will: bool = False) -> None:
+        self.lost("given up")
+        self.transport.close()
+
+
+def here_of(role: str, shard: int) -> Here:
+    """This process, as it introduces itself."""
+    return Here(role, shard, os.getpid())

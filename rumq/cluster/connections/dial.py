@@ -1,0 +1,144 @@
+"""A connection to another node on its way: connecting, greeting sent, answer awaited. It blocks nowhere.
+
+Once it is taken, what follows is the caller's: bytes of MQTT or of the bus. tcp(7)"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+
+import msgspec
+
+from rumq.cluster.links.frames import encoded, maybe_first
+from rumq.cluster.links.greeting import Answer, Greeting, Refused
+from rumq.net.connection import Connection
+from rumq.net.pump import Pump
+
+DIAL_SECONDS_MAX = 2.0  # to connect and be answered
+ANSWER_BYTES_MAX = 1 << 12
+UNANSWERED_SECONDS_MAX = 10.0  # bytes that a node does not acknowledge: it is gone
+IDLE_PROBE_SECONDS = 5
+
+ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+Later = Callable[[float, Callable[[], None]], None]
+
+
+class Dial:
+    """The handler of a connection that is on its way.
+
+    taken: called with the connection and the bytes behind the answer; failed: with the reason, once the socket is
+    closed. One of them is called, unless `give_up` was"""
+
+    is_bus = True
+    client_id = None
+    attempt = 1
+
+    __slots__ = ("_failed", "_taken", "closed", "transport")
+
+    def __init__(
+        self,
+        transport: Connection,
+        taken: Callable[[Connection, bytes], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        self.transport = transport
+        self._taken, self._failed = taken, failed
+        self.closed = False  # it has been answered, or given up
+
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
+        try:
+            first = maybe_first(ANSWERS, memoryview(data)[pos:end], ANSWER_BYTES_MAX)
+        except ValueError as fault:
+            self._end(str(fault))
+            return end
+        if first is None:
+            return pos
+        answer, _, size = first
+        if isinstance(answer, Refused):
+            self._end(answer.why)
+        elif not self.closed:
+            self.closed = True
+            self._taken(self.transport, bytes(data[pos + size : end]))
+        return end
+
+    def _end(self, why: str) -> None:
+        if not self.closed:
+            self.give_up()
+            self._failed(why)
+
+    def give_up(self) -> None:
+        """Close the connection."""
+        self.closed = True
+        self.transport.close()
+
+    def expire(self) -> None:
+        self._end(f"no answer within {DIAL_SECONDS_MAX:g} s")
+
+    def drained(self) -> None: ...
+
+    def lost(self, why: str) -> None:
+        if not self.closed:
+            self.closed = True
+            self._failed(why)
+
+    def turned_away(self, why: str) -> None:
+        self._end(why)
+
+    def dismiss(self, reason: object, why: str | None = None) -> None: ...
+
+    def end(self, *, with_will: bool = False) -> None:
+        self._end("given up")
+
+
+def dial(
+    pump: Pump,
+    address: tuple[str, int],
+    greeting: Greeting,
+    raw: bytes,
+    behind: bytes,
+    *,
+    make: Callable[[socket.socket], Connection],
+    taken: Callable[[Connection, bytes], None],
+    failed: Callable[[str], None],
+    later: Later,
+    send_bytes: int = 0,
+) -> Dial:
+    """Connect to a shard of another node. address: (IP address, port); raw, behind: bytes in and behind the greeting
+
+    make: makes the connection over a socket; send_bytes: of the socket's buffer, 0 for the system's
+    raises: OSError if it cannot even be tried"""
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        tune(sock, send_bytes)
+        problem = sock.connect_ex(address)
+        if problem not in (0, errno.EINPROGRESS):
+            raise OSError(problem, os.strerror(problem))
+    except OSError:
+        sock.close()
+        raise
+    connection = make(sock)
+    connection.blocked = True  # until it is connected: an edge of writability comes then
+    handler = Dial(connection, taken, failed)
+    connection.link = handler
+    pump.add(connection)
+    connection.write(encoded(greeting, [raw]))
+    if behind:
+        connection.write(behind)
+    later(DIAL_SECONDS_MAX, handler.expire)
+    return handler
+
+
+def tune(sock: socket.socket, send_bytes: int = 0) -> None:
+    """Options of a connection between nodes: small packets leave at once, and a node that is gone is noticed."""
+    tcp = socket.IPPROTO_TCP
+    sock.setsockopt(tcp, socket.TCP_NODELAY, 1)
+    sock.setsockopt(tcp, socket.TCP_USER_TIMEOUT, int(UNANSWERED_SECONDS_MAX * 1000))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(tcp, socket.TCP_KEEPIDLE, IDLE_PROBE_SECONDS)
+    sock.setsockopt(tcp, socket.TCP_KEEPINTVL, IDLE_PROBE_SECONDS)
+    if send_bytes:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)

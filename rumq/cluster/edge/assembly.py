@@ -1,0 +1,89 @@
+"""An edge, put together from its parts."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rumq.cluster.agent.messages import Here
+from rumq.cluster.connections.agent_link import AgentLink, here_of
+from rumq.cluster.connections.host_addresses import HostAddresses
+from rumq.cluster.edge.edge_handshake import EdgeBroker, EdgeHandshake
+from rumq.cluster.edge.edge_turn import EdgeTurn
+from rumq.cluster.edge.placement import EdgePlacement
+from rumq.cluster.edge.remote_relay import RemoteRelays
+from rumq.net.connection import Connection
+from rumq.net.connection_handover import CLIENT, KNOWN
+from rumq.net.pump import Pump
+from rumq.net.relay import RELAY_BYTES
+from rumq.net.transports import continue_handed_over
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.limits import Limits
+from rumq.shards.processes.fd_passing import FdPassing, ShardSocket
+from rumq.shards.turn.fault_guard import ShardEvents
+from rumq.shards.turn.scheduler import ShardClock, TimerQueue, system_time
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The parts that are used from outside."""
+
+    clock: ShardClock
+    timers: TimerQueue
+    events: ShardEvents
+    turn: EdgeTurn
+    pump: Pump
+    broker: EdgeBroker
+    doors: FdPassing
+    relays: RemoteRelays
+    placement: EdgePlacement
+    agent: AgentLink
+
+    def welcome(self, connection: Connection, policy: ListenerPolicy) -> EdgeHandshake:
+        """The handler of a new connection."""
+        return self.broker.welcome(self.placement, connection, policy)
+
+
+def build_edge(
+    doors: Sequence[ShardSocket],
+    policies: Sequence[ListenerPolicy],
+    limits: Limits,
+    agent_path: str,
+    tell: Callable[..., None],
+    *,
+    read_clock: Callable[[], tuple[int, float]] = system_time,
+    pump: Callable[[Any], Pump] = Pump,
+    addresses: HostAddresses | None = None,
+    here: Here | None = None,
+) -> Edge:
+    """doors: of the cluster's shards by number, and the edge's own behind them; policies: of the listeners"""
+    count = len(doors) - 1
+    clock = ShardClock(read_clock)
+    timers = TimerQueue(clock)
+    events = ShardEvents(tell)
+    turn = EdgeTurn(clock, timers, events)
+    the_pump = pump(turn)
+    passing = FdPassing(list(doors), count, timers.later, events.failed)
+    broker = EdgeBroker(clock, the_pump.pending_logins, events, limits)
+    relays = RemoteRelays(the_pump, addresses or HostAddresses(), timers.later)
+    placement = EdgePlacement(count, passing, relays, the_pump.pending_logins, clock, timers)
+    agent = AgentLink(
+        the_pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=placement.view_changed
+    )
+    turn.connect((broker.end_turn, passing.flush), lambda: broker.keep_alive_monitor.next_check)
+    edge = Edge(clock, timers, events, turn, the_pump, broker, passing, relays, placement, agent)
+
+    def take(kind: str, sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
+        """A connection that a leader here gives back: its client's home is elsewhere."""
+        continue_handed_over(
+            the_pump, kind, sock, peer, data, RELAY_BYTES,
+            lambda connection: edge.welcome(connection, policies[listener]),
+        )  # fmt: skip
+
+    for kind in (CLIENT, KNOWN):
+        passing.takers[kind] = partial(take, kind)
+    the_pump.watch(passing.fd, passing.hear)
+    return edge

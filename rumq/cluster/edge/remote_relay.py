@@ -1,0 +1,102 @@
+"""Clients whose session is on another node: bytes go both ways over a TCP connection of their own to its leader.
+
+The leader serves that connection as the client's: keep alive, quotas, outbox are its. What the layers above TCP are
+(TLS, WebSocket, a mount point) stays here. When another node leads the shard, the client's connection ends, and it
+connects again."""
+
+from __future__ import annotations
+
+import socket
+from collections import defaultdict
+from collections.abc import Callable
+
+from rumq.cluster.connections.dial import Later, dial
+from rumq.cluster.connections.host_addresses import HostAddresses
+from rumq.cluster.connections.leaders import Leader, epoch_of
+from rumq.cluster.control.records import View
+from rumq.cluster.edge.placement import Arrival
+from rumq.cluster.links.greeting import Greeting
+from rumq.net.connection import Connection
+from rumq.net.connection_handover import CLIENT, KNOWN, HandoverState, encode_state
+from rumq.net.pump import Pump
+from rumq.net.relay import RELAY_BYTES, ClientEnd, RelaySocket
+
+
+class RemoteRelays:
+    """All of an edge."""
+
+    def __init__(self, pump: Pump, addresses: HostAddresses, later: Later) -> None:
+        self._pump, self._addresses, self._later = pump, addresses, later
+        self._view: View | None = None
+        self._sockets: defaultdict[tuple[int, int], set[RemoteSocket]] = defaultdict(
+            set
+        )  # by shard and epoch
+
+    def __len__(self) -> int:
+        """How many clients are relayed."""
+        return sum(map(len, self._sockets.values()))
+
+    def begin(
+        self, leader: Leader, arrival: Arrival, taken: Callable[[], None], failed: Callable[[str], None]
+    ) -> None:
+        """Dial the leader for a client; `taken` or `failed` is called, perhaps before this returns."""
+        assert self._view is not None
+        address = self._addresses.maybe_find(leader.host)
+        if address is None:
+            failed(f"the address of {leader.host} is not known yet")
+            return
+        client = arrival.connection
+        certificate = client.certificate
+        state = encode_state(HandoverState(certificate)) if certificate is not None else b""
+        greeting = Greeting(
+            "client", self._view.cluster, self._view.node, leader.shard, leader.epoch,
+            listener=arrival.handshake.client.policy.index, handover=KNOWN if state else CLIENT, peer=client.peer,
+        )  # fmt: skip
+
+        def make(sock: socket.socket) -> Connection:
+            return RemoteSocket(self._pump, sock, client.peer, RELAY_BYTES)
+
+        def attach(near: Connection, rest: bytes) -> None:
+            if arrival.is_gone or epoch_of(self._view, leader.shard) > leader.epoch:
+                near.close()
+                failed("another leads the shard by now")
+                return
+            assert isinstance(near, RemoteSocket)
+            taken()
+            near.known = self._sockets[leader.shard, leader.epoch]
+            near.known.add(near)
+            ClientEnd(self._pump, client, near)
+            client.resume_reading()
+            if rest:
+                self._pump.feed(near, rest)
+
+        try:
+            dial(
+                self._pump, (address, leader.port), greeting, state, arrival.data,
+                make=make, taken=attach, failed=failed, later=self._later,
+            )  # fmt: skip
+        except OSError as fault:
+            failed(fault.strerror or str(fault))
+
+    def view_changed(self, view: View) -> None:
+        """End the clients of those that lead no more."""
+        self._view = view
+        for key in list(self._sockets):
+            shard, epoch = key
+            if epoch_of(view, shard) > epoch:
+                for near in list(self._sockets.pop(key)):
+                    near.link.lost("another node leads the shard")
+
+
+class RemoteSocket(RelaySocket):
+    """Our socket to a leader on another node. known: where it is found while it is open"""
+
+    __slots__ = ("known",)
+
+    def __init__(self, pump: Pump, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
+        super().__init__(pump, sock, peer, outbox_bytes_max)
+        self.known: set[RemoteSocket] = set()
+
+    def unlink(self) -> None:
+        super().unlink()
+        self.known.discard(self)
