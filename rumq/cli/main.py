@@ -17,6 +17,7 @@ from rumq.cli.client import (
     pub,
     sub,  # fmt: skip
 )
+from rumq.cli.cluster import command as cluster
 from rumq.cli.data import backup, doctor, log
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings, sources
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
@@ -180,6 +181,9 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(ask.NAME, ask.LINE, ask.ABOUT, ask.EXAMPLES)
     ask.add_arguments(made)
     made.set_defaults(run=ask.run)
+
+    made = command(cluster.NAME, cluster.LINE, cluster.ABOUT, cluster.EXAMPLES)
+    cluster.add_arguments(made)
 
     saved = command("backup", backup.BACKUP_LINE, backup.BACKUP_ABOUT, backup.BACKUP_EXAMPLES)
     backup.add_backup_arguments(saved)

@@ -1,0 +1,1 @@
+"""`rumqd cluster`: what an operator sees of a cluster, and changes in it, by way of one node's agent."""

@@ -1,0 +1,163 @@
+"""`rumqd cluster status`: nodes, shards and the control plane as one node's agent knows them; and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rumq.cluster.agent.messages import Report, Status
+from rumq.cluster.control.records import ShardRecord, View
+
+Row = Sequence[str]
+
+
+def print_status(status: Status, *, as_json: bool) -> int:
+    """Returns the exit status: 1 if something is wrong."""
+    wrong = list(faults(status))
+    if as_json:
+        print(json.dumps(as_object(status) | {"wrong": wrong}))
+    else:
+        for line in lines(status):
+            print(line)
+        for each in wrong:
+            print(f"wrong: {each}")
+    return 1 if wrong else 0
+
+
+def as_object(status: Status) -> dict[str, Any]:
+    """Plain objects and lists: the keys are those of the records (`rumq.cluster.control.records`)."""
+    view = status.view
+    return {
+        "cluster": view.cluster if view else None,
+        "node": view.node if view else None,
+        "is_current": bool(view and view.is_current),
+        "lost_seconds": status.lost_seconds,
+        "replicas": view.replicas if view else None,
+        "nodes": [msgspec.to_builtins(each) | {"name": each.name} for each in view.nodes] if view else [],
+        "shards": [
+            {"shard": number, "revision": each.revision, **msgspec.to_builtins(each.record)}
+            for number, each in enumerate(view.shards if view else [])
+        ],
+        "here": [msgspec.to_builtins(each) for each in status.reports],
+        "processes": [{"role": each.role, "shard": each.shard, "pid": each.pid} for each in status.processes],
+        "control": msgspec.to_builtins(status.health) | {"requests": status.requests},
+    }
+
+
+def lines(status: Status) -> Iterator[str]:
+    view = status.view
+    yield from control_lines(status)
+    if view is None:
+        return
+    yield f"cluster {view.cluster}, {view.replicas} copies of each shard; asked {view.node}"
+    yield ""
+    yield from table(
+        ("node", "disk", "zone", "address", "mqtt", "version", "leads", "copies", "state"), node_rows(view)
+    )
+    yield ""
+    shards = [shard_row(number, each.record, view, status.reports) for number, each in enumerate(view.shards)]
+    yield from table(("shard", "epoch", "leader", "replicas", "learners", "here", "behind"), shards)
+
+
+def control_lines(status: Status) -> Iterator[str]:
+    away = f"; it has not answered for {status.lost_seconds:.0f} s" if status.lost_seconds else ""
+    yield f"control plane: {status.health.kind}, {len(status.health.members)} members{away}"
+    for member in status.health.members:
+        if member.why:
+            yield f"  {member.endpoint}  does not answer: {member.why}"
+        else:
+            leads = "leader" if member.is_leader else "member"
+            size, took = member.stored_bytes / 2**20, 1000 * member.seconds
+            yield f"  {member.endpoint}  {leads}, version {member.version}, {size:.1f} MiB, answers in {took:.1f} ms"
+
+
+def node_rows(view: View) -> Iterator[Row]:
+    """Nodes that live, then those that have copies and do not."""
+    records = [each.record for each in view.shards]
+    alive = {node.id for node in view.nodes}
+    for node in sorted(view.nodes, key=lambda node: node.id):
+        yield (
+            node.name, node.id.partition("#")[2], node.zone or "-", f"{node.host}:{node.port}",
+            " ".join(node.mqtt) or "-", node.version, *counts(node.id, records), "leaves" if node.leaves else "alive",
+        )  # fmt: skip
+    for gone in sorted({each for record in records for each in record.members} - alive):
+        name, _, disk = gone.partition("#")
+        yield name, disk, "-", "-", "-", "-", *counts(gone, records), "gone"
+
+
+def counts(node: str, records: Sequence[ShardRecord]) -> Row:
+    return str(sum(each.leader == node for each in records)), str(
+        sum(node in each.members for each in records)
+    )
+
+
+def shard_row(number: int, record: ShardRecord, view: View, reports: Sequence[Report]) -> Row:
+    here = next((each for each in reports if each.shard == number), None)
+    replicas = " ".join(named(each, view) for each in record.replicas)
+    if record.old_replicas is not None:
+        replicas += f" (until now {' '.join(named(each, view) for each in record.old_replicas)})"
+    return (
+        str(number), str(record.epoch), named(record.leader, view), replicas,
+        " ".join(named(each, view) for each in record.learners) or "-",
+        here.role if here else "-", behind(here) if here else "-",
+    )  # fmt: skip
+
+
+def behind(report: Report) -> str:
+    """Followers that lack records of the leader, with how many; only the leader knows."""
+    found = report.figures.get("behind")
+    if not isinstance(found, dict):
+        return "-"
+    return " ".join(f"{node.partition('#')[0]}:{count}" for node, count in found.items() if count) or "0"
+
+
+def named(node: str, view: View) -> str:
+    """The name of a node; in brackets if it does not live."""
+    if not node:
+        return "none"
+    name = node.partition("#")[0]
+    return name if view.node_of(node) is not None else f"({name})"
+
+
+def faults(status: Status) -> Iterator[str]:
+    """What an operator should act on, each as one sentence with the way out."""
+    view = status.view
+    if view is None:
+        yield "the control plane has not answered since this node started: check cluster.etcd and the network"
+        return
+    if not view.is_current:
+        yield (
+            "the control plane does not answer: publishing goes on, but no leader can change; "
+            "this is the state as it was last known"
+        )
+    alive = {node.id for node in view.nodes}
+    for number, each in enumerate(view.shards):
+        yield from faults_of_shard(number, each.record, alive)
+
+
+def faults_of_shard(number: int, record: ShardRecord, alive: set[str]) -> Iterator[str]:
+    for members in filter(None, (record.replicas, record.old_replicas)):
+        gone = [each for each in members if each not in alive]
+        if len(gone) * 2 >= len(members):
+            yield (
+                f"shard {number}: {len(gone)} of {len(members)} replicas are gone ({' '.join(gone)}), so nothing is "
+                "acknowledged: start them again; if their disks are lost for ever: `rumqd cluster force-leader --help`"
+            )
+            return
+        if gone:
+            yield (
+                f"shard {number}: {' '.join(gone)} of its replicas is gone: start it again, or have another node take "
+                f"its place (rumqd cluster move {number} --from {gone[0].partition('#')[0]} --to NODE)"
+            )
+    if record.leader not in alive:
+        yield f"shard {number} has no leader that lives; one of its replicas takes over within seconds"
+
+
+def table(head: Row, rows: Iterator[Row] | Sequence[Row]) -> Iterator[str]:
+    cells = [head, *rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
