@@ -1,0 +1,104 @@
+"""A network namespace for each member of a cluster, with a router between them that can drop one direction of a link.
+
+    root (clients) 10.213.0.2 -- router -- 10.213.N.2 (member N)
+
+A cut is a rule of the router: packets from one address to another go nowhere, and nobody is told. Needs root.
+ip-rule(8)"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+from examples.cluster import Place
+
+NETWORK = "10.213"
+
+
+class Network:
+    """Made with `make`, removed with `remove`. Its names hold this process's number, so two do not meet by name; its
+    addresses are fixed: one at a time."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._prefix = f"rq{os.getpid() % 100_000}"
+        self._numbers = {name: number + 1 for number, name in enumerate(names)}
+        self._cuts: list[tuple[str, str]] = []
+
+    @staticmethod
+    def why_not() -> str:
+        """Why there can be none here; empty if it works."""
+        if os.geteuid() != 0:
+            return "network namespaces need root"
+        return "" if shutil.which("ip") else "ip is not installed: apt-get install iproute2"
+
+    def address(self, name: str) -> str:
+        return f"{NETWORK}.{self._numbers[name]}.2"
+
+    def place(self, name: str) -> Place:
+        return Place(self.address(name), ("ip", "netns", "exec", self._space(name)))
+
+    def make(self) -> None:
+        router = self._space("r")
+        self._ip("netns add", router)
+        self._run("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        self._link(f"{self._prefix}u", 0, None)
+        self._ip("route add", f"{NETWORK}.0.0/16", "via", f"{NETWORK}.0.1")
+        for name, number in self._numbers.items():
+            self._ip("netns add", self._space(name))
+            self._link(f"{self._prefix}v{number}", number, self._space(name))
+            self._ip("-n", self._space(name), "link set lo up")
+            self._ip("-n", self._space(name), "route add default via", f"{NETWORK}.{number}.1")
+
+    def _link(self, device: str, number: int, space: str | None) -> None:
+        """Device `device` in `space` (None: the root one), its other end in the router."""
+        other = f"{device}r"[-15:]
+        self._ip("link add", device, "type veth peer name", other)
+        self._ip("link set", other, "netns", self._space("r"))
+        self._ip("-n", self._space("r"), "addr add", f"{NETWORK}.{number}.1/24", "dev", other)
+        self._ip("-n", self._space("r"), "link set", other, "up")
+        inside: tuple[str, ...] = ()
+        if space is not None:
+            self._ip("link set", device, "netns", space)
+            inside = ("-n", space)
+        self._ip(*inside, "addr add", f"{NETWORK}.{number}.2/24", "dev", device)
+        self._ip(*inside, "link set", device, "up")
+
+    def cut(self, source: str, target: str) -> None:
+        """What `source` sends to `target` is lost."""
+        self._rule("add", source, target)
+        self._cuts.append((source, target))
+
+    def heal(self) -> None:
+        while self._cuts:
+            self._rule("del", *self._cuts.pop())
+
+    def _rule(self, verb: str, source: str, target: str) -> None:
+        self._ip(
+            "-n",
+            self._space("r"),
+            "rule",
+            verb,
+            "from",
+            self.address(source),
+            "to",
+            self.address(target),
+            "blackhole",
+        )
+
+    def remove(self) -> None:
+        for name in ["r", *self._numbers]:
+            self._run("ip", "netns", "del", self._space(name), check=False)
+        self._run("ip", "link", "del", f"{self._prefix}u", check=False)
+
+    def _space(self, name: str) -> str:
+        return f"{self._prefix}{name}"
+
+    def _ip(self, *words: str) -> None:
+        self._run("ip", *(part for word in words for part in word.split()))
+
+    @staticmethod
+    def _run(*command: str, check: bool = True) -> None:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert not check or done.returncode == 0, f"{' '.join(command)}: {done.stderr}"

@@ -1,0 +1,156 @@
+"""One live run: a cluster, clients, harms one after another, then the end: drained, replayed, compared.
+
+Which harms come, and to whom, follows from the seed; when exactly they hit does not."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cluster.live.checker import (
+    acknowledged_nowhere,
+    check_copies,
+    check_replays,
+    replay,
+    settled_copies,
+)  # fmt: skip
+from tests.cluster.live.cluster import LiveCluster
+from tests.cluster.live.gaps import Gap, gap_of
+from tests.cluster.live.harm import ETCD_AWAY_S, IN_NAMESPACES, KINDS, ON_SMALL_DISKS, Harm, Scene
+from tests.cluster.live.network import Network
+from tests.cluster.live.workload import Doors, Workload
+from tests.conformance.peer import Ended
+from tests.faults.kill.ledger import Ledger
+
+QUIET_S = 0.5  # before a harm: what a gap begins from
+RECOVERY_S = 30.0
+END_S = 60.0
+TMPFS_BYTES = 96 << 20
+
+
+@dataclass
+class Result:
+    """faults: what must not be; gaps: of each harm; acknowledged: messages; lost: of these, on no disk"""
+
+    seed: int
+    faults: list[str] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    harms: list[str] = field(default_factory=list)
+    acknowledged: int = 0
+    lost: int = 0
+
+    def report(self) -> str:
+        told = "\n".join(self.faults[:30])
+        return (
+            f"seed {self.seed}: {len(self.harms)} harms, {self.acknowledged:,} acknowledged, {self.lost} lost, "
+            f"{len(self.faults)} faults\n{told}\nharms: {'; '.join(self.harms)}"
+        )
+
+
+class LiveRun:
+    """kinds: names of `KINDS`, taken in turn in an order of the seed; away_s: how long etcd is away"""
+
+    def __init__(
+        self, data: Path, seed: int, kinds: Sequence[str], *, nodes: int = 3, publishers: int = 6, subscribers: int = 3,
+        settings: Sequence[str] = (), away_s: float = ETCD_AWAY_S, tell: Callable[[str], None] = lambda line: None,
+    ) -> None:  # fmt: skip
+        self.data, self.kinds, self.tell = data, list(kinds), tell
+        self.random = random.Random(seed)
+        self.result = Result(seed)
+        self.ledger = Ledger()
+        names = [f"n{number + 1}" for number in range(nodes)] + [f"etcd{number + 1}" for number in range(3)]
+        self.network = Network(names) if set(kinds) & set(IN_NAMESPACES) else None
+        small = TMPFS_BYTES if set(kinds) & set(ON_SMALL_DISKS) else 0
+        self.live = LiveCluster(data, nodes=nodes, network=self.network, tmpfs_bytes=small, settings=settings)
+        self.scene = Scene(self.live, self.random, away_s)
+        self.workload = Workload(Doors(self.live.addresses, seed), publishers, subscribers, self.ledger)
+
+    def run(self, harms: int) -> Result:
+        with ExitStack() as ending:
+            ending.callback(self.live.remove)
+            if self.network is not None:
+                ending.callback(self.network.remove)
+                self.network.make()
+            ending.callback(self.live.stop)
+            self.live.start()
+            ending.callback(self.workload.end)
+            self.workload.start()
+            if self._recovered("the start", RECOVERY_S):
+                for number in range(harms):
+                    if not self._harm(number):
+                        break
+            self._end()
+        self.result.faults += self.ledger.faults
+        self.result.acknowledged = len(self.ledger.acknowledged)
+        return self.result
+
+    def _harm(self, number: int) -> bool:
+        """Harm, heal, and wait until every publisher goes on; False if one does not."""
+        if number % len(self.kinds) == 0:
+            self.random.shuffle(self.kinds)
+        kind = self.kinds[number % len(self.kinds)]
+        self.workload.go_home()
+        if not self._recovered(f"before {kind}", RECOVERY_S):
+            return False
+        time.sleep(QUIET_S)
+        nodes = [each.client.node for each in self.workload.publishers]
+        harm = KINDS[kind](self.scene)
+        harm.ends = time.monotonic()
+        self.result.harms.append(f"{harm.kind} {harm.what}")
+        recovered = self._recovered(f"{harm.kind} {harm.what}", RECOVERY_S)
+        gap = self._gap(harm, nodes)
+        self.result.gaps.append(gap)
+        self.tell(
+            f"{number + 1}: {gap.kind} {gap.what}: gap {gap.seconds:.3f} s"
+            + (f", silent {gap.silent_s:.3f} s" if gap.silent_s else "")
+        )
+        return recovered and self._all_are_back(f"{harm.kind} {harm.what}")
+
+    def _recovered(self, after: str, seconds: float) -> bool:
+        late = self.workload.wait_for_acks(seconds)
+        if late:
+            self.result.faults.append(f"{after}: no acknowledgement for {' '.join(late)} in {seconds:g} s")
+        return not late
+
+    def _all_are_back(self, after: str) -> bool:
+        """Every member lives, and every node serves clients of every shard: the next harm finds a whole cluster."""
+        until = time.monotonic() + RECOVERY_S
+        while time.monotonic() < until:
+            if all(each.is_alive for each in self.live.cluster.members) and not (
+                missing := self.live.all_serve(2.0)
+            ):
+                return True
+            time.sleep(0.1)
+        dead = [f"{each.name} is dead" for each in self.live.cluster.members if not each.is_alive]
+        self.result.faults.append(f"{after}: after {RECOVERY_S:g} s: {'; '.join(dead or missing)}")
+        return False
+
+    def _gap(self, harm: Harm, nodes: Sequence[int]) -> Gap:
+        gaps, silent = [0.0], [0.0]
+        for node, publisher in zip(nodes, self.workload.publishers, strict=True):
+            of_it = gap_of(publisher.acked_at, harm.began, harm.ends)
+            (silent if node in harm.silent else gaps).append(of_it)
+        return Gap(harm.kind, harm.what, max(gaps), max(silent))
+
+    def _end(self) -> None:
+        faults, topics = self.result.faults, len(self.workload.publishers)
+        faults += self.workload.drain(END_S)
+        try:
+            faults += self.workload.finish(END_S)
+            replays = {
+                node.name: replay(address, topics, END_S)
+                for node, address in zip(self.live.nodes, self.live.addresses, strict=True)
+            }
+        except (AssertionError, OSError, Ended) as fault:
+            faults.append(f"the end: {fault!r}")
+            replays = {}
+        copies = settled_copies({node.name: node.data for node in self.live.nodes}, 20.0)
+        self.result.lost = len(acknowledged_nowhere(copies, self.ledger))
+        faults += check_copies(copies, self.ledger)
+        faults += check_replays(replays, copies, self.ledger)
+        for subscriber in self.workload.subscribers:
+            faults += self.ledger.check_subscriber(subscriber.name, subscriber.qos)
