@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cluster_members import Member, NotStarted, Place, Ports, ask_etcd, etcd
+from cluster_members import Member, NotStarted, Place, Ports, ask_etcd, etcd, tree
 from round_trip import RoundTripFailed, round_trip
 
+__all__ = ["Cluster", "Member", "NotStarted", "Place", "ask_etcd", "run", "tree"]  # of the library
 RUMQD = [sys.executable, "-m", "rumq"]
 ETCD_COUNT = 3
 REPLICAS_MAX = 3

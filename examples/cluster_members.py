@@ -156,10 +156,10 @@ def etcd(
     return Member(name, command, url(name, 0), data / name)
 
 
-def ask_etcd(client: str, path: str) -> dict[str, Any] | None:
+def ask_etcd(client: str, path: str, body: bytes = b"{}") -> dict[str, Any] | None:
     """An answer of etcd's JSON gateway; None if there is none."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(client + path, b"{}"), timeout=1) as reply:
+        with urllib.request.urlopen(urllib.request.Request(client + path, body), timeout=1) as reply:
             return dict(json.load(reply))
     except (OSError, ValueError):
         return None

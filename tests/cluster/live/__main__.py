@@ -36,6 +36,13 @@ def main() -> int:
     add("--seed", type=int, default=1, help="[1]")
     add("--nodes", type=int, default=3, help="[3]")
     add("--away", type=float, default=60.0, metavar="S", help="how long etcd is away [60]")
+    add(
+        "--round-trip-ms",
+        type=float,
+        default=0.0,
+        metavar="MS",
+        help="between nodes, in namespaces: root [0]",
+    )
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of each node")
     add("--data", type=Path, metavar="DIR", help="keep data and logs here [temporary]")
     add("--json", type=Path, metavar="FILE", help="append the gaps to this file, one a line")
@@ -53,7 +60,8 @@ def main() -> int:
             with tempfile.TemporaryDirectory(prefix="rumq-live-") as folder:
                 data = (args.data or Path(folder)) / f"seed-{seed}"
                 run = LiveRun(
-                    data, seed, kinds, nodes=args.nodes, settings=args.set, away_s=args.away, tell=say
+                    data, seed, kinds, nodes=args.nodes, settings=args.set, away_s=args.away,
+                    round_trip_s=args.round_trip_ms / 1000, tell=say
                 )  # fmt: skip
                 result = run.run(min(left, RUN_HARMS))
             say(result.report())

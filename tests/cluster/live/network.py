@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 
 from examples.cluster import Place
 
@@ -25,6 +26,7 @@ class Network:
         self._prefix = f"rq{os.getpid() % 100_000}"
         self._numbers = {name: number + 1 for number, name in enumerate(names)}
         self._cuts: list[tuple[str, str]] = []
+        self._delayer: subprocess.Popen[bytes] | None = None
 
     @staticmethod
     def why_not() -> str:
@@ -74,6 +76,35 @@ class Network:
         while self._cuts:
             self._rule("del", *self._cuts.pop())
 
+    def delay(self, pairs: Mapping[tuple[str, str], float]) -> None:
+        """What one member sends to another arrives so many seconds later, until `remove`. Once for a network."""
+        device, router = f"{self._prefix}d", self._space("r")
+        words = [
+            f"{self.address(one)},{self.address(other)},{seconds}" for (one, other), seconds in pairs.items()
+        ]
+        command = [
+            "ip",
+            "netns",
+            "exec",
+            router,
+            sys.executable,
+            "-m",
+            "tests.cluster.live.delay",
+            device,
+            *words,
+        ]
+        self._delayer = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert self._delayer.stdout is not None
+        assert self._delayer.stdout.readline(), "no TUN device"
+        self._ip("-n", router, "link set", device, "up")
+        self._run("ip", "netns", "exec", router, "sysctl", "-qw", f"net.ipv4.conf.{device}.rp_filter=0")
+        self._run("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0")
+        self._ip("-n", router, "route add default dev", device, "table 100")
+        self._ip("-n", router, "rule add iif", device, "lookup main pref 100")
+        for one, other in pairs:
+            addresses = ("from", self.address(one), "to", self.address(other))
+            self._ip("-n", router, "rule add", *addresses, "lookup 100 pref 200")
+
     def _rule(self, verb: str, source: str, target: str) -> None:
         self._ip(
             "-n",
@@ -84,10 +115,13 @@ class Network:
             self.address(source),
             "to",
             self.address(target),
-            "blackhole",
+            "blackhole pref 50",
         )
 
     def remove(self) -> None:
+        if self._delayer is not None:
+            self._delayer.kill()
+            self._delayer.wait()
         for name in ["r", *self._numbers]:
             self._run("ip", "netns", "del", self._space(name), check=False)
         self._run("ip", "link", "del", f"{self._prefix}u", check=False)

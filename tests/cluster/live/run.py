@@ -52,18 +52,23 @@ class Result:
 
 
 class LiveRun:
-    """kinds: names of `KINDS`, taken in turn in an order of the seed; away_s: how long etcd is away"""
+    """kinds: names of `KINDS`, taken in turn in an order of the seed; away_s: how long etcd is away
+
+    round_trip_s: between members of different numbers, as if n1 and etcd1 were in one data centre, n2 and etcd2 in the
+    next one"""
 
     def __init__(
         self, data: Path, seed: int, kinds: Sequence[str], *, nodes: int = 3, publishers: int = 6, subscribers: int = 3,
-        settings: Sequence[str] = (), away_s: float = ETCD_AWAY_S, tell: Callable[[str], None] = lambda line: None,
+        settings: Sequence[str] = (), away_s: float = ETCD_AWAY_S, round_trip_s: float = 0.0,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:  # fmt: skip
         self.data, self.kinds, self.tell = data, list(kinds), tell
         self.random = random.Random(seed)
         self.result = Result(seed)
         self.ledger = Ledger()
         names = [f"n{number + 1}" for number in range(nodes)] + [f"etcd{number + 1}" for number in range(3)]
-        self.network = Network(names) if set(kinds) & set(IN_NAMESPACES) else None
+        self.network = Network(names) if round_trip_s or set(kinds) & set(IN_NAMESPACES) else None
+        self._delays = delays_of(names, round_trip_s)
         small = TMPFS_BYTES if set(kinds) & set(ON_SMALL_DISKS) else 0
         self.live = LiveCluster(data, nodes=nodes, network=self.network, tmpfs_bytes=small, settings=settings)
         self.scene = Scene(self.live, self.random, away_s)
@@ -75,6 +80,8 @@ class LiveRun:
             if self.network is not None:
                 ending.callback(self.network.remove)
                 self.network.make()
+                if self._delays:
+                    self.network.delay(self._delays)
             ending.callback(self.live.stop)
             self.live.start()
             ending.callback(self.workload.end)
@@ -154,3 +161,9 @@ class LiveRun:
         faults += check_replays(replays, copies, self.ledger)
         for subscriber in self.workload.subscribers:
             faults += self.ledger.check_subscriber(subscriber.name, subscriber.qos)
+
+
+def delays_of(names: Sequence[str], round_trip_s: float) -> dict[tuple[str, str], float]:
+    """Seconds one way for each pair that is not in one data centre; nothing for no time."""
+    pairs = [(one, other) for one in names for other in names if one[-1] != other[-1]]
+    return dict.fromkeys(pairs, round_trip_s / 2) if round_trip_s else {}

@@ -3,6 +3,7 @@
 import math
 
 from tests.cluster.live.checker import Copy, Found, Place, acknowledged_nowhere, check_copies, check_replays
+from tests.cluster.live.delay import DelayedPackets
 from tests.cluster.live.gaps import Gap, gap_of, quantile, table
 from tests.cluster.live.picture import draw
 from tests.faults.kill.ledger import Entry, Ledger
@@ -102,3 +103,13 @@ def test_the_table_and_the_picture_name_each_kind_once() -> None:
     ]
     picture = draw(gaps)
     assert picture.count('class="name"') == 2 and picture.count('class="bar"') == 3
+
+
+def test_a_packet_goes_on_when_its_time_has_come_and_others_are_not_held_up() -> None:
+    far, near = (bytes(12) + bytes([10, 0, 0, 1, 10, 0, 0, last]) + b"x" for last in (2, 3))
+    waiting = DelayedPackets({("10.0.0.1", "10.0.0.2"): 0.04})
+    assert waiting.wait_s(1.0) is None
+    waiting.add(far, 1.0)
+    waiting.add(near, 1.01)
+    assert waiting.due(1.01) == [near] and round(waiting.wait_s(1.01) or 0, 3) == 0.03
+    assert waiting.due(1.039) == [] and waiting.due(1.041) == [far]
