@@ -135,16 +135,22 @@ class LocalProcess:
         return b"".join(map(encoded, messages))
 
 
+Linked = Callable[[LocalProcess], None]
 Heard = Callable[[LocalProcess, AgentMessage], None]
 
 
 class AgentServer:
-    """processes: those that are linked. met: called with each that comes; heard: with what it says"""
+    """processes: those that are linked. met: called with each that comes; heard: with what it says; gone: at its end"""
 
-    def __init__(self, path: Path, met: Callable[[LocalProcess], None], heard: Heard) -> None:
+    def __init__(self, path: Path, met: Linked, heard: Heard, gone: Linked) -> None:
         self._path = path
-        self._met, self._heard = met, heard
+        self._met, self._heard, self._gone = met, heard, gone
         self.processes: list[LocalProcess] = []
+
+    def maybe_shard(self, number: int) -> LocalProcess | None:
+        """The process of a shard; the latest, while an older one ends."""
+        found = (each for each in reversed(self.processes) if each.here.role == "shard")
+        return next((each for each in found if each.here.shard == number), None)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled. A socket that an earlier agent left is removed: the data directory is ours."""
@@ -181,6 +187,7 @@ class AgentServer:
             finally:
                 if process is not None:
                     self.processes.remove(process)
+                    self._gone(process)
 
     def _meet(self, message: AgentMessage) -> LocalProcess:
         if not isinstance(message, Here):

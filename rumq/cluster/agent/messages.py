@@ -34,7 +34,7 @@ class Claim(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Claimed(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """won: the record is ours; known: False if the control plane did not answer; now: the record as it is
+    """won: the record is ours; known: False if nobody knows, for no answer came; now: the record as it is, or None
 
     After known=False the change may still come into force: a later view that has the claim id says so. To claim once
     more with the same revision is safe, for one of the two at most can win."""

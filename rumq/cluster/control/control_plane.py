@@ -61,14 +61,18 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 class ControlPlane(Protocol):
     """Every question raises `Unreachable` if nobody answers in time, and `Refused` if the store forbids it."""
 
+    @property
+    def requests(self) -> int:
+        """Sent so far."""
+
     async def cluster_record(self, make: ClusterRecord) -> ClusterRecord:
         """The record of the cluster; `make` becomes it if there is none."""
 
     async def announce(self, node: NodeRecord) -> None:
         """Say that this node lives, under a lease of LEASE_SECONDS; again to change the record.
 
-        An earlier run on the same disk at the same address is replaced: the lock of the data directory says that it is
-        over. raises: NameTaken"""
+        The first time, an earlier run on the same disk at the same address is replaced: the lock of the data directory
+        says that it is over. Later it is this run that is over. raises: NameTaken, LeaseLost"""
 
     async def renew(self) -> None:
         """Keep the lease. raises: LeaseLost"""
@@ -96,6 +100,9 @@ class ControlPlane(Protocol):
 
     async def changes(self, hint: Callable[[], None]) -> None:
         """Call `hint` whenever something may have changed, and after each time without a watch. Until cancelled."""
+
+    async def version_faults(self) -> dict[str, list[str]]:
+        """Versions of the members that answer, each with its known faults. raises: Refused, if one is too old"""
 
     async def health(self) -> Health:
         """How each member of the store is, for people. Raises nothing."""

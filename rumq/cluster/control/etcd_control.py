@@ -37,14 +37,14 @@ class EtcdControl:
         self._prefix = f"{prefix.rstrip('/')}/{name}/".encode()
         self._end = self._prefix[:-1] + b"0"  # "0" follows "/"
         self._lease = 0
+        self._is_announced = False
 
     @property
     def requests(self) -> int:
         """Sent so far."""
         return self._etcd.requests
 
-    async def versions(self) -> dict[str, list[str]]:
-        """Version -> its known faults, of the members that answer. raises: Refused, Unreachable if none does"""
+    async def version_faults(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         why = []
         for endpoint in list(self._etcd.endpoints):
@@ -77,7 +77,8 @@ class EtcdControl:
         revision = 0
         if held:
             other = parsed(held[0], NodeRecord)
-            if other.incarnation != node.incarnation and not is_same_place(other, node):
+            is_over = not self._is_announced and is_same_place(other, node)
+            if other.incarnation != node.incarnation and not is_over:
                 raise NameTaken(node.name, described(node), described(other))
             revision = held[0].mod_revision
         try:
@@ -91,6 +92,7 @@ class EtcdControl:
             raise LeaseLost from fault
         if now is not None and parsed(now, NodeRecord).incarnation != node.incarnation:
             raise NameTaken(node.name, described(node), described(parsed(now, NodeRecord)))
+        self._is_announced = True
 
     async def renew(self) -> None:
         if not self._lease or await self._etcd.keep_alive(self._lease) <= 0:

@@ -7,10 +7,11 @@ from __future__ import annotations
 from rumq.cluster.control.errors import Refused
 
 OLDEST = (3, 4, 0)  # before it the gateway has no /v3
-GOOD = {(3, 4): (3, 4, 42), (3, 5): (3, 5, 28), (3, 6): (3, 6, 9)}
+FirstGood = dict[tuple[int, ...], tuple[int, ...]]
+GOOD: FirstGood = {(3, 4): (3, 4, 42), (3, 5): (3, 5, 28), (3, 6): (3, 6, 9)}
 
 # What can happen; etcd's issue; the first version without it, by branch.
-FAULTS = [
+FAULTS: list[tuple[str, str, FirstGood]] = [
     ("a read after a pause may be stale", "#20418", GOOD),
     (
         "a leader that was paused may revoke leases of live nodes",

@@ -33,6 +33,7 @@ class LocalControl:
     def __init__(self, data: Path) -> None:
         self._path = data / "_cluster" / "control.json"
         self._node: NodeRecord | None = None
+        self.requests = 0
         self._hint: Callable[[], None] = lambda: None
         try:
             self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept, strict=False)
@@ -96,6 +97,10 @@ class LocalControl:
     async def changes(self, hint: Callable[[], None]) -> None:
         self._hint = hint
         await trio.sleep_forever()
+
+    async def version_faults(self) -> dict[str, list[str]]:
+        await trio.lowlevel.checkpoint()
+        return {}
 
     async def health(self) -> Health:
         return Health(kind="local", members=[MemberHealth(endpoint=str(self._path), is_leader=True)])

@@ -78,7 +78,8 @@ class Versioned(msgspec.Struct, frozen=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """What a node knows of its cluster. node: its own id; nodes: those with a live lease; shards: by number
 
-    is_current: the control plane answered within the last seconds"""
+    is_current: the control plane answered within the last seconds
+    epochs_back: shards whose record has a lower epoch than was seen before; nothing is claimed from it"""
 
     cluster: str
     node: str
@@ -86,6 +87,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[NodeRecord]
     shards: list[Versioned]
     is_current: bool
+    epochs_back: list[int] = []
 
     def node_of(self, node_id: str) -> NodeRecord | None:
         return next((each for each in self.nodes if each.id == node_id), None)

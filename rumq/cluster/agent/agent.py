@@ -1,0 +1,314 @@
+"""The agent of a node: the only process that talks to the control plane. It says that the node lives, tells the node's
+processes who leads what, and carries out their claims.
+
+It decides nothing about a shard: claims come from the shards' processes, and the control plane chooses among them.
+While the control plane does not answer, everything goes on with the last view (C5)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import trio
+
+from rumq.cluster.agent.agent_settings import AgentSettings
+from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentServer, LocalProcess
+from rumq.cluster.agent.control_contact import ControlContact
+from rumq.cluster.agent.formation import SeveralLogs, first_records, forms_cluster
+from rumq.cluster.agent.messages import (
+    AgentMessage,
+    AskStatus,
+    Claim,
+    Claimed,
+    Done,
+    Leave,
+    Order,
+    Report,
+    Status,
+)
+from rumq.cluster.agent.node_identity import NodeIdentity, met_cluster
+from rumq.cluster.agent.order_routing import OrderRouting
+from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
+from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Replaced
+from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord
+from rumq.cluster.links.greeting import FEATURE_LEVEL
+from rumq.events import get_logger
+
+RENEW_SECONDS = 1.0
+ANNOUNCE_EVERY = 10  # renewals; a record has the node's clock
+LIST_SECONDS = 10.0
+DOUBT_SECONDS = 0.5  # until the next list, after one that looked stale
+RETRY_SECONDS = 0.25
+SETTLE_SECONDS, SETTLE_STEP_SECONDS = 0.5, 0.05
+TAKEN_SECONDS = 2.0 * LEASE_SECONDS  # an earlier run's lease is over by then
+
+log = get_logger("rumq.cluster")
+
+
+class Agent:
+    """clock_us: the wall clock, in microseconds since 1970"""
+
+    def __init__(
+        self, settings: AgentSettings, identity: NodeIdentity, plane: ControlPlane,
+        clock_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:  # fmt: skip
+        self._settings, self._identity, self._plane, self._clock_us = settings, identity, plane, clock_us
+        self._contact = ControlContact(self._lost)
+        self._data = Path(settings.data)
+        self._tracker: ViewTracker | None = None
+        self._server = AgentServer(self._data / SOCKET_NAME, self._met, self._heard, self._gone)
+        self._orders = OrderRouting(self._server)
+        self._reports: dict[int, Report] = {}
+        self._leaves = False
+        self._hint = self._announce = trio.Event()
+        self._told_logs: list[str] = []
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Until cancelled; then the node is gone at once. raises: ControlError, in a group: this node cannot be"""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                await nursery.start(self._server.run)
+                nursery.start_soon(self._contact.watch)
+                task_status.started()
+                cluster = await self._join()
+                epochs = SeenEpochs(self._data)
+                self._tracker = ViewTracker(self._identity.id, cluster, epochs)
+                nursery.start_soon(self._keep_announced)
+                nursery.start_soon(self._keep_listed, self._tracker, cluster)
+                nursery.start_soon(self._plane.changes, self._hinted)
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
+                try:
+                    await self._plane.leave()
+                except (Unreachable, Refused):
+                    pass  # the lease expires
+                await self._plane.close()
+
+    # The control plane
+
+    async def _join(self) -> ClusterRecord:
+        settings = self._settings
+        make = ClusterRecord(
+            id=os.urandom(8).hex(), shards=settings.shards, replicas=settings.replicas,
+            feature_level=FEATURE_LEVEL, created_us=self._clock_us(),
+        )  # fmt: skip
+        while True:
+            try:
+                await self._look_at_versions()
+                found = (await self._plane.snapshot()).cluster
+                if found is None and self._identity.cluster_id:
+                    raise Refused(cluster_gone(self._identity))
+                cluster = found or await self._plane.cluster_record(make)
+                check_cluster(settings, cluster)
+                self._identity = met_cluster(self._data, self._identity, cluster.id)
+            except Unreachable as fault:
+                self._contact.failed(fault)
+                await trio.sleep(RETRY_SECONDS)
+                continue
+            self._contact.answered()
+            return cluster
+
+    async def _look_at_versions(self) -> None:
+        for version, faults in (await self._plane.version_faults()).items():
+            if faults:
+                log.warning("cluster.etcd_old", version=version, faults=faults)
+
+    async def _keep_announced(self) -> None:
+        beats = 0
+        taken_at: float | None = None
+        while True:
+            wake = self._announce = trio.Event()
+            try:
+                if beats % ANNOUNCE_EVERY:
+                    await self._plane.renew()
+                else:
+                    await self._plane.announce(self._node_record())
+                    taken_at = None
+                beats += 1
+                self._contact.answered()
+            except LeaseLost:
+                beats = 0
+                await trio.sleep(SETTLE_STEP_SECONDS)
+                continue
+            except NameTaken:
+                now = trio.current_time()
+                taken_at = now if taken_at is None else taken_at
+                if now - taken_at >= TAKEN_SECONDS:
+                    raise
+                beats = 0
+                await trio.sleep(RETRY_SECONDS)
+                continue
+            except (Unreachable, Refused) as fault:
+                self._contact.failed(fault)
+            with trio.move_on_after(RENEW_SECONDS):
+                await wake.wait()
+                beats = 0
+
+    async def _keep_listed(self, tracker: ViewTracker, cluster: ClusterRecord) -> None:
+        while True:
+            hint = self._hint = trio.Event()
+            try:
+                snapshot = await self._plane.snapshot()
+                if snapshot.cluster is None or snapshot.cluster.id != cluster.id:
+                    raise Refused(cluster_gone(self._identity))
+            except (Unreachable, Refused) as fault:
+                self._contact.failed(fault)
+                await trio.sleep(RETRY_SECONDS)
+                continue
+            self._contact.answered()
+            self._shown(tracker.take(snapshot, trio.current_time(), self._clock_us()))
+            await self._form(tracker)
+            with trio.move_on_after(DOUBT_SECONDS if tracker.is_doubtful else LIST_SECONDS):
+                await hint.wait()
+
+    async def _form(self, tracker: ViewTracker) -> None:
+        """Make records for shards that have none, if that is for this node to do."""
+        view = tracker.view
+        if view is None or not forms_cluster(view):
+            return
+        try:
+            records = first_records(view, claim=os.urandom(8).hex())
+        except SeveralLogs as fault:
+            if self._told_logs != fault.nodes:
+                self._told_logs = fault.nodes
+                log.error("cluster.several_logs", nodes=fault.nodes, why=str(fault))
+            return
+        for shard, record in records.items():
+            if tracker.may_claim(shard):
+                try:
+                    await self._replace(shard, 0, record)
+                except (Unreachable, OutcomeUnknown, Refused) as fault:
+                    self._contact.failed(fault)
+                    return
+        log.info("cluster.formed", shards=len(records), nodes=[node.id for node in view.nodes])
+
+    async def _replace(self, shard: int, revision: int, record: ShardRecord) -> Replaced:
+        done = await self._plane.replace(shard, revision, record)
+        self._contact.answered()
+        if done.now is not None and self._tracker is not None:
+            self._shown(self._tracker.put(shard, done.now))
+        return done
+
+    def _hinted(self) -> None:
+        self._hint.set()
+
+    def _lost(self) -> None:
+        if self._tracker is not None:
+            self._shown(self._tracker.lost())
+
+    def _node_record(self) -> NodeRecord:
+        settings = self._settings
+        return NodeRecord(
+            id=self._identity.id, host=settings.host, port=settings.port, mqtt=settings.mqtt, zone=settings.zone,
+            incarnation=settings.incarnation, version=settings.version, feature_level=FEATURE_LEVEL,
+            has_log=self._identity.has_log, clock_us=self._clock_us(), leaves=self._leaves,
+        )  # fmt: skip
+
+    # The processes of this node
+
+    def _shown(self, changed: bool) -> None:
+        if changed and self._tracker is not None and self._tracker.view is not None:
+            for process in self._server.processes:
+                process.show(self._tracker.view)
+
+    def _met(self, process: LocalProcess) -> None:
+        if self._tracker is not None and self._tracker.view is not None:
+            process.show(self._tracker.view)
+
+    def _gone(self, process: LocalProcess) -> None:
+        shard = process.here.shard
+        if process.here.role == "shard" and self._server.maybe_shard(shard) is None:
+            self._reports.pop(shard, None)
+        self._orders.gone(process)
+
+    def _heard(self, process: LocalProcess, message: AgentMessage) -> None:
+        assert self._nursery is not None
+        if isinstance(message, Report):
+            self._reports[message.shard] = message
+        elif isinstance(message, Claim):
+            self._nursery.start_soon(self._claim, process, message)
+        elif isinstance(message, Order):
+            self._orders.order(process, message)
+        elif isinstance(message, Done):
+            self._orders.done(process, message)
+        elif isinstance(message, AskStatus):
+            self._nursery.start_soon(self._say_status, process, message)
+        elif isinstance(message, Leave):
+            self._leaves = message.leaves
+            self._announce.set()
+            process.send(Done(message.request))
+
+    async def _claim(self, process: LocalProcess, claim: Claim) -> None:
+        """Sent once. Without an answer it is settled for a while; later views tell what became of it."""
+        tracker = self._tracker
+        if tracker is None or tracker.view is None or not tracker.may_claim(claim.shard):
+            process.send(Claimed(claim.request, won=False, known=True, now=None))
+            return
+        done, is_known = Replaced(False, None), True
+        try:
+            done = await self._replace(claim.shard, claim.revision, claim.record)
+        except OutcomeUnknown as fault:
+            self._contact.failed(fault)
+            settled = await self._maybe_settle(claim)
+            done, is_known = settled or done, settled is not None
+        except (Unreachable, Refused) as fault:
+            self._contact.failed(fault)
+        process.send(Claimed(claim.request, won=done.won, known=is_known, now=done.now))
+
+    async def _maybe_settle(self, claim: Claim) -> Replaced | None:
+        with trio.move_on_after(SETTLE_SECONDS):
+            while True:
+                await trio.sleep(SETTLE_STEP_SECONDS)
+                try:
+                    done = await self._plane.settle(claim.shard, claim.revision, claim.record.claim)
+                except (OutcomeUnknown, Unreachable):
+                    continue
+                if done.now is not None and self._tracker is not None:
+                    self._shown(self._tracker.put(claim.shard, done.now))
+                return done
+        return None
+
+    async def _say_status(self, process: LocalProcess, asked: AskStatus) -> None:
+        health = await self._plane.health()
+        process.send(
+            Status(
+                request=asked.request,
+                view=self._tracker.view if self._tracker else None,
+                reports=[report for _, report in sorted(self._reports.items())],
+                processes=[each.here for each in self._server.processes],
+                health=health,
+                lost_seconds=self._contact.lost_seconds,
+                requests=self._plane.requests,
+            )
+        )
+
+
+def check_cluster(settings: AgentSettings, cluster: ClusterRecord) -> None:
+    """Whether a node may be in a cluster. raises: Refused"""
+    for key, found, wanted in (
+        ("shards", cluster.shards, settings.shards),
+        ("replicas", cluster.replicas, settings.replicas),
+    ):
+        if found != wanted:
+            raise Refused(
+                f"cluster.{key} = {wanted}: the cluster {settings.cluster!r} was created with {found}, which is fixed: "
+                f"set cluster.{key} to {found}, or choose another cluster.name for a new cluster"
+            )
+    if cluster.feature_level > FEATURE_LEVEL:
+        raise Refused(
+            f"the cluster {settings.cluster!r} has feature level {cluster.feature_level}, and this version of rumq, "
+            f"{settings.version}, knows {FEATURE_LEVEL}: install the version that the other nodes have"
+        )
+
+
+def cluster_gone(identity: NodeIdentity) -> str:
+    return (
+        f"the control plane has no record of the cluster {identity.cluster!r} with id {identity.cluster_id}, to which "
+        "this data directory belongs: check cluster.etcd and cluster.etcd_prefix, or restore the snapshot of etcd; "
+        "without one, remove _cluster from one complete data directory, and start the other nodes with empty ones"
+    )

@@ -1,0 +1,48 @@
+"""The agent's process: what a forked child runs until SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import trio
+
+from rumq.cluster.agent.agent import Agent
+from rumq.cluster.agent.agent_settings import AgentSettings, control_plane
+from rumq.cluster.agent.node_identity import node_identity
+from rumq.cluster.control.errors import ControlError
+from rumq.events import get_logger
+
+STOPPED, REFUSED = 0, 2  # exit statuses; a supervisor does not start one again that was refused
+
+log = get_logger("rumq.cluster")
+
+
+def serve_agent(settings: AgentSettings) -> int:
+    """Serve until SIGTERM or SIGINT. returns: an exit status"""
+    status = STOPPED
+    try:
+        data = Path(settings.data)
+        identity = node_identity(data, settings.cluster, settings.node, has_log=settings.has_log)
+        trio.run(_until_signal, Agent(settings, identity, control_plane(settings)))
+    except* ControlError as faults:
+        log.error("cluster.refused", why=str(first_of(faults)))
+        status = REFUSED
+    return status
+
+
+async def _until_signal(agent: Agent) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.run)
+            async for _ in signals:
+                break
+            nursery.cancel_scope.cancel()
+
+
+def first_of(group: BaseExceptionGroup[ControlError]) -> BaseException:
+    """The first exception in a group of groups."""
+    fault: BaseException = group
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault
