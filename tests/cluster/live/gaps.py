@@ -1,7 +1,7 @@
 """How long publishers went without an acknowledgement around each harm. Knows no broker.
 
 A publisher's gap is the largest time between two acknowledgements of which the later came after the harm began, up to
-the first one after it was healed. The gap of a harm is the largest of its publishers."""
+the first one after all was as before. The gap of a harm is the largest of its publishers."""
 
 from __future__ import annotations
 

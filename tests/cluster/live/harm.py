@@ -29,7 +29,7 @@ DEAD_S = 30.0
 class Harm:
     """kind: its name; began: monotonic seconds; silent: numbers of nodes whose clients hear nothing, not even an end
 
-    ends: when it was healed"""
+    ends: when all was as before"""
 
     kind: str
     began: float

@@ -106,16 +106,17 @@ class LiveRun:
         time.sleep(QUIET_S)
         nodes = [each.client.node for each in self.workload.publishers]
         harm = KINDS[kind](self.scene)
+        what = f"{harm.kind} {harm.what}"
+        self.result.harms.append(what)
+        recovered = self._recovered(what, RECOVERY_S) and self._all_are_back(what)
+        # Acknowledgements that were on their way when the harm began come after it: the gap is looked for up to here.
         harm.ends = time.monotonic()
-        self.result.harms.append(f"{harm.kind} {harm.what}")
-        recovered = self._recovered(f"{harm.kind} {harm.what}", RECOVERY_S)
+        recovered = recovered and self._recovered(f"after {what}", RECOVERY_S)
         gap = self._gap(harm, nodes)
         self.result.gaps.append(gap)
-        self.tell(
-            f"{number + 1}: {gap.kind} {gap.what}: gap {gap.seconds:.3f} s"
-            + (f", silent {gap.silent_s:.3f} s" if gap.silent_s else "")
-        )
-        return recovered and self._all_are_back(f"{harm.kind} {harm.what}")
+        silent = f", silent {gap.silent_s:.3f} s" if gap.silent_s else ""
+        self.tell(f"{number + 1}: {gap.kind} {gap.what}: gap {gap.seconds:.3f} s{silent}")
+        return recovered
 
     def _recovered(self, after: str, seconds: float) -> bool:
         late = self.workload.wait_for_acks(seconds)
