@@ -1,5 +1,6 @@
 """sd_notify(3), with a socket of the test in systemd's place: whoever starts rumqd learns of its state."""
 
+import os
 import signal
 import socket
 import time
@@ -11,18 +12,29 @@ import pytest
 from tests import broker_process
 from tests.broker_process import SECONDS_MAX, Rumqd
 
+WATCHDOG_SECONDS = 2.0
+
 
 class Manager:
     """The end of NOTIFY_SOCKET that systemd has."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        sock.settimeout(SECONDS_MAX)
 
-    def told(self) -> dict[str, str]:
-        """The next datagram, as its variables."""
+    def told(self, seconds_max: float = SECONDS_MAX) -> dict[str, str]:
+        """The next datagram, as its variables; raises TimeoutError."""
+        self._sock.settimeout(seconds_max)
         text = self._sock.recv(4096).decode()
         return dict(line.split("=", 1) for line in text.splitlines())
+
+    def hears_nothing_for(self, seconds: float) -> None:
+        """Return after the first silence that is as long: `seconds` of it are what WatchdogSec allows."""
+        for _ in range(10):  # some are under way when it begins
+            try:
+                assert self.told(seconds) == {"WATCHDOG": "1"}
+            except TimeoutError:
+                return
+        raise AssertionError("it is not silent")
 
 
 @pytest.fixture(params=["a path", "an abstract name"])
@@ -81,3 +93,33 @@ def test_a_manager_that_is_gone_is_no_reason_to_stop(tmp_path: Path, monkeypatch
     broker = Rumqd(tmp_path / "data")
     broker.start()
     assert broker.stop() == 0
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_loop_that_is_stuck_is_noticed_and_the_broker_restarted(
+    manager: Manager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: int
+) -> None:
+    """WatchdogSec and Restart=on-failure, with the test in systemd's place."""
+    monkeypatch.setitem(broker_process.ENVIRONMENT, "WATCHDOG_USEC", str(int(WATCHDOG_SECONDS * 1_000_000)))
+    broker = Rumqd(tmp_path / "data", "--shards", str(shards))
+    broker.start()
+    try:
+        told = [manager.told() for _ in range(8)]
+        assert told.count({"READY": "1"}) == 1 and told.count({"WATCHDOG": "1"}) == 7
+        os.kill(shard_of(broker, shards), signal.SIGSTOP)
+        manager.hears_nothing_for(WATCHDOG_SECONDS)
+        assert broker.process.poll() is None
+        if shards == 2:
+            assert broker.event("shard.silent")["seconds"] >= WATCHDOG_SECONDS / 2
+        broker.kill()
+        broker.start()
+        assert {"READY": "1"} in [manager.told(), manager.told()]
+        assert [manager.told() for _ in range(4)] == [{"WATCHDOG": "1"}] * 4
+    finally:
+        broker.end()
+
+
+def shard_of(broker: Rumqd, shards: int) -> int:
+    """The process of the last shard: the broker itself, or a child of it."""
+    pid = broker.process.pid
+    return pid if shards == 1 else int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[-1])

@@ -31,6 +31,7 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import setup_events
 from rumq.shards.processes.fd_passing import make_shard_sockets
 from rumq.shards.processes.supervisor import Supervisor
+from rumq.shards.processes.watchdog import watchdog_seconds
 from rumq.shards.stats.event_log import tell
 from rumq.version import COMPILED, VERSION, kernels
 
@@ -102,7 +103,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     host, port = doorways[0].address
     supervisor = Supervisor(
         count, shard, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),
-        reread=latest.reread,
+        reread=latest.reread, watchdog_seconds=watchdog_seconds(os.getpid()),
     )  # fmt: skip
     status = supervisor.run(started)
     tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=status)

@@ -33,7 +33,8 @@ from rumq.shards.assembly import Platform, Shard, ShardContext, build_shard
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
 from rumq.shards.processes.sidecars import Sidecars
-from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
+from rumq.shards.processes.supervisor import HAS_RELOADED, IS_ALIVE, IS_READY
+from rumq.shards.processes.watchdog import ALIVE, Heartbeat, watchdog_seconds
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.scrubber import Scrubber
 from rumq.shards.stats.admin_socket import serve
@@ -175,10 +176,20 @@ class ShardProcess:
         shard.consumers.begin()
         shard.topic_rates.begin()
         self._sidecars.start()
+        self._begin_heartbeat()
         self._announce(IS_READY)
         if self._is_only_one:
             host, port = self._listeners[0].address
             tell("broker.ready", host=host, port=port, seconds=round(time.monotonic() - place.started, 3))
+
+    def _begin_heartbeat(self) -> None:
+        """Have the service manager notice if this loop no longer turns."""
+        later, place = self._shard.timers.later, self._place
+        if self._is_only_one:
+            if seconds := watchdog_seconds(os.getpid()):
+                Heartbeat(later, seconds, partial(notify, ALIVE)).begin()
+        elif seconds := watchdog_seconds(os.getppid()):
+            Heartbeat(later, seconds, partial(os.write, place.ready, IS_ALIVE)).begin()
 
     def _announce(self, what: bytes) -> None:
         """Report to the supervisor, or to the process that started this one, that clients are served."""

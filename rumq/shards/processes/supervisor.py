@@ -6,6 +6,7 @@ directory, so that none of them closes when a shard dies."""
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import select
 import signal
@@ -15,12 +16,13 @@ from collections.abc import Callable
 
 from rumq.shards.processes.backoff import Backoff
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
+from rumq.shards.processes.watchdog import ALIVE, ShardWatch
 
 STEADY_SECONDS = 10.0
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
 CRASHES_REPORTED = 3  # in a row, from here on
 PR_SET_PDEATHSIG = 1
-IS_READY, HAS_RELOADED = b"r", b"s"  # a shard writes these to its supervisor
+IS_READY, HAS_RELOADED, IS_ALIVE = b"r", b"s", b"a"  # a shard writes these to its supervisor
 DEPOSED = 75  # exit status of a shard that leads no more: it is started again at once, as one that follows
 WAKERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -42,14 +44,17 @@ class Child:
 class Supervisor:
     def __init__(
         self, count: int, run_shard: Callable[[int, int], int], *, event: Callable[..., None],
-        all_ready: Callable[..., None], reread: Callable[[], None],
+        all_ready: Callable[..., None], reread: Callable[[], None], watchdog_seconds: float = 0.0,
     ) -> None:  # fmt: skip
         """run_shard: runs shard `index` in a process of its own, where SIGHUP is blocked until it can reload; writes
         IS_READY to a descriptor once it is, HAS_RELOADED after each SIGHUP, and returns its exit status
 
-        all_ready: reports that all are, with `seconds`; reread: reads the settings for shards that start later"""
+        all_ready: reports that all are, with `seconds`; reread: reads the settings for shards that start later
+
+        watchdog_seconds: shards write IS_ALIVE while the service manager wants to hear of them that often; 0: never"""
         self._run_shard, self._event, self._all_ready, self._reread = run_shard, event, all_ready, reread
         self._children = [Child(index) for index in range(count)]
+        self._watch = ShardWatch(watchdog_seconds, lambda: notify(ALIVE), self._silent)
         self._was_ready = False
         self._stopping = False
         self._status = 0
@@ -73,6 +78,7 @@ class Supervisor:
                 self._all_ready(seconds=round(time.monotonic() - started, 3))
                 notify(READY)
             now = time.monotonic()
+            self._watch.check(now)
             for child in self._children:
                 if not child.pid and not self._stopping and child.start_at <= now:
                     self._start(child)
@@ -114,10 +120,11 @@ class Supervisor:
             os._exit(status)
 
     def _wait(self, woken: int) -> None:
-        """Until a signal, a status byte of a shard, or the time of a restart."""
+        """Until a signal, a status byte of a shard, the time of a restart, or of telling the service manager."""
         pending = {child.ready_fd: child for child in self._children if child.pid and child.ready_fd >= 0}
-        starts = [child.start_at for child in self._children if not child.pid]
-        seconds = max(0.0, min(starts) - time.monotonic()) if starts and not self._stopping else None
+        starts = [] if self._stopping else [child.start_at for child in self._children if not child.pid]
+        next_time = min([*starts, self._watch.next_check])
+        seconds = None if next_time == math.inf else max(0.0, next_time - time.monotonic())
         readable, _, _ = select.select([woken, *pending], [], [], seconds)
         for fd in readable:
             if fd == woken:
@@ -133,6 +140,8 @@ class Supervisor:
         if not said:
             os.close(child.ready_fd)
             child.ready_fd = -1
+        if IS_ALIVE in said:
+            self._watch.heard(child.index, time.monotonic())
         if IS_READY in said:
             child.is_ready = True
             if self._was_ready:
@@ -148,6 +157,9 @@ class Supervisor:
             child.is_reloading = False
             if not any(each.is_reloading for each in self._children) and not self._stopping:
                 notify(READY)
+
+    def _silent(self, shard: int, seconds: float) -> None:
+        self._event("shard.silent", shard=shard, seconds=round(seconds, 3))
 
     def _reload(self) -> None:
         ready = [child for child in self._children if child.pid and child.is_ready]
@@ -185,6 +197,7 @@ class Supervisor:
 
     def _ended(self, child: Child, status: int) -> None:
         child.pid = 0
+        self._watch.ended(child.index)
         self._reloaded(child)
         if self._stopping:
             self._status = self._status or max(0, status)

@@ -56,6 +56,7 @@ LEVELS = {
     "shard.failed": "error",
     "shard.link_failed": "error",
     "shard.lost": "warning",
+    "shard.silent": "error",
     "task.failed": "error",
     "topic.refused": "warning",
 }

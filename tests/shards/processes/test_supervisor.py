@@ -19,10 +19,12 @@ from rumq.shards.processes.supervisor import (
     BACKOFF_SECONDS,
     CRASHES_REPORTED,
     HAS_RELOADED,
+    IS_ALIVE,
     IS_READY,
     STEADY_SECONDS,
     Supervisor,
 )
+from rumq.shards.processes.watchdog import ALIVE
 
 Step = Callable[[], None]
 
@@ -42,10 +44,16 @@ class Kernel:
         self._ended: dict[int, int] = {}
         self._pid = 100
         self._is_blocked = False
+        self._count = count
+        self.watched(0.0)
+
+    def watched(self, seconds: float) -> None:
+        """By a service manager that restarts us after so many seconds of silence."""
         self.supervisor = Supervisor(
-            count, lambda index, fd: 0, event=lambda name, **fields: self.events.append((name, fields)),
+            self._count, lambda index, fd: 0, event=lambda name, **fields: self.events.append((name, fields)),
             all_ready=lambda **fields: self.events.append(("ready", fields)),
             reread=lambda: self.events.append(("reread", {"signals": len(self.signals)})),
+            watchdog_seconds=seconds,
         )  # fmt: skip
 
     # Of the system
@@ -307,3 +315,27 @@ def test_the_new_process_ends_with_the_shard_s_status_and_never_goes_on_as_the_s
     assert masks == [(signal.SIG_SETMASK, {signal.SIGHUP})], "until it can read its settings again"
     failed = [("shard.failed", {"shard": 4, "exc_info": True})]
     assert events == (failed if isinstance(result, BaseException) else [])
+
+
+def test_the_service_manager_hears_of_us_while_no_shard_is_silent(kernel: Kernel) -> None:
+    kernel.watched(20.0)
+    both = [kernel.says(0, IS_READY + IS_ALIVE), kernel.says(1, IS_READY + IS_ALIVE)]
+    alone = [step for _ in range(4) for step in (kernel.after(5.0), kernel.says(0, IS_ALIVE))]
+    kernel.run(*both, *alone, *kernel.stop(0, 0))
+    assert kernel.notified[:2] == [ALIVE, READY] and kernel.notified.count(ALIVE) == 3
+    assert kernel.told("shard.silent") == [{"shard": 1, "seconds": 15.0}]
+
+
+def test_a_silent_shard_that_dies_is_no_longer_missed(kernel: Kernel) -> None:
+    kernel.watched(20.0)
+    both = [kernel.says(0, IS_READY + IS_ALIVE), kernel.says(1, IS_READY + IS_ALIVE)]
+    alone = [step for _ in range(3) for step in (kernel.after(5.0), kernel.says(0, IS_ALIVE))]
+    dies = [kernel.ends(1, -9), kernel.says(0, IS_ALIVE), kernel.after(5.0), kernel.says(0, IS_ALIVE)]
+    kernel.run(*both, *alone, *dies, *kernel.stop(0, 0))
+    assert kernel.told("shard.silent") == [{"shard": 1, "seconds": 15.0}]
+    assert kernel.notified == [ALIVE, READY, ALIVE, ALIVE, ALIVE, STOPPING], "at 0, 5, 10, and again at 20"
+
+
+def test_a_supervisor_that_nobody_watches_waits_for_good(kernel: Kernel) -> None:
+    kernel.run(kernel.says(0), kernel.says(1, IS_READY + IS_ALIVE), *kernel.stop(0, 0))
+    assert set(kernel.waits) == {None} and ALIVE not in kernel.notified
