@@ -32,37 +32,38 @@ def difference(ours: Sequence[SegmentState], theirs: Sequence[SegmentState]) -> 
     or without a segment in common, nothing of it is of use.
     """
     place = {state.name: at for at, state in enumerate(ours)}
+    kept, tail = common(ours, theirs, place)
+    drop = [state.name for state in theirs if state.name not in kept]
+    if tail is None:
+        return Difference(drop, "", 0, 0, 0, 0)
+    index = place[tail.name]
+    our = ours[index]
+    is_whole = tail.stop >= our.stop and (our.is_done or index + 1 < len(ours))
+    rest = (index + 1, 0) if is_whole else (index, min(tail.stop, our.stop))
+    if tail.stop > our.stop or tail.end_lsn > our.end_lsn:
+        return Difference(drop, our.name, our.end_lsn, our.stop, *rest)
+    return Difference(drop, "", 0, 0, *rest)
+
+
+def common(
+    ours: Sequence[SegmentState], theirs: Sequence[SegmentState], place: dict[str, int]
+) -> tuple[set[str], SegmentState | None]:
+    """Names of the segments that the follower keeps; the last of them, as the follower has it, None: there is none."""
     known = [state for state in theirs if state.name in place or state.end_lsn > state.base_lsn]
-    kept_names: set[str] = set()
-    tail: SegmentState | None = None
-    index = position = 0
     begin = anchor(ours, known, place)
-    if begin is not None:
-        kept_names = {state.name for state in known[:begin]}
-        index = place[known[begin].name]
-        for state in known[begin:]:
-            at = place.get(state.name)
-            if at is None or at < index or has_records(ours[index:at]):
-                break
-            our = ours[at]
-            kept_names.add(state.name)
-            tail, index = state, at
-            if state.end_lsn != our.end_lsn:
-                break
-            index += 1
-        if tail is not None:
-            index = place[tail.name]
-            our = ours[index]
-            if tail.stop >= our.stop and (our.is_done or index + 1 < len(ours)):
-                index += 1
-            else:
-                position = min(tail.stop, our.stop)
-    drop = [state.name for state in theirs if state.name not in kept_names]
-    if tail is not None:
-        our = ours[place[tail.name]]
-        if tail.stop > our.stop or tail.end_lsn > our.end_lsn:
-            return Difference(drop, our.name, our.end_lsn, our.stop, index, position)
-    return Difference(drop, "", 0, 0, index, position)
+    if begin is None:
+        return set(), None
+    kept, tail = known[:begin], known[begin]
+    index = place[tail.name]
+    for state in known[begin:]:
+        at = place.get(state.name)
+        if at is None or has_records(ours[index:at]):
+            break
+        kept.append(state)
+        tail, index = state, at + 1
+        if state.end_lsn != ours[at].end_lsn:
+            break
+    return {state.name for state in kept}, tail
 
 
 def anchor(ours: Sequence[SegmentState], theirs: Sequence[SegmentState], place: dict[str, int]) -> int | None:
@@ -72,8 +73,7 @@ def anchor(ours: Sequence[SegmentState], theirs: Sequence[SegmentState], place: 
     at = next((at for at, state in enumerate(theirs) if state.name in place), None)
     if at is None:
         return None
-    before = place[theirs[at].name]
-    if at and (has_records(ours[:before]) or theirs[at - 1].end_lsn > ours[before].base_lsn):
+    if at and has_records(ours[: place[theirs[at].name]]):
         return None
     return at
 

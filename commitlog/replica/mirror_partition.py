@@ -17,9 +17,9 @@ from commitlog.replica.chunk_check import checked
 from commitlog.replica.cut_plan import CutPlan, edits_of, planned
 from commitlog.replica.inventory import SegmentState, survey
 from commitlog.replica.replica_names import ReplicaNames, SealJob
-from commitlog.replica.tail_segment import TailSegment, opened_tail
+from commitlog.replica.tail_segment import TailSegment, created_tail, opened_tail
 from commitlog.retention import remove_segments
-from commitlog.segment import SEGMENT_HEADER_BYTES, SegmentHeader, decode_segment_header
+from commitlog.segment import SegmentHeader, decode_segment_header
 
 SEGMENT_BYTES_MAX = 64 << 20
 
@@ -111,11 +111,7 @@ class MirrorPartition:
             if self._files.exists(path):  # of a creation that was interrupted: it is in no inventory
                 self._files.remove(path)
                 self._files.sync_directory(self.directory)
-            handle = self._files.create(path)
-            tail = TailSegment(self._files, path, decoded, handle)
-            self._files.write(handle, 0, [header[:SEGMENT_HEADER_BYTES]])
-            tail.sync()
-            self._files.sync_directory(self.directory)
+            tail = created_tail(self._files, path, decoded, header)
             self._manifest.add({"edit": "open", "segment": name, "base_lsn": decoded.base_lsn})
         except BaseException:
             self.failed = True

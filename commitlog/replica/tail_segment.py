@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from commitlog.chunk import SYNC_ALIGN, Buffer
 from commitlog.errors import Damaged
-from commitlog.files import Files
+from commitlog.files import Files, remove_if_possible
 from commitlog.os_errors import FULL
 from commitlog.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, data_end, piece_bytes
 from commitlog.segment import SEGMENT_HEADER_BYTES, SegmentHeader, opening, walk
@@ -18,15 +18,16 @@ class TailSegment:
     is_ragged: bytes behind the position are neither chunks nor zeros: a torn tail, or what was abandoned"""
 
     __slots__ = (
-        "_allocated", "_files", "_handle", "_last_bytes", "_low", "_may_allocate", "chain", "header", "is_dirty",
-        "is_ragged", "is_sealed", "name", "path", "position",
+        "_allocated", "_files", "_handle", "_last_bytes", "_low", "_may_allocate", "_synced", "chain", "header",
+        "is_dirty", "is_ragged", "is_sealed", "name", "path", "position",
     )  # fmt: skip
 
     def __init__(self, files: Files, path: str, header: SegmentHeader, handle: int) -> None:
-        """Of a file with nothing but a header."""
+        """Of a file with nothing but a header, which is not synced."""
         self._files, self._handle = files, handle
         self.path, self.name, self.header = path, path.rpartition("/")[2], header
         self.position, self.chain = SEGMENT_HEADER_BYTES, 0
+        self._synced = 0
         self._allocated = self._low = self._last_bytes = 0
         self._may_allocate = True
         self.is_dirty = self.is_ragged = self.is_sealed = False
@@ -40,8 +41,20 @@ class TailSegment:
 
     def sync(self) -> None:
         """raises: OSError"""
-        self._files.sync(self._handle)
+        try:
+            self._files.sync(self._handle)
+        except OSError:
+            self._forget_unsynced()
+            raise
+        self._synced = self.position
         self.is_dirty = False
+
+    def _forget_unsynced(self) -> None:
+        """After a failed sync the page cache may have what the disk has not, and the next sync would not tell."""
+        try:
+            self._files.truncate(self._handle, self._synced)
+        except OSError:
+            pass
 
     def give_back(self) -> None:
         """Cut off what is behind the position; durable with the next sync. raises: OSError"""
@@ -92,6 +105,21 @@ class TailSegment:
             pass  # what counts of it was synced before
 
 
+def created_tail(files: Files, path: str, header: SegmentHeader, raw: bytes) -> TailSegment:
+    """A new segment, on disk. raw: its header's bytes. raises: OSError; it is removed then, if that is possible"""
+    handle = files.create(path)
+    tail = TailSegment(files, path, header, handle)
+    try:
+        files.write(handle, 0, [raw])
+        tail.sync()
+        files.sync_directory(path.rpartition("/")[0])
+    except OSError:
+        tail.close()
+        remove_if_possible(files, path)
+        raise
+    return tail
+
+
 def opened_tail(files: Files, path: str, stop: int, end_lsn: int) -> TailSegment:
     """A segment that is to be written from byte `stop` on, where lsn `end_lsn` is next. Cost: reads its chunk headers
 
@@ -107,6 +135,7 @@ def opened_tail(files: Files, path: str, stop: int, end_lsn: int) -> TailSegment
             raise Damaged(
                 f"{path} at {stop}", f"no chunk ends here before lsn {end_lsn}; it was left as it is"
             )
+        tail._synced = stop
         tail.look_behind()
     except BaseException:
         files.close(handle)
