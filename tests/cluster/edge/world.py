@@ -10,7 +10,6 @@ from typing import Any
 from rumq.cluster.agent.messages import Here
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.edge.assembly import build_edge
-from rumq.cluster.links.frames import encoded
 from rumq.net.connection import Connection
 from rumq.net.listener import Listener, open_sockets
 from rumq.net.transport_handshake import TransportHandshakes
@@ -26,13 +25,14 @@ from tests.net.site import Echo, Site
 CLUSTER, HERE, THERE = "c1", "n1#aaaaaaaa", "n2#bbbbbbbb"
 COUNT = 2
 TURNS_MAX = 3000
-NAMES = [next(f"c{n}" for n in range(99) if home_of(f"c{n}", COUNT) == shard) for shard in range(COUNT)]
+HOMES = [[f"c{n}" for n in range(99) if home_of(f"c{n}", COUNT) == shard] for shard in range(COUNT)]
+NAMES = [names[0] for names in HOMES]
 LIMITS = Limits(connect_seconds_max=5)
 
 
-def connect_of(shard: int, **more: Any) -> bytes:
+def connect_of(shard: int, number: int = 0, **more: Any) -> bytes:
     """CONNECT of a client whose home is a shard."""
-    return wire.connect(NAMES[shard], **more)
+    return wire.connect(HOMES[shard][number], **more)
 
 
 class Leader:
@@ -112,8 +112,9 @@ class World:
         records = []
         for shard in range(COUNT):
             who = led.get(shard)
-            name = f"n{5 + shard}#{who.node_port:08x}" if isinstance(who, Leader) else who or ""
-            if isinstance(who, Leader):
+            name = who if isinstance(who, str) else ""
+            if who is not None and not isinstance(who, str):
+                name = f"n{5 + shard}#{who.node_port:08x}"
                 nodes.append(node(name, who.node_port))
             records.append(
                 Versioned(
@@ -200,6 +201,3 @@ class Silent(Echo):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.is_silent = True
-
-
-__all__ = ["CLUSTER", "HERE", "NAMES", "Leader", "Silent", "World", "connect_of", "encoded", "node"]

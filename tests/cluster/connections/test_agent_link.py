@@ -1,0 +1,129 @@
+"""The link to the agent: made anew whenever it is lost; the last view holds meanwhile."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rumq.cluster.agent.messages import AgentMessage, Done, Here, Seen
+from rumq.cluster.connections.agent_link import AgentLink, here_of
+from rumq.cluster.control.records import View
+from rumq.cluster.links.frames import FrameReader, encoded
+from tests.net.site import Site
+
+HERE = Here("edge", -1, 4711)
+
+
+def view(node: str) -> View:
+    return View(cluster="c1", node=node, replicas=1, nodes=[], shards=[], is_current=True)
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder / "agent.sock")
+        self.site = Site()
+        self.seen: list[View] = []
+        self.heard: list[AgentMessage] = []
+        self.link = AgentLink(
+            self.site.pump,
+            self.path,
+            HERE,
+            later=self.site.later,
+            seen=self.seen.append,
+            heard=self.heard.append,
+        )
+        self.agent: socket.socket | None = None
+
+    def begin(self) -> None:
+        """The agent starts."""
+        Path(self.path).unlink(missing_ok=True)
+        self.agent = socket.socket(socket.AF_UNIX)
+        self.agent.bind(self.path)
+        self.agent.listen(5)
+        self.agent.setblocking(False)
+
+    def accept(self) -> socket.socket:
+        def accepted() -> Any:
+            assert self.agent is not None
+            self.site.now += 0.1
+            try:
+                return self.agent.accept()[0]
+            except BlockingIOError:
+                return None
+
+        sock: socket.socket = self.site.until(accepted)
+        sock.setblocking(False)
+        return sock
+
+    def message(self, sock: socket.socket) -> AgentMessage:
+        frames: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+
+        def read() -> list[AgentMessage]:
+            try:
+                return [message for message, _ in frames.feed(sock.recv(1 << 16))]
+            except BlockingIOError:
+                return []
+
+        found: AgentMessage = self.site.until(read)[0]
+        return found
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.link.close()
+    made.site.end()
+    if made.agent is not None:
+        made.agent.close()
+
+
+def test_a_process_says_who_it_is_and_is_told_each_view(world: World) -> None:
+    world.begin()
+    world.link.open()
+    with world.accept() as agent:
+        assert world.message(agent) == HERE
+        data = encoded(Seen(view("a"))) + encoded(Seen(view("b"))) + encoded(Done(3))
+        for byte in data:
+            agent.send(bytes([byte]))
+            world.site.turn()
+        assert world.seen == [view("a"), view("b")] and world.heard == [Done(3)]
+        assert world.link.view == view("b")
+        assert world.link.say(Done(4)) and world.message(agent) == Done(4)
+
+
+def test_an_agent_that_is_not_there_yet_or_restarts_is_met_again(world: World) -> None:
+    world.link.open()
+    assert not world.link.say(HERE)
+    world.begin()
+    with world.accept() as agent:
+        world.message(agent)
+        agent.send(encoded(Seen(view("a"))))
+        world.site.until(lambda: world.seen)
+    assert world.agent is not None
+    world.agent.close()
+    world.site.until(lambda: not world.site.pump.connections)
+    assert world.link.view == view("a") and not world.link.say(HERE)
+    world.begin()
+    with world.accept() as agent:
+        assert world.message(agent) == HERE
+
+
+def test_a_link_that_is_closed_stays_closed(world: World) -> None:
+    world.begin()
+    world.link.open()
+    with world.accept() as agent:
+        world.message(agent)
+        world.link.close()
+        world.site.turn(3)
+        assert agent.recv(1) == b""
+    world.site.now += 5.0
+    world.site.turn(3)
+    assert not world.site.pump.connections
+
+
+def test_who_this_process_is() -> None:
+    assert here_of("shard", 3) == Here("shard", 3, os.getpid())
