@@ -28,7 +28,7 @@ from rumq.cluster.agent.messages import (
     Report,
     Status,
 )
-from rumq.cluster.agent.node_identity import NodeIdentity, met_cluster
+from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, met_cluster
 from rumq.cluster.agent.order_routing import OrderRouting
 from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
 from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Replaced
@@ -43,28 +43,31 @@ LIST_SECONDS = 10.0
 DOUBT_SECONDS = 0.5  # until the next list, after one that looked stale
 RETRY_SECONDS = 0.25
 SETTLE_SECONDS, SETTLE_STEP_SECONDS = 0.5, 0.05
+OPERATOR = "operator"
 TAKEN_SECONDS = 2.0 * LEASE_SECONDS  # an earlier run's lease is over by then
 
 log = get_logger("rumq.cluster")
 
 
 class Agent:
-    """clock_us: the wall clock, in microseconds since 1970"""
+    """clock_us: the wall clock, in microseconds since 1970; ready: called when there is a first view"""
 
     def __init__(
         self, settings: AgentSettings, identity: NodeIdentity, plane: ControlPlane,
-        clock_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+        clock_us: Callable[[], int] = lambda: time.time_ns() // 1000, ready: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._settings, self._identity, self._plane, self._clock_us = settings, identity, plane, clock_us
+        self._ready = ready
         self._contact = ControlContact(self._lost)
         self._data = Path(settings.data)
         self._tracker: ViewTracker | None = None
         self._server = AgentServer(self._data / SOCKET_NAME, self._met, self._heard, self._gone)
         self._orders = OrderRouting(self._server)
         self._reports: dict[int, Report] = {}
-        self._leaves = False
+        self._leaves = self._is_gone = False
         self._hint = self._announce = trio.Event()
         self._told_logs: list[str] = []
+        self._told_versions: set[str] = set()
         self._nursery: trio.Nursery | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -115,7 +118,8 @@ class Agent:
 
     async def _look_at_versions(self) -> None:
         for version, faults in (await self._plane.version_faults()).items():
-            if faults:
+            if faults and version not in self._told_versions:
+                self._told_versions.add(version)
                 log.warning("cluster.etcd_old", version=version, faults=faults)
 
     async def _keep_announced(self) -> None:
@@ -154,15 +158,23 @@ class Agent:
             hint = self._hint = trio.Event()
             try:
                 snapshot = await self._plane.snapshot()
-                if snapshot.cluster is None or snapshot.cluster.id != cluster.id:
-                    raise Refused(cluster_gone(self._identity))
             except (Unreachable, Refused) as fault:
                 self._contact.failed(fault)
                 await trio.sleep(RETRY_SECONDS)
                 continue
             self._contact.answered()
-            self._shown(tracker.take(snapshot, trio.current_time(), self._clock_us()))
-            await self._form(tracker)
+            if snapshot.cluster is not None and snapshot.cluster.id == cluster.id:
+                self._is_gone, is_first = False, tracker.view is None
+                self._shown(tracker.take(snapshot, trio.current_time(), self._clock_us()))
+                self._identity = absorbed(self._data, self._identity, snapshot.shards, cluster.shards)
+                if is_first:
+                    self._ready()
+                await self._form(tracker)
+            else:
+                self._shown(tracker.lost())
+                if not self._is_gone:
+                    self._is_gone = True
+                    log.error("cluster.record_lost", why=cluster_gone(self._identity))
             with trio.move_on_after(DOUBT_SECONDS if tracker.is_doubtful else LIST_SECONDS):
                 await hint.wait()
 
@@ -179,7 +191,7 @@ class Agent:
                 log.error("cluster.several_logs", nodes=fault.nodes, why=str(fault))
             return
         for shard, record in records.items():
-            if tracker.may_claim(shard):
+            if tracker.may_claim(shard, 0, by_operator=False):
                 try:
                     await self._replace(shard, 0, record)
                 except (Unreachable, OutcomeUnknown, Refused) as fault:
@@ -246,7 +258,13 @@ class Agent:
     async def _claim(self, process: LocalProcess, claim: Claim) -> None:
         """Sent once. Without an answer it is settled for a while; later views tell what became of it."""
         tracker = self._tracker
-        if tracker is None or tracker.view is None or not tracker.may_claim(claim.shard):
+        if (
+            tracker is None
+            or tracker.view is None
+            or not tracker.may_claim(
+                claim.shard, claim.record.epoch, by_operator=process.here.role == OPERATOR
+            )
+        ):
             process.send(Claimed(claim.request, won=False, known=True, now=None))
             return
         done, is_known = Replaced(False, None), True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import trio
@@ -18,13 +19,13 @@ STOPPED, REFUSED = 0, 2  # exit statuses; a supervisor does not start one again 
 log = get_logger("rumq.cluster")
 
 
-def serve_agent(settings: AgentSettings) -> int:
-    """Serve until SIGTERM or SIGINT. returns: an exit status"""
+def serve_agent(settings: AgentSettings, ready: Callable[[], None] = lambda: None) -> int:
+    """Serve until SIGTERM or SIGINT. ready: called when there is a first view. returns: an exit status"""
     status = STOPPED
     try:
         data = Path(settings.data)
         identity = node_identity(data, settings.cluster, settings.node, has_log=settings.has_log)
-        trio.run(_until_signal, Agent(settings, identity, control_plane(settings)))
+        trio.run(_until_signal, Agent(settings, identity, control_plane(settings), ready=ready))
     except* ControlError as faults:
         log.error("cluster.refused", why=str(first_of(faults)))
         status = REFUSED

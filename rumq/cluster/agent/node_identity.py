@@ -11,10 +11,12 @@ import msgspec
 
 from rumq.cluster.control.durable_file import replace_durably
 from rumq.cluster.control.errors import Refused
+from rumq.cluster.control.records import Versioned
 
 
 class NodeIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """cluster_id: empty until the node has met its cluster; has_log: the disk had records when it first joined"""
+    """cluster_id: empty until the node has met its cluster; has_log: the disk had records when it first joined, and
+    the cluster has not begun with them yet"""
 
     cluster: str
     node: str
@@ -76,4 +78,20 @@ def met_cluster(data: Path, identity: NodeIdentity, cluster_id: str) -> NodeIden
             f"{identity.cluster_id}, and etcd has a cluster of that name with id {cluster_id}: set cluster.etcd and "
             "cluster.etcd_prefix to those of the first one, or start with an empty data directory to join the other"
         )
+    return identity
+
+
+def absorbed(data: Path, identity: NodeIdentity, shards: list[Versioned], count: int) -> NodeIdentity:
+    """A log that the node brought is the cluster's log from the moment on that all shards have records. shards: found
+
+    raises: Refused, if the cluster began with another log or none, and this one would be mixed into it; OSError"""
+    if not identity.has_log or sum(each.revision > 0 for each in shards) < count:
+        return identity
+    if not any(identity.id in each.record.members for each in shards):
+        raise Refused(
+            f"{data}: this data directory has records from before it joined, and the cluster {identity.cluster!r} has "
+            "a log already: start with an empty data directory, which gets its copies from the others"
+        )
+    identity = msgspec.structs.replace(identity, has_log=False)
+    keep_identity(data, identity)
     return identity

@@ -88,9 +88,9 @@ class ViewTracker:
         """The control plane does not answer. returns: whether the view changed"""
         return self.view is not None and self._show(msgspec.structs.replace(self.view, is_current=False))
 
-    def may_claim(self, shard: int) -> bool:
-        """Whether the latest read had no lower epoch than was seen before."""
-        return shard not in self._low
+    def may_claim(self, shard: int, epoch: int, *, by_operator: bool) -> bool:
+        """Whether the latest read had no lower epoch than was seen before. An operator may put things right."""
+        return shard not in self._low or (by_operator and epoch > self._epochs.of(shard))
 
     @property
     def is_doubtful(self) -> bool:
@@ -116,9 +116,14 @@ class ViewTracker:
                     "cluster.epoch_back", shard=number, epoch=found.record.epoch, seen=self._epochs.of(number),
                     why=f"the control plane has epoch {found.record.epoch} of shard {number}, and epoch "
                     f"{self._epochs.of(number)} was seen before: it was restored from an old snapshot. Nothing is "
-                    "claimed from that record, and leaders go on; stop the nodes, restore a newer snapshot, or have "
-                    "rumqd cluster force-leader write a record with a higher epoch",
+                    "claimed from that record, and leaders go on: restore a newer snapshot; without one, see "
+                    "rumqd cluster force-leader --help",
                 )  # fmt: skip
+            # What the operator replaces is the record that is there; what is known of the shard is what was seen.
+            record = (
+                held.record if held else msgspec.structs.replace(found.record, epoch=self._epochs.of(number))
+            )
+            return Versioned(record, found.revision)
         return found if held is None else held
 
     def _look_at_clocks(self, nodes: list[NodeRecord], now_us: int) -> None:

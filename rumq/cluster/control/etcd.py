@@ -17,18 +17,8 @@ from rumq.cluster.control.errors import OutcomeUnknown, PackageMissing, Refused,
 CONNECT_SECONDS = 0.5
 READ_SECONDS, CHANGE_SECONDS = 0.7, 1.0  # etcd's own limit is 7 s: by then we have asked another member
 WATCH_SILENCE_SECONDS = 15.0  # some node writes its record each 10 s, so a silent watch is a dead one
-UNAUTHENTICATED, PERMISSION_DENIED, INVALID_ARGUMENT = 16, 7, 3
-DEFINITE = {
-    INVALID_ARGUMENT,
-    PERMISSION_DENIED,
-    5,
-    6,
-    8,
-    9,
-    11,
-    12,
-    UNAUTHENTICATED,
-}  # gRPC codes: nothing was done
+UNAUTHENTICATED, EXHAUSTED = 16, 8
+DEFINITE = {3, 5, 6, 7, 9, 11, 12, UNAUTHENTICATED}  # gRPC's codes of errors that say: nothing was done
 Body = dict[str, object]
 T = TypeVar("T")
 
@@ -244,6 +234,8 @@ class Etcd:
                 said = str(fault)
             except (_NoAnswer, EtcdFault) as fault:
                 said = fault.message if isinstance(fault, EtcdFault) else str(fault)
+                if isinstance(fault, EtcdFault) and fault.code == EXHAUSTED:
+                    raise Unreachable(f"{endpoint}: {said}") from fault
                 if isinstance(fault, EtcdFault) and fault.code in DEFINITE:
                     raise Refused(f"etcd at {endpoint} refuses {path}: {said}") from fault
                 if is_change:
