@@ -44,6 +44,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "trio", "router", "commitlog", "msgspec", "rumq.auth", "rumq.session", "rumq.net", "rumq.mqtt",
             "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records", "rumq.cluster.links",
+            "rumq.cluster.replication",
         },
         set(),
     ),

@@ -7,8 +7,9 @@ from __future__ import annotations
 from zlib import crc32
 
 from commitlog.chunk import HEADER_BYTES, MAGIC
+from commitlog.dictionary import SNAPSHOT
 from commitlog.errors import Damaged
-from commitlog.files import Files
+from commitlog.files import Files, whole_file
 from commitlog.segment import SEGMENT_HEADER_BYTES
 
 
@@ -19,6 +20,11 @@ def read_opening(files: Files, path: str) -> bytes:
         return files.read(handle, 0, SEGMENT_HEADER_BYTES)
     finally:
         files.close(handle)
+
+
+def saved_names(files: Files, directory: str) -> bytes:
+    """The topics and publishers that retention saved before it removed anything. raises: OSError"""
+    return whole_file(files, f"{directory}/{SNAPSHOT}")
 
 
 def read_block(files: Files, path: str, position: int, stop: int, bytes_max: int) -> tuple[bytes, int]:

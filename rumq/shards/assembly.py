@@ -39,6 +39,8 @@ from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
+from rumq.shards.replication.follower_links import Connect, connector
+from rumq.shards.replication.replication import Network, Replication, Term
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
 from rumq.shards.retention.export_positions import ExportPositions
@@ -59,7 +61,7 @@ from rumq.shards.turn.scheduler import Lifecycle, ShardClock, TimerQueue, system
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.backpressure import Backpressure
 from rumq.shards.write_path.free_space import FreeSpaceProbe
-from rumq.shards.write_path.group_commit import GroupCommit
+from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
 from rumq.shards.write_path.publish_gate import PublishGate
 from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
@@ -73,7 +75,7 @@ Failed = Callable[[str], None]
 class ShardContext:
     """Which shard this is, and its settings. index, count: of the shards; policies: of every listener
 
-    edge_door: in a cluster, the door through which clients go that live elsewhere"""
+    edge_door: in a cluster, the door through which clients go that live elsewhere; term: of this leader"""
 
     index: int = 0
     count: int = 1
@@ -89,6 +91,7 @@ class ShardContext:
     exports: ExportPositions | None = None
     status: Status | None = None
     edge_door: int | None = None
+    term: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class Platform:
     dialer: Callable[[Callable[[], Pump], TimerQueue, ShardEvents], Dialer] | None = None
     random: Callable[[int], bytes] = os.urandom
     stage_seconds: float = 0.0  # as of `Turn`
+    connect: Callable[[Any], Connect] = connector  # of a pump, to followers
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +148,15 @@ class Shard:
     topic_rates: TopicRates
     status: SysPublisher | None
     admin: AdminQueries
+    replication: Replication | None
 
     def stop(self) -> None:
         """End the threads."""
         self.workers.writer.stop()
         self.workers.reader.stop()
         self.auth_pool.stop()
+        if self.replication is not None:
+            self.replication.close()
 
 
 def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shard:
@@ -205,12 +212,18 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     )
     sources = [partition.ack_source for partition in [*store.partitions, store.internal]]
     acks = AckTracker(sources, journal.flush, clock)
-    commit = GroupCommit(
-        store, workers, acks, admission, commands, clock, events, linger_seconds=context.linger_seconds
-    )
+    replication = None
+    if context.term is not None:
+        network = Network(platform.connect(pump), pump.watch)
+        replication = Replication(
+            context.term, store, lambda: commit, workers.reader, timers, clock, events, network
+        )
+    options = CommitOptions(context.linger_seconds, replication.written if replication is not None else None)
+    commit = GroupCommit(store, workers, acks, admission, commands, clock, events, options)
     backpressure = Backpressure(
-        store, router.feeds, commit, acks, events, pending_bytes_max=context.pending_bytes_max
-    )
+        store, router.feeds, commit, acks, events, pending_bytes_max=context.pending_bytes_max,
+        uncommitted=replication.uncommitted_bytes if replication is not None else None,
+    )  # fmt: skip
     probe = FreeSpaceProbe(store, workers.reader, admission, clock, commit)
 
     # Other shards
@@ -256,7 +269,10 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
 
     # Recovery
     restorer = Restorer(store, router, registry, journal, clock, lifecycle, context.limits)
-    startup = Startup(store, peers, interest, queries, restorer, turn.effects.carry_out)
+    startup = Startup(
+        store, peers, interest, queries, restorer, turn.effects.carry_out,
+        *([] if replication is None else [lambda: replication.is_open]),
+    )  # fmt: skip
 
     # Retention
     bounds = RetentionBounds(journal, peers, context.exports, workers.reader)
@@ -300,9 +316,10 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
 
     housekeeping = Housekeeping(clock, timers, events, broker, registry, removal, disk, turn.step)
     # The journal's entries are appended before groups are taken: with those that acknowledgements wait for.
+    # What they write is sent to followers before the pump sends.
     stages = (
-        housekeeping.end_turn, journal.end_turn, probe.end_turn, commit.end_turn, backpressure.end_turn,
-        retained_quota.end_turn,
+        housekeeping.end_turn, journal.end_turn, probe.end_turn, commit.end_turn,
+        *([] if replication is None else [replication.end_turn]), backpressure.end_turn, retained_quota.end_turn,
     )  # fmt: skip
     peer_stage = PeerStage(peers, interest, shared_groups, fd_passing) if fd_passing is not None else None
     turn.connect(acks, retained, stages, (housekeeping.next_deadline, commit.next_deadline), peer_stage)
@@ -313,5 +330,5 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         retained_quota=retained_quota, losses=losses, topics=topics, replay_start=replay_start, disk=disk,
         removal=removal, peers=peers, fd_passing=fd_passing,
         restorer=restorer, startup=startup, consumers=consumers, topic_rates=topic_rates, status=status,
-        admin=admin,
+        admin=admin, replication=replication,
     )  # fmt: skip

@@ -61,13 +61,15 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     shard.pump.lingering = LingeringClose(shard.pump, later=shard.timers.later)
     shard.auth_pool.guesses.seconds_max = settings.auth.guess_seconds_max
     shard.startup.read_journal(shard.events.tell)
-    if shard.fd_passing is None:
+    if shard.replication is not None:
+        shard.replication.begin()
+    if shard.fd_passing is None and shard.replication is None:
         shard.startup.advance()
         freeze()
-    else:
+    elif shard.fd_passing is not None:
         take_handed_over(shard, policies, settings.mqtt.outbox_bytes_max)
         shard.pump.watch(shard.fd_passing.fd, shard.fd_passing.hear)
-        shard.peers.dial()
+        when_open(shard, shard.peers.dial)
     yield_soon()
     loop = Loop(shard.pump, shard.turn.seconds_to_next_deadline)
     loop.run(partial(process.run, Reload(settings, read, policies, transports)))
@@ -130,7 +132,7 @@ class ShardProcess:
                 name = "ask.sock" if index == 0 else f"ask-{index}.sock"
                 # Before it is said to be ready, for then it can be asked.
                 await services.start(serve, self._place.data, shard.admin.answer, name, shard.events.failed)
-                if shard.fd_passing is None:
+                if shard.fd_passing is None and shard.replication is None:
                     self._begin()
                 else:
                     services.start_soon(self._join)
@@ -216,6 +218,14 @@ class ShardProcess:
         if place.count == 1:
             seconds = round(time.monotonic() - place.started, 3)
             tell("broker.stopped", seconds=seconds, exit_status=0)
+
+
+def when_open(shard: Shard, call: Callable[[], None]) -> None:
+    """In a cluster, once a majority has the log as it was found; at once on a node alone."""
+    if shard.replication is None:
+        call()
+    else:
+        shard.replication.when_open(call)
 
 
 def hung_up() -> bool:

@@ -5,6 +5,7 @@ themselves (`rumq.shards.replication`); this knows how far each replica has sync
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from rumq.cluster.control.records import ShardRecord
@@ -26,6 +27,7 @@ class Follower:
         self.has_opened = False
         self.synced: dict[str, int] = {}
         self.told: dict[str, int] = {}  # committed lsns
+        self.asked: Counter[str] = Counter()  # by partition, inventories that have not been answered
         self.heard_at: float | None = None
 
 
@@ -111,8 +113,12 @@ class LeaderCore:
         if isinstance(message, m.Promised):
             self._promised(peer, follower, message)
         elif isinstance(message, m.Segments) and follower.has_promised:
-            self._effects.append(fx.Feed(peer, message.partition, message.segments))
+            follower.asked[message.partition] = max(0, follower.asked[message.partition] - 1)
+            if not follower.asked[message.partition]:
+                self._effects.append(fx.Feed(peer, message.partition, message.segments))
         elif isinstance(message, m.Synced) and follower.has_promised:
+            if follower.asked[message.partition]:
+                return  # of what may be cut off
             follower.synced[message.partition] = max(
                 follower.synced.get(message.partition, 0), message.next_lsn
             )
@@ -138,17 +144,30 @@ class LeaderCore:
         follower.has_promised = True
         # Only a copy that was completed under this epoch is known to be a prefix of this log.
         follower.has_opened = follower.is_complete = message.opened == self.epoch
+        # How far it is, it says once its copy has been compared: its end may be of chunks that were given up here.
         follower.synced = {}
-        if follower.has_opened:
-            for partition, end in message.ends.items():
-                if partition in self.own:
-                    follower.synced[partition] = min(end, self.own[partition])
+        follower.asked.clear()
         for partition in self.own:
-            self._send(peer, m.Inventory(self.epoch, partition))
+            self.compare_with(peer, partition)
         if follower.has_opened:
             self._open()
             for partition in self.own:
                 self._commit(partition)
+
+    def compare(self, partition: str) -> None:
+        """What was sent of a partition last counts no more: every follower's copy is compared anew.
+
+        Call it before `written` tells of what took its place."""
+        for peer, follower in self._followers.items():
+            follower.synced.pop(partition, None)
+            self.compare_with(peer, partition)
+
+    def compare_with(self, peer: str, partition: str) -> None:
+        """Compare a follower's copy anew; what it acknowledges meanwhile does not count, for it may be cut off."""
+        follower = self._followers.get(peer)
+        if follower is not None and follower.is_linked and follower.has_promised:
+            follower.asked[partition] += 1
+            self._send(peer, m.Inventory(self.epoch, partition))
 
     def _complete(self, peer: str, follower: Follower) -> None:
         """R4: it has everything of before this term; it is to note that, once."""

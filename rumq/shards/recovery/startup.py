@@ -21,10 +21,11 @@ from rumq.shards.recovery.restore import Restorer
 class Startup:
     def __init__(
         self, store: Store, peers: Peers, interest: Interest, queries: QueryClient, restorer: Restorer,
-        carry_out: Callable[[Effect], None],
+        carry_out: Callable[[Effect], None], is_leading: Callable[[], bool] = lambda: True,
     ) -> None:  # fmt: skip
+        """is_leading: in a cluster, whether a majority has the log as it was found"""
         self._store, self._peers, self._interest, self._queries = store, peers, interest, queries
-        self._restorer, self._carry_out = restorer, carry_out
+        self._restorer, self._carry_out, self._is_leading = restorer, carry_out, is_leading
         self._state = ReplayedState()
         self._ends = {p.index: p.next_lsn for p in store.partitions if not p.is_mirrored}
         self._has_met = False
@@ -39,6 +40,8 @@ class Startup:
     def advance(self) -> bool:
         """Go on as far as is possible now; True, and not to be called again, once clients may come. raises: OSError"""
         peers = self._peers
+        if not self._is_leading():
+            return False
         if not self._has_met:
             if not peers.all_known:
                 return False

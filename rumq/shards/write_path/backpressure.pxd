@@ -1,4 +1,4 @@
 
 cdef class Backpressure:
     cdef public list _parts, _slowed
-    cdef public object _acks, _commit, _events, behind, crowded, pending_bytes_max
+    cdef public object _acks, _commit, _events, _uncommitted, behind, crowded, pending_bytes_max

@@ -5,6 +5,7 @@ The records of others would be written, acknowledged and shown behind a bulk sen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from commitlog.store import Store
@@ -21,10 +22,11 @@ class Backpressure:
 
     def __init__(
         self, store: Store, feeds: list[Feed], commit: GroupCommit, acks: AckTracker, events: EventSink, *,
-        pending_bytes_max: int,
+        pending_bytes_max: int, uncommitted: Callable[[int], int] | None = None,
     ) -> None:  # fmt: skip
+        """uncommitted: bytes of a partition that are written here, and wait for copies; None on a node alone"""
         self._commit, self._acks, self._events = commit, acks, events
-        self.pending_bytes_max = pending_bytes_max
+        self.pending_bytes_max, self._uncommitted = pending_bytes_max, uncommitted
         self._parts = [(p.index, 1 << p.index, p.ack_source, feeds[p.index]) for p in store.partitions]
         self.behind = self.crowded = 0
         self._slowed: list[tuple[Any, int, bool]] = []
@@ -34,6 +36,8 @@ class Backpressure:
         behind = crowded = 0
         for index, bit, source, feed in self._parts:
             pending = source.pending_bytes + feed.deferred_bytes
+            if self._uncommitted is not None:
+                pending += self._uncommitted(index)
             if pending > CROWDED_BYTES and self._acks.is_awaited(index):
                 crowded |= bit
             if pending > self.pending_bytes_max:

@@ -10,7 +10,7 @@ cdef class GroupCommit:
     cdef public AckTracker _acks
     cdef public StepQueue _commands
     cdef public Py_ssize_t _routed
-    cdef public object _admission, _clock, _events, _workers, submitted_bytes
+    cdef public object _admission, _clock, _copied, _events, _workers, submitted_bytes
     cdef public set _given_up, _rolls
 
     cpdef end_turn(self)

@@ -5,7 +5,9 @@ form larger groups."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
+from typing import NamedTuple
 
 from commitlog.partition import Partition
 from commitlog.segment_writer import Flush
@@ -23,12 +25,20 @@ ROOM_WAITS_MAX = 8  # groups that are written first when zeros ahead are due
 RETRY_SECONDS = 1.0  # an offline partition tries again
 
 
+class CommitOptions(NamedTuple):
+    """linger_seconds: of records for which nobody waits; copied: told which partition has ended a group, where
+    followers copy it; None on a node alone"""
+
+    linger_seconds: float
+    copied: Callable[[int], None] | None = None
+
+
 class GroupCommit:
     """The write side of every partition of a shard; each has a lane of the writer."""
 
     def __init__(
         self, store: Store, workers: DiskWorkers, acks: AckTracker, admission: WriteAdmission, commands: CommandQueue,
-        clock: Clock, events: EventSink, *, linger_seconds: float,
+        clock: Clock, events: EventSink, options: CommitOptions,
     ) -> None:  # fmt: skip
         assert store.internal is not None
         self._partitions = [p.ack_source for p in [*store.partitions, store.internal]]
@@ -37,7 +47,7 @@ class GroupCommit:
         self._workers = workers
         self._acks, self._admission = acks, admission
         self._commands, self._clock, self._events = commands, clock, events
-        self.linger = linger_seconds
+        self.linger, self._copied = options.linger_seconds, options.copied
         count = len(self._partitions)
         self._in_flight = [False] * count
         self._due: list[float | None] = [None] * count
@@ -145,6 +155,8 @@ class GroupCommit:
         if fault is not None:
             raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
         failure = partition.complete(group)
+        if self._copied is not None:
+            self._copied(index)
         if partition.offline is not None:
             self._retry[index] = self._clock.monotonic + RETRY_SECONDS
             if self.is_draining:
@@ -165,6 +177,20 @@ class GroupCommit:
         if index < self._routed:
             self._commands.put(Committed(index, partition.committed_lsn))
         self._acks.release(index)
+
+    def replicated(self, index: int, lsn: int) -> None:
+        """A majority of the copies of a partition, this one among them, has synced everything below an lsn."""
+        partition = self._partitions[index]
+        assert isinstance(partition, Partition)
+        partition.note_replicated(lsn)
+        self._mark_due[index] = self._clock.monotonic + MARK_SECONDS
+        if index < self._routed:
+            self._commands.put(Committed(index, lsn))
+        self._acks.release(index)
+
+    def is_written(self) -> bool:
+        """Whether nothing is pending or being written."""
+        return not any(self._in_flight) and not any(p.pending_bytes for _, p in self._own)
 
     def _indexed(self, _: object, fault: BaseException | None) -> None:
         if fault is not None:  # the segment itself is whole: its index is made again when it is asked for

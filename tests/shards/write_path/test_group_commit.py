@@ -13,7 +13,7 @@ from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.turn.queues import StepQueue
-from rumq.shards.write_path.group_commit import GroupCommit
+from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
 from tests.commitlog.records import DEAD, NOW, append, numbers
@@ -67,7 +67,7 @@ class Bench:
         )
         workers: Any = DiskWorkers(self.worker, ByHand())  # type: ignore[arg-type]
         self.commit = GroupCommit(
-            self.store, workers, self.acks, admission, self.commands, self.clock, events, linger_seconds=0.005
+            self.store, workers, self.acks, admission, self.commands, self.clock, events, CommitOptions(0.005)
         )
 
     def promise(self, link: "Link") -> None:

@@ -1,0 +1,376 @@
+"""Replication of a shard by its leader: what its partitions write goes to the followers, and a majority commits it.
+
+The rules are those of `rumq.cluster.replication.leader_core`, whose effects are carried out here. The unit is the write
+group: no work is done for each message. docs/replication.md"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from commitlog.partition import Partition
+from commitlog.store import Store
+from rumq.cluster.control.records import ShardRecord, View
+from rumq.cluster.links.greeting import Greeting
+from rumq.cluster.replication import effects as fx
+from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.leader_core import LeaderCore
+from rumq.shards.replication.asker import Askers
+from rumq.shards.replication.copied_partition import CopiedPartition, Piece, Trimmed
+from rumq.shards.replication.feeder import Feeder, Feeds
+from rumq.shards.replication.follower_links import Connect, FollowerLinks
+from rumq.shards.replication.hand_over import HandOver
+from rumq.shards.replication.piece_frames import frames_of
+from rumq.shards.turn.ports import Clock, EventSink, ReadPool, Timers
+
+DEPOSED = 10  # exit status of a leader's process that leads no more
+ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
+
+
+def leave() -> None:
+    """End the process at once: what is in flight must not be sealed."""
+    os._exit(DEPOSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """With what a leader took office. cluster: its id; node: of this node; epoch, record: as claimed
+
+    view: of the cluster then; resolve: the IP address of a host, None while it is looked up; end: ends the process of a
+    leader that is deposed"""
+
+    cluster: str
+    shard: int
+    node: str
+    epoch: int
+    record: ShardRecord
+    view: View
+    resolve: Callable[[str], str | None] = lambda host: host
+    end: Callable[[], None] = leave
+
+
+class Network(NamedTuple):
+    """connect: dials a follower; watch: of the pump, calls when a descriptor is readable"""
+
+    connect: Connect
+    watch: Callable[[int, Callable[[], None]], None]
+
+
+class Commit(Protocol):
+    """`rumq.shards.write_path.group_commit`."""
+
+    def replicated(self, index: int, lsn: int) -> None:
+        """A majority has a partition up to an lsn."""
+
+    def is_written(self) -> bool:
+        """Whether nothing of any partition is pending or in flight."""
+
+
+class Copied:
+    """What is known of one partition. feeders: by follower; unsettled: (next lsn, bytes) of groups not committed"""
+
+    def __init__(self, source: CopiedPartition) -> None:
+        self.source = source
+        self.partition: Partition = source.partition
+        self.is_quorum = source.partition.spec.durability == "quorum"
+        self.feeders: dict[str, Feeder] = {}
+        self.unsettled: deque[tuple[int, int]] = deque()
+        self.unsettled_bytes = self.group_bytes = 0
+
+
+class Replication:
+    """The leader's side of one shard. is_open: clients may be served"""
+
+    def __init__(
+        self, term: Term, store: Store, commit: Callable[[], Commit], reader: ReadPool, timers: Timers, clock: Clock,
+        events: EventSink, network: Network,
+    ) -> None:  # fmt: skip
+        """commit: group commit, which exists later"""
+        assert store.internal is not None
+        self._term, self._commit = term, commit
+        self._timers, self._clock, self._events = timers, clock, events
+        self._has_news = False
+        self._loop_thread = threading.get_ident()
+        self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        network.watch(self._fd, self._awake)
+        self._copied: dict[str, Copied] = {}
+        self._by_index: dict[int, Copied] = {}
+        for partition in [*store.own, store.internal]:
+            key = partition.directory.removeprefix(f"{store.root}/")
+            copied = Copied(CopiedPartition(key, partition, self._wake))
+            self._copied[key] = self._by_index[partition.index] = copied
+            if copied.is_quorum:
+                # What was adopted is committed as soon as the term is open, and nobody is served before.
+                partition.replicated_lsn = partition.next_lsn
+        ends = {key: copied.partition.next_lsn for key, copied in self._copied.items()}
+        self.core = LeaderCore(term.epoch, term.node, term.record, ends)
+        self._feeds = Feeds(reader, timers, events, lambda: self.core.epoch, self._compare)
+        self.askers = Askers(lambda: self.core.epoch, lambda: sum(self.core.own.values()), self.depose)
+        self._links = FollowerLinks(network.connect, timers, clock, events, term.resolve, self)
+        self._links.seen(term.view, term.shard)
+        self._hand_over: HandOver | None = None
+        self._is_ended = self._was_opened = False
+        self._waiting: list[Callable[[], None]] = []
+
+    # The term
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the term was opened: who is served since then goes on, also while members change."""
+        return self._was_opened
+
+    def when_open(self, call: Callable[[], None]) -> None:
+        """Call once the term is open, in a turn of its own."""
+        if self._was_opened:
+            self._timers.next_turn(call)
+        else:
+            self._waiting.append(call)
+
+    def begin(self) -> None:
+        """Once, when everything is built."""
+        self.core.start()
+        self._carry_out()
+        self._links.want(self.core.peers)
+        self._tick()
+
+    def seen(self, view: View) -> None:
+        """A new view of the cluster."""
+        self._links.seen(view, self._term.shard)
+        if self._term.shard < len(view.shards):
+            record = view.shards[self._term.shard].record
+            if record.epoch > self.core.epoch and record.leader != self._term.node:
+                self.depose(
+                    f"{record.leader or 'nobody'} leads epoch {record.epoch}, this term has {self.core.epoch}"
+                )
+
+    def change(self, epoch: int, record: ShardRecord) -> None:
+        """As `LeaderCore.change`: this leader has claimed its shard anew, with other members."""
+        self.core.change(epoch, record)
+        self._members_changed()
+
+    def settle(self, record: ShardRecord) -> None:
+        """As `LeaderCore.settle`."""
+        self.core.settle(record)
+        self._members_changed()
+
+    def _members_changed(self) -> None:
+        self._links.want(self.core.peers)
+        self._carry_out()
+
+    def depose(self, why: str) -> None:
+        self.core.depose(why)
+        self._carry_out()
+
+    def hand_over(self, to: str, done: Callable[[str], None]) -> None:
+        """Have a follower lead instead; this process ends then. done: told why that has failed"""
+        if to not in self.core.peers:
+            done(f"{to} is no follower of shard {self._term.shard}")
+        elif self._hand_over is not None:
+            done(f"the shard is handed over to {self._hand_over.to}")
+        else:
+            self._hand_over = HandOver(
+                to, self._clock.monotonic, is_written=self._commit().is_written, has_all=self.core.has_all,
+                succeed=self._succeed, done=done,
+            )  # fmt: skip
+
+    def _succeed(self, peer: str) -> None:
+        link = self._links.link(peer)
+        if link is not None:
+            link.say(m.Succeed(self.core.epoch))
+
+    # What is written
+
+    def _wake(self) -> None:
+        """On the thread that writes: something was told."""
+        if not self._has_news:
+            self._has_news = True
+            if threading.get_ident() != self._loop_thread:
+                os.eventfd_write(self._fd, 1)
+
+    def _awake(self) -> None:
+        os.eventfd_read(self._fd)
+        self.end_turn()
+
+    def end_turn(self) -> None:
+        """Send what was written to those who have all before it."""
+        if self._has_news:
+            self._has_news = False
+            for copied in self._copied.values():
+                self._send(copied)
+
+    def _send(self, copied: Copied) -> None:
+        source = copied.source
+        was_irregular = source.is_irregular
+        told = source.take()
+        if source.is_irregular and not was_irregular:
+            for feeder in copied.feeders.values():
+                feeder.stop()
+            copied.group_bytes = 0
+        pieces = [piece for piece in told if isinstance(piece, Piece)]
+        if pieces:
+            copied.group_bytes += sum(len(piece.data) for piece in pieces)
+            live = [feeder for feeder in copied.feeders.values() if feeder.is_live]
+            if live:
+                frames = frames_of(pieces, self.core.epoch, source.key)
+                for feeder in live:
+                    feeder.told(frames, pieces[-1].after)
+        for trim in told:
+            if isinstance(trim, Trimmed):
+                for feeder in copied.feeders.values():
+                    feeder.trimmed(trim)
+
+    def written(self, index: int) -> None:
+        """A group of a partition has ended, and `Partition.complete` was called."""
+        copied = self._by_index.get(index)
+        if copied is None:
+            return
+        self._send(copied)
+        partition, key = copied.partition, copied.source.key
+        if copied.source.group_ended():
+            self.core.compare(key)
+        end = partition.durable_lsn if partition.writer.sync_groups else partition.written_lsn
+        if copied.is_quorum and copied.group_bytes:
+            copied.unsettled.append((end, copied.group_bytes))
+            copied.unsettled_bytes += copied.group_bytes
+        copied.group_bytes = 0
+        self.core.written(key, end)
+        self._carry_out()
+        if copied.source.lagging:
+            for feeder in list(copied.feeders.values()):
+                feeder.go_on()
+
+    def uncommitted_bytes(self, index: int) -> int:
+        """What a partition has written that no majority has yet: backpressure counts it as unwritten."""
+        if self._hand_over is not None:
+            return ALL_BYTES
+        copied = self._by_index.get(index)
+        return copied.unsettled_bytes if copied is not None else 0
+
+    # Followers: what the links tell
+
+    def greeting(self, peer: str) -> Greeting:
+        term = self._term
+        return Greeting("replica", term.cluster, term.node, term.shard, self.core.epoch)
+
+    def linked(self, peer: str) -> None:
+        self.core.connected(peer)
+        self._carry_out()
+
+    def lost(self, peer: str) -> None:
+        for copied in self._copied.values():
+            feeder = copied.feeders.pop(peer, None)
+            if feeder is not None:
+                feeder.stop()
+        self.core.lost(peer)
+        self._carry_out()
+
+    def received(self, peer: str, message: m.ReplicaMessage) -> None:
+        self.core.received(peer, message, self._clock.monotonic)
+        self._carry_out()
+        if isinstance(message, m.Synced):
+            copied = self._copied.get(message.partition)
+            feeder = copied.feeders.get(peer) if copied is not None else None
+            if feeder is not None:
+                feeder.synced(message.name, message.stop)
+            if self._hand_over is not None:
+                self._hand_over.look(self._clock.monotonic)
+
+    def drained(self, peer: str) -> None:
+        for copied in self._copied.values():
+            feeder = copied.feeders.get(peer)
+            if feeder is not None:
+                feeder.go_on()
+
+    def _compare(self, peer: str, partition: str) -> None:
+        self.core.compare_with(peer, partition)
+        self._carry_out()
+
+    def _feed(self, feed: fx.Feed) -> None:
+        link, copied = self._links.link(feed.peer), self._copied.get(feed.partition)
+        if link is None or copied is None:
+            return
+        feeder = copied.feeders.get(feed.peer)
+        if feeder is None:
+            feeder = copied.feeders[feed.peer] = Feeder(copied.source, link, self._feeds)
+        if copied.source.is_irregular:
+            return  # compared anew when the group has ended
+        feeder.begin(feed.segments)
+
+    # Effects
+
+    def _carry_out(self) -> None:
+        while effects := self.core.take_effects():
+            for effect in effects:
+                self._do(effect)
+
+    def _do(self, effect: fx.Effect) -> None:
+        if isinstance(effect, fx.Committed):
+            self._committed(self._copied[effect.partition], effect.lsn)
+        elif isinstance(effect, fx.Send):
+            link = self._links.link(effect.peer)
+            if link is not None:
+                link.say(effect.message)
+        elif isinstance(effect, fx.Feed):
+            self._feed(effect)
+        elif isinstance(effect, fx.TermOpen):
+            self._opened()
+            self._events.tell("cluster.term_open", shard=self._term.shard, epoch=self.core.epoch)
+        elif isinstance(effect, fx.QuorumLost):
+            self._events.tell("cluster.quorum_lost", shard=self._term.shard, unheard=effect.unheard)
+        elif isinstance(effect, fx.QuorumBack):
+            self._events.tell("cluster.quorum_back", shard=self._term.shard)
+        elif isinstance(effect, fx.Deposed) and not self._is_ended:
+            self._is_ended = True
+            self._events.tell(
+                "cluster.deposed", shard=self._term.shard, epoch=self.core.epoch, why=effect.why
+            )
+            self._term.end()
+
+    def _opened(self) -> None:
+        self._was_opened = True
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            self._timers.next_turn(call)
+
+    def _committed(self, copied: Copied, lsn: int) -> None:
+        if not copied.is_quorum:
+            return
+        unsettled = copied.unsettled
+        while unsettled and unsettled[0][0] <= lsn:
+            copied.unsettled_bytes -= unsettled.popleft()[1]
+        self._commit().replicated(copied.partition.index, lsn)
+
+    # Time
+
+    def _tick(self) -> None:
+        if self._is_ended:
+            return
+        now = self._clock.monotonic
+        self.core.tick(now)
+        self._timers.later(max(0.0, self.core.next_deadline - now), self._tick)
+        self._carry_out()
+        self._links.tick()
+        if self._hand_over is not None:
+            self._hand_over.look(now)
+            if self._hand_over.is_over:
+                self._hand_over = None
+
+    def figures(self) -> dict[str, Any]:
+        """For the operator: committed lsns by partition, and how many records each follower lacks; None: it is away."""
+        return {
+            "open": self.core.is_open,
+            "committed": {key: self.core.committed(key) for key in self._copied},
+            "behind": self.core.behind(),
+        }
+
+    def close(self) -> None:
+        self._is_ended = True
+        self._links.close()
+        self.askers.close()
+        for copied in self._copied.values():
+            copied.partition.writer.tap = None
+        os.close(self._fd)
