@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from math import inf
 
 from rumq.cluster.control.records import ShardRecord
 from rumq.cluster.replication import effects as fx
@@ -128,6 +129,7 @@ class LeaderCore:
         elif isinstance(message, m.Opened) and follower.has_promised and follower.is_complete:
             follower.has_opened = True
             self._open()
+            self._commit_all()
 
     def _outdated(self, message: m.Outdated) -> None:
         if message.promised > self.epoch:
@@ -151,8 +153,7 @@ class LeaderCore:
             self.compare_with(peer, partition)
         if follower.has_opened:
             self._open()
-            for partition in self.own:
-                self._commit(partition)
+            self._commit_all()
 
     def compare(self, partition: str) -> None:
         """What was sent of a partition last counts no more: every follower's copy is compared anew.
@@ -184,13 +185,16 @@ class LeaderCore:
         if has_quorum(self.record, opened):
             self.is_open = True
             self._effects.append(fx.TermOpen())
-            for partition in self.own:
-                self._commit(partition)
+            self._commit_all()
 
     def written(self, partition: str, next_lsn: int) -> None:
         """R6: the leader's own copy counts once it is synced."""
         self.own[partition] = max(self.own[partition], next_lsn)
         self._commit(partition)
+
+    def _commit_all(self) -> None:
+        for partition in self.own:
+            self._commit(partition)
 
     def _commit(self, partition: str) -> None:
         """R7: what a majority has synced, as parts of this term."""
@@ -215,14 +219,23 @@ class LeaderCore:
             self._next_beat = now + BEAT_SECONDS
             for peer, follower in self._followers.items():
                 if follower.is_linked and follower.has_promised:
-                    news = {p: lsn for p, lsn in self._committed.items() if lsn > follower.told.get(p, 0)}
-                    follower.told.update(news)
-                    self._send(peer, m.Beat(self.epoch, news))
+                    self._send(peer, m.Beat(self.epoch, self._news(follower)))
         self._watch_quorum(now)
+
+    def _news(self, follower: Follower) -> dict[str, int]:
+        """What is committed of a follower's copy. Before it has opened the term, its records may be others."""
+        if not follower.has_opened:
+            return {}
+        news = {}
+        for partition, lsn in self._committed.items():
+            lsn = min(lsn, follower.synced.get(partition, 0))
+            if lsn > follower.told.get(partition, 0):
+                news[partition] = follower.told[partition] = lsn
+        return news
 
     @property
     def next_deadline(self) -> float:
-        return self._next_beat
+        return inf if self.is_deposed else self._next_beat
 
     def _watch_quorum(self, now: float) -> None:
         assert self._began_at is not None
@@ -259,9 +272,11 @@ class LeaderCore:
         assert record.epoch == self.epoch and record.old_replicas is None
         self.record = record
         self._name_followers()
+        if self.node not in record.members:
+            self.depose("this node has no copy of the shard any more")
+            return
         self._open()
-        for partition in self.own:
-            self._commit(partition)
+        self._commit_all()
 
     def _send(self, peer: str, message: m.ReplicaMessage) -> None:
         self._effects.append(fx.Send(peer, message))

@@ -42,6 +42,7 @@ class Office:
         self._view: Versioned | None = None
         self._claim = ""
         self._at = inf  # when this step goes on by itself
+        self._beat_at = inf  # when those that have promised are told that this claimant lives
         self._polled: dict[str, m.Polled] = {}
         self._silent: set[str] = set()
         self._promised: dict[str, m.Promised] = {}
@@ -49,11 +50,16 @@ class Office:
 
     @property
     def next_deadline(self) -> float:
-        return self._at
+        return min(self._at, self._beat_at)
+
+    @property
+    def is_taken(self) -> bool:
+        """The claim is won: nobody else leads in this epoch."""
+        return self.step in (Step.FENCING, Step.ADOPTING, Step.LEADS)
 
     def abandon(self) -> None:
         """Somebody else has taken office, or does."""
-        self.step, self._at, self.epoch = Step.NONE, inf, 0
+        self.step, self._at, self._beat_at, self.epoch = Step.NONE, inf, inf, 0
         self._polled, self._silent, self._promised, self._adoption = {}, set(), {}, None
 
     # Poll
@@ -134,6 +140,7 @@ class Office:
         self.step, self._at = Step.FENCING, now
         self._state.promise(self.epoch)
         self._promised = {self._node: m.Promised(self.epoch, self._state.opened, self._logs.ends())}
+        self._beat_at = now + FENCE_SECONDS
         self._ask_to_promise(now)
         self._adopt(now)
 
@@ -166,7 +173,7 @@ class Office:
         self._logs.sync()
         ends = self._logs.ends()
         self._state.open(self.epoch)
-        self.step, self._at = Step.LEADS, inf
+        self.step, self._at, self._beat_at = Step.LEADS, inf, inf
         self._effects.append(fx.Lead(self.epoch, self._view.record, ends))
 
     # Events
@@ -182,10 +189,10 @@ class Office:
             if self.step is Step.FENCING:
                 self._promised[peer] = message
                 self._adopt(now)
-        elif self.step is Step.ADOPTING and self._adoption is not None:
+        elif self.step is Step.ADOPTING and self._adoption is not None and not isinstance(message, m.Heard):
             if self._adoption.took(peer, message, raw):
                 self._ask_for_next(now)
-            else:
+            elif peer == self._adoption.source:
                 self._at = now + FETCH_SECONDS
 
     def unreachable(self, peer: str, now: float) -> None:
@@ -204,6 +211,12 @@ class Office:
         self._fence(self._view, now)
 
     def tick(self, now: float) -> None:
+        if now >= self._beat_at:
+            # R14: a claimant that fetches for long is waited for.
+            self._beat_at = now + FENCE_SECONDS
+            for peer in self._promised:
+                if peer != self._node:
+                    self._send(peer, m.Beat(self.epoch, {}))
         if now >= self._at:
             self._go_on(now)
 

@@ -37,6 +37,7 @@ class StandbyCore:
         self._try_at = now + patience()  # the next attempt to take office, if nothing is heard
         self._is_eager = True  # a leader that is not named, or was this node, is not waited for
         self._is_dirty = False
+        self._is_fed = False  # the leader has sent more than its claim
         self._office = Office(node, logs, state, self._effects, unique)
         self._behind_since: float | None = None
 
@@ -54,7 +55,7 @@ class StandbyCore:
         return self._leader is not None
 
     def hears_leader(self, now: float) -> bool:
-        return self._leader is not None and now - self._heard_at < PATIENCE_SECONDS[0]
+        return now - self._heard_at < PATIENCE_SECONDS[0]
 
     def _hears(self, now: float) -> None:
         self._heard_at, self._try_at, self._is_eager = now, now + self._patience(), False
@@ -68,6 +69,8 @@ class StandbyCore:
             self.view = view
             self._office.seen(view, now)
             self._watch_epoch(view.record.epoch, now)
+            if view.record.leader == self.node and view.record.epoch >= self._state.promised:
+                self._is_eager = True  # of a claim that was given up, or of a run before: nobody leads
         self.tick(now)
 
     def _watch_epoch(self, epoch: int, now: float) -> None:
@@ -98,7 +101,7 @@ class StandbyCore:
 
     @property
     def next_deadline(self) -> float:
-        return min(self._try_at, self._office.next_deadline)
+        return inf if self.is_leading else min(self._try_at, self._office.next_deadline)
 
     def tick(self, now: float) -> None:
         """Monotonic seconds; call it at `next_deadline`."""
@@ -126,7 +129,7 @@ class StandbyCore:
         """From a claimant or a leader, who has dialled. raises: OSError, LogError: this replica cannot go on"""
         if isinstance(message, m.Poll):
             records = sum(self._logs.ends().values())
-            hears = self.hears_leader(now)
+            hears = self.hears_leader(now) or self._office.is_taken
             self._reply(link, m.Polled(hears, self._state.promised, self._state.opened, records))
         elif isinstance(message, m.Promise):
             self._promise(link, message.epoch, now)
@@ -146,20 +149,23 @@ class StandbyCore:
         if epoch < self._state.promised:
             self._outdated(link)
             return
-        if self._office.step is not Step.NONE and epoch <= self._office.epoch:
+        if self._office.is_taken and epoch == self._office.epoch:
             self._outdated(link)
             return
+        # While this replica's own claim is out: whoever has won that epoch, or leads in the one before, is followed.
         self._office.abandon()
         self.flush()
         if epoch > self._state.promised:
             self._state.promise(epoch)
         ends = self._logs.ends()
-        self._leader = link
+        self._leader, self._is_fed = link, False
         self._hears(now)
         self._reply(link, m.Promised(epoch, self._state.opened, ends))
 
     def _follow(self, link: int, message: m.ReplicaMessage, raw: memoryview, now: float) -> None:
         epoch = self._state.promised
+        if not isinstance(message, m.Beat):
+            self._is_fed = True
         if isinstance(message, m.Inventory):
             self.flush()
             segments = self._logs.inventory(message.partition)
@@ -172,8 +178,9 @@ class StandbyCore:
             self._state.open(epoch)  # R4: its log is a part of this term's from here on
             self._reply(link, m.Opened(epoch))
         elif isinstance(message, m.Beat):
-            for partition, lsn in message.committed.items():
-                self._logs.note_committed(partition, lsn)
+            if self._state.opened == epoch:  # else its records may be others than those that are committed
+                for partition, lsn in message.committed.items():
+                    self._logs.note_committed(partition, lsn)
             self._reply(link, m.Heard(epoch))
         elif isinstance(message, m.Succeed) and self.view is not None:
             self.flush()
@@ -195,7 +202,8 @@ class StandbyCore:
         if link == self._leader:
             self.flush()
             self._leader = None
-            self._heard_at, self._try_at = -inf, now  # its process is gone: no patience is needed
+            if self._is_fed:  # a claimant that has become the leader dials anew
+                self._heard_at, self._try_at = -inf, now  # its process is gone: no patience is needed
             self.tick(now)
 
     # Answers of peers
@@ -211,12 +219,13 @@ class StandbyCore:
         self._take_office()
 
     def _take_office(self) -> None:
-        if self._office.step is Step.LEADS and not self.is_leading:
+        if self._office.is_taken:
+            self._leader = None  # what it says is of an older epoch
+        if self._office.step is Step.LEADS:
             self.is_leading = True
-            self._leader = None
 
     def _outdated(self, link: int) -> None:
-        self._reply(link, m.Outdated(max(self._state.promised, self._office.epoch)), is_last=True)
+        self._reply(link, m.Outdated(self._state.promised), is_last=True)
 
     def _reply(self, link: int, message: m.ReplicaMessage, *, is_last: bool = False) -> None:
         self._effects.append(fx.Reply(link, message, is_last))

@@ -1,0 +1,295 @@
+"""A replica's disk: segments in memory, of which a power cut loses what was not synced, and the epochs it has noted.
+
+An operation is applied to what processes see at once, and to what is durable when it is synced. A power cut keeps a
+prefix of the operations of each partition, the last of them perhaps in part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from struct import pack, unpack_from
+
+from commitlog.errors import LogError
+from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.ports import DataFrame
+
+PARTITIONS = ("main/g0/p0", "main/g0/p1")
+HEADER_BYTES = 16  # before the records of a segment
+RECORD_BYTES = 8
+
+
+class Crash(BaseException):
+    """The process ends at this very operation. power: un-synced data is lost too"""
+
+    def __init__(self, *, power: bool) -> None:
+        self.power = power
+
+
+class Misfit(LogError):
+    """What was sent does not continue the copy, or would cut what is committed."""
+
+
+class Segment:
+    __slots__ = ("base_lsn", "data", "name")
+
+    def __init__(self, name: str, base_lsn: int, data: bytes = b"") -> None:
+        self.name, self.base_lsn, self.data = name, base_lsn, bytearray(data)
+
+    @property
+    def end_lsn(self) -> int:
+        return self.base_lsn + len(self.data) // RECORD_BYTES
+
+    @property
+    def stop(self) -> int:
+        return HEADER_BYTES + len(self.data)
+
+
+class Image:
+    """The segments of a partition, in order."""
+
+    def __init__(self) -> None:
+        self.first_lsn = 0
+        self.segments: list[Segment] = []
+
+    @property
+    def end_lsn(self) -> int:
+        return self.segments[-1].end_lsn if self.segments else self.first_lsn
+
+    def copy(self) -> Image:
+        image = Image()
+        image.first_lsn = self.first_lsn
+        image.segments = [Segment(each.name, each.base_lsn, each.data) for each in self.segments]
+        return image
+
+    def value(self, lsn: int) -> int | None:
+        for segment in reversed(self.segments):
+            if segment.base_lsn <= lsn:
+                at = (lsn - segment.base_lsn) * RECORD_BYTES
+                return int(unpack_from("<q", segment.data, at)[0]) if at < len(segment.data) else None
+        return None
+
+    def cut(self, drop: frozenset[str], name: str, stop: int, first_lsn: int) -> None:
+        self.segments = [each for each in self.segments if each.name not in drop]
+        if name:
+            del self.segments[-1].data[stop - HEADER_BYTES :]
+        self.trim(first_lsn)
+
+    def trim(self, first_lsn: int) -> None:
+        self.segments = [each for each in self.segments if each.base_lsn >= first_lsn]
+        self.first_lsn = max(self.first_lsn, first_lsn)
+
+    def open(self, name: str, base_lsn: int) -> None:
+        self.segments.append(Segment(name, base_lsn))
+        if len(self.segments) == 1:
+            self.first_lsn = base_lsn
+
+    def write(self, data: bytes) -> None:
+        self.segments[-1].data += data
+
+
+Operation = tuple[Callable[..., None], tuple[object, ...]]
+
+
+class Part:
+    """journal: what is not synced of `now`"""
+
+    def __init__(self) -> None:
+        self.durable, self.now = Image(), Image()
+        self.journal: list[Operation] = []
+        self.is_touched = False
+
+    def do(self, call: Callable[..., None], *args: object) -> None:
+        call(self.now, *args)
+        self.journal.append((call, args))
+
+    def sync(self, count: int) -> None:
+        for call, args in self.journal[:count]:
+            call(self.durable, *args)
+        del self.journal[:count]
+
+    def lose_power(self, random: Random) -> None:
+        kept = random.randrange(len(self.journal) + 1) if self.journal else 0
+        torn = self.journal[kept] if kept < len(self.journal) else None
+        self.sync(kept)
+        if torn is not None and torn[0] is Image.write:
+            data = torn[1][0]
+            assert isinstance(data, bytes)
+            self.durable.write(data[: random.randrange(len(data) // RECORD_BYTES + 1) * RECORD_BYTES])
+        self.journal.clear()
+        self.now = self.durable.copy()
+
+
+class Disk:
+    """spent: seconds that the process's calls have taken; sync_seconds: of one sync; trap: where a call crashes
+
+    told: by partition, what a leader has said is committed; kept through crashes, for the checks"""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.parts = {key: Part() for key in PARTITIONS}
+        self.promised = self.opened = 0
+        self.spent = 0.0
+        self.sync_seconds = 0.0005
+        self.is_failing = False
+        self.trap = ""
+        self.told = dict.fromkeys(PARTITIONS, 0)
+        self.faults: list[str] = []
+
+    def point(self, name: str) -> None:
+        if self.is_failing and name != "read":
+            raise OSError("the disk fails")
+        if self.trap == name:
+            self.trap = ""
+            raise Crash(power=self.random.random() < 0.5)
+
+    def lose_power(self) -> None:
+        for part in self.parts.values():
+            part.lose_power(self.random)
+
+    def values(self, partition: str) -> list[int]:
+        """Of the whole log, from its first lsn on."""
+        found: list[int] = []
+        for each in self.parts[partition].now.segments:
+            found += unpack_from(f"<{len(each.data) // RECORD_BYTES}q", each.data)
+        return found
+
+
+class MemoryState:
+    """`ReplicaState`: durable when a call returns."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self.promised, self.opened = disk.promised, disk.opened
+
+    def promise(self, epoch: int) -> None:
+        self._disk.point("promise.before")
+        self._write(max(epoch, self.promised), self.opened)
+        self._disk.point("promise.after")
+
+    def open(self, epoch: int) -> None:
+        self._disk.point("open.before")
+        self._write(self.promised, epoch)
+        self._disk.point("open.after")
+
+    def _write(self, promised: int, opened: int) -> None:
+        self.promised, self.opened = promised, opened
+        self._disk.promised, self._disk.opened = promised, opened
+        self._disk.spent += self._disk.sync_seconds
+
+
+class MemoryLogs:
+    """`LogCopies`, and what a leader's writer does. is_guarded: refuses to cut below the mark"""
+
+    is_guarded = True
+    sync_is_real = True
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._parts = disk.parts
+        self._marks = dict.fromkeys(PARTITIONS, 0)
+        self._writes = False
+
+    def ends(self) -> dict[str, int]:
+        self._sync_parts()
+        return {key: part.now.end_lsn for key, part in self._parts.items()}
+
+    def inventory(self, partition: str) -> list[m.SegmentInfo]:
+        segments = self._parts[partition].now.segments
+        return [
+            m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, n < len(segments) - 1)
+            for n, s in enumerate(segments)
+        ]
+
+    def segments(self, partition: str) -> list[Segment]:
+        return self._parts[partition].now.segments
+
+    def first_lsn(self, partition: str) -> int:
+        return self._parts[partition].now.first_lsn
+
+    def apply(self, frame: DataFrame, raw: memoryview) -> None:
+        self._disk.point("apply")
+        part = self._parts[frame.partition]
+        part.is_touched = True
+        if isinstance(frame, m.Write):
+            last = part.now.segments[-1] if part.now.segments else None
+            if last is None or last.name != frame.name or last.stop != frame.position:
+                self._misfit(f"{frame} behind {last and (last.name, last.stop)}")
+            part.do(Image.write, bytes(raw))
+        elif isinstance(frame, m.Open):
+            if part.now.segments and part.now.end_lsn != frame.base_lsn:
+                self._misfit(f"{frame} behind lsn {part.now.end_lsn}")
+            part.do(Image.open, frame.name, frame.base_lsn)
+        elif isinstance(frame, m.Trim):
+            part.do(Image.trim, frame.first_lsn)
+        else:
+            self._cut(part, frame)
+
+    def _cut(self, part: Part, frame: m.Cut) -> None:
+        if frame.name:
+            left = [each for each in part.now.segments if each.name not in frame.drop]
+            if not left or left[-1].name != frame.name or left[-1].stop < frame.stop:
+                self._misfit(f"{frame} of {[(s.name, s.stop) for s in part.now.segments]}")
+        after = part.now.copy()
+        cut = (frozenset(frame.drop), frame.name, frame.stop, frame.first_lsn)
+        after.cut(*cut)
+        before = part.now.end_lsn
+        if after.end_lsn < min(before, self._disk.told[frame.partition]):
+            self._disk.faults.append(
+                f"{frame} cuts {before} to {after.end_lsn}, {self._disk.told[frame.partition]} are committed"
+            )
+        if self.is_guarded and after.end_lsn < min(before, self._marks[frame.partition]):
+            raise Misfit("below the mark")
+        part.do(Image.cut, *cut)
+
+    def _misfit(self, what: str) -> None:
+        self._disk.faults.append(f"does not fit: {what}")
+        raise Misfit(what)
+
+    def sync(self) -> list[tuple[str, int, str, int]]:
+        self._sync_parts()
+        found = []
+        for key, part in self._parts.items():
+            if part.is_touched:
+                part.is_touched = False
+                last = part.now.segments[-1] if part.now.segments else None
+                found.append((key, part.now.end_lsn, last.name if last else "", last.stop if last else 0))
+        return found
+
+    def _sync_parts(self) -> None:
+        if not any(part.journal for part in self._parts.values()):
+            return
+        self._disk.point("sync.before")
+        self._disk.spent += self._disk.sync_seconds
+        if self.sync_is_real:
+            for part in self._parts.values():
+                part.sync(len(part.journal))
+        self._disk.point("sync.after")
+
+    def note_committed(self, partition: str, lsn: int) -> None:
+        self._marks[partition] = max(lsn, self._marks[partition])
+        self._disk.told[partition] = max(lsn, self._disk.told[partition])
+
+    # The leader's writer
+
+    def open_segment(self, partition: str, name: str) -> None:
+        part = self._parts[partition]
+        part.do(Image.open, name, part.now.end_lsn)
+
+    def append(self, partition: str, values: list[int]) -> int:
+        """The lsn of the first."""
+        part = self._parts[partition]
+        lsn = part.now.end_lsn
+        part.do(Image.write, pack(f"<{len(values)}q", *values))
+        return lsn
+
+    def trim(self, partition: str, first_lsn: int) -> None:
+        self._parts[partition].do(Image.trim, first_lsn)
+
+    def begin_sync(self) -> list[tuple[str, int, int]]:
+        """(partition, operations, the lsn behind them) of what a sync that begins now will make durable."""
+        return [(k, len(p.journal), p.now.end_lsn) for k, p in self._parts.items() if p.journal]
+
+    def end_sync(self, begun: list[tuple[str, int, int]]) -> None:
+        if self.sync_is_real:
+            for key, count, _ in begun:
+                self._parts[key].sync(count)
