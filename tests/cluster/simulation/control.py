@@ -1,5 +1,5 @@
-"""A control plane for one shard: one record, changed by compare-and-swap. Each node asks it over a way of its own, which
-is cut, late, or loses answers."""
+"""A control plane for one shard: one record, changed by compare-and-swap. Each node asks it over a way of its own,
+which is cut, late, or loses answers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,12 @@ class ControlPlane:
         if won:
             self.stored = Versioned(record, self.stored.revision + 1)
             for name in self.agents:
-                world.at(world.now + world.random.choice((0.003, 0.005, 0.01, 0.2)), self._watched, name, self.stored)
+                world.at(
+                    world.now + world.random.choice((0.003, 0.005, 0.01, 0.2)),
+                    self._watched,
+                    name,
+                    self.stored,
+                )
             world.swapped(process, record)
         if agent.is_cut or agent.loses_answers:
             world.at(world.now + 1.0, process.claimed, record, False, False, None)

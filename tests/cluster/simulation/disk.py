@@ -32,7 +32,7 @@ class Misfit(LogError):
 class Segment:
     __slots__ = ("base_lsn", "data", "name")
 
-    def __init__(self, name: str, base_lsn: int, data: bytes = b"") -> None:
+    def __init__(self, name: str, base_lsn: int, data: bytes | bytearray = b"") -> None:
         self.name, self.base_lsn, self.data = name, base_lsn, bytearray(data)
 
     @property
@@ -221,7 +221,7 @@ class MemoryLogs:
             part.do(Image.open, frame.name, frame.base_lsn)
         elif isinstance(frame, m.Trim):
             part.do(Image.trim, frame.first_lsn)
-        else:
+        elif isinstance(frame, m.Cut):
             self._cut(part, frame)
 
     def _cut(self, part: Part, frame: m.Cut) -> None:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rumq.cluster.replication.messages import ReplicaMessage
-from tests.cluster.simulation.leader import Leader
 
 if TYPE_CHECKING:
     from tests.cluster.simulation.process import Node
     from tests.cluster.simulation.world import World
 
 MOMENTS = (
-    "claim", "claimed", "lead", "term open", "commit", "wrote", "change asked", "change", "settle", "Promise", "Promised",
-    "Fetch", "Inventory", "Cut", "Complete", "Opened", "Synced", "Succeed",
+    "claim", "claimed", "lead", "term open", "commit", "wrote", "change asked", "change", "settle", "Promise",
+    "Promised", "Fetch", "Inventory", "Cut", "Complete", "Opened", "Synced", "Succeed",
 )  # fmt: skip
 TRAPS = (
     "promise.before", "promise.after", "open.before", "open.after", "apply", "sync.before", "sync.after", "leader sync",
@@ -257,6 +256,6 @@ class Faults:
             world.power_on(node)
             world.start(node)
             if node.process is not None:
-                node.process.busy_until = min(node.process.busy_until, world.now)
+                node.process.resume()
         for agent in world.control.agents.values():
             agent.is_cut = agent.loses_answers = agent.is_stale = False

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import astuple
+
+from commitlog.replica.differences import difference
+from commitlog.replica.inventory import SegmentState
 from rumq.cluster.replication import messages as m
-from tests.cluster.simulation.differences import difference
 from tests.cluster.simulation.disk import HEADER_BYTES, RECORD_BYTES, MemoryLogs
 
 Frame = tuple[m.Cut | m.Open | m.Write | m.Trim, memoryview]
@@ -24,7 +27,7 @@ class Cursor:
 def cut_of(logs: MemoryLogs, partition: str, theirs: list[m.SegmentInfo], epoch: int) -> tuple[m.Cut, Cursor]:
     """The cut that makes a copy a prefix of this one, and from where it is to be sent the rest."""
     ours = logs.inventory(partition)
-    found = difference(ours, theirs)
+    found = difference([SegmentState(*astuple(s)) for s in ours], [SegmentState(*astuple(s)) for s in theirs])
     first = max(logs.first_lsn(partition), kept_from(theirs, found.drop))
     cut = m.Cut(epoch, partition, found.drop, found.name, found.end_lsn, found.stop, first)
     if found.send_index < len(ours) and found.position:

@@ -65,8 +65,6 @@ class Leader:
             self._successor = ""
         for peer in self.core.peers:
             self._process.dial(peer)
-        for peer in [peer for peer in self._process.dialed if peer not in self.core.peers]:
-            self._process.hang_up(peer)
 
     # Links
 
@@ -189,13 +187,11 @@ class Leader:
                 self._ask(replace(record, learners=[*record.learners, *new]))
             elif all(each in record.replicas or self.core.has_all(each) for each in wanted):
                 learners = [each for each in record.learners if each not in wanted]
-                claim = self._world.unique()
-                self._ask(
-                    ShardRecord(
-                        epoch=record.epoch + 1, leader=record.leader, claim=claim, replicas=list(wanted),
-                        old_replicas=record.replicas, learners=learners,
-                    )  # fmt: skip
-                )
+                joint = ShardRecord(
+                    epoch=record.epoch + 1, leader=record.leader, claim=self._world.unique(), replicas=list(wanted),
+                    old_replicas=record.replicas, learners=learners,
+                )  # fmt: skip
+                self._ask(joint)
 
     def _ask(self, record: ShardRecord) -> None:
         self._asked = record
@@ -229,6 +225,9 @@ class Leader:
             if was_joint:
                 self._world.settled(record)
                 self._world.moment("settle", self._process.node)
+        for peer in [peer for peer in self._process.dialed if peer not in core.peers]:
+            self._process.hang_up(peer)
+            self._stop_feeds(peer)
         for peer in core.peers:
             self._process.dial(peer)
 

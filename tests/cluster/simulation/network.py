@@ -92,9 +92,9 @@ class Link:
         source, target = self.sides[side].node.name, self.sides[1 - side].node.name
         if not self.is_open[side]:
             return
-        if (source, target) not in self.world.blocked and (target, source) not in self.world.blocked:
-            if self.is_open[1 - side]:
-                return
+        is_blocked = (source, target) in self.world.blocked or (target, source) in self.world.blocked
+        if not is_blocked and self.is_open[1 - side]:
+            return
         self.is_open[side] = False
         self.sides[side].link_ended(self, side)
         if self.world.random.random() < 0.5:

@@ -19,8 +19,8 @@ RETRY_SECONDS = 0.05
 
 
 class Role(Protocol):
-    next_deadline: float
-
+    @property
+    def next_deadline(self) -> float: ...
     def received(self, link: Link, message: ReplicaMessage, raw: memoryview) -> None: ...
     def lost(self, link: Link) -> None: ...
     def connected(self, peer: str) -> None: ...
@@ -69,6 +69,10 @@ class Process:
     def pause(self, seconds: float) -> None:
         self.busy_until = max(self.busy_until, self.world.now + seconds)
         self._wake()
+
+    def resume(self) -> None:
+        self.busy_until = min(self.busy_until, self.world.now)
+        self.world.at(self.world.now, self._woken)
 
     def _wake(self) -> None:
         if not self._wakes:

@@ -91,7 +91,9 @@ class World:
         return f"claim{self._claims}"
 
     def latency(self) -> float:
-        return self.random.uniform(0.0002, 0.001) + (self.random.uniform(0, self.slow_links) if self.slow_links else 0)
+        return self.random.uniform(0.0002, 0.001) + (
+            self.random.uniform(0, self.slow_links) if self.slow_links else 0
+        )
 
     # Processes
 
@@ -123,7 +125,9 @@ class World:
         node.disk.trap = ""
         if power:
             node.disk.lose_power()
-            self.at(self.now + (away if away is not None else self.random.uniform(0.1, 1.5)), self.power_on, node)
+            self.at(
+                self.now + (away if away is not None else self.random.uniform(0.1, 1.5)), self.power_on, node
+            )
         else:
             seconds = away if away is not None else self.random.choice((0.01, 0.05, 0.3))
             self.at(self.now + seconds, self.start, node)
@@ -201,7 +205,7 @@ class World:
 
     @property
     def leaders(self) -> list[Leader]:
-        found = []
+        found: list[Leader] = []
         for node in self.nodes.values():
             process = node.process
             if process is not None and isinstance(process.role, Leader):
