@@ -60,17 +60,21 @@ class CopiesAgree(RuleBasedStateMachine):
         assert seen in known
         self.copied = self.copied[:first] + seen if len(self.copied) >= first else self.model[:first] + seen
 
-    @rule(batch=RECORDS, later=st.sampled_from([1, 1000, APART_US]), who=st.sampled_from(["", "dev"]))
-    def append(self, batch: list[tuple[bytes, bytes]], later: int, who: str) -> None:
-        self.now += later
-        append(self.partition, batch, self.now, who, {0: 5})
-        for row, (topic, payload) in enumerate(batch):
-            offset = self.offsets.get(topic, 0)
-            self.offsets[topic] = offset + 1
-            self.model.append(
-                Seen(len(self.model), topic, offset, payload, self.now, who.encode(), 0 if row else 5)
-            )
-        assert write(self.partition)
+    @rule(
+        batches=st.lists(RECORDS, min_size=1, max_size=5),
+        later=st.sampled_from([1, 1000, APART_US]),
+        who=st.sampled_from(["", "dev"]),
+    )
+    def append(self, batches: list[list[tuple[bytes, bytes]]], later: int, who: str) -> None:
+        for batch in batches:
+            self.now += later
+            append(self.partition, batch, self.now, who, {0: 5})
+            for row, (topic, payload) in enumerate(batch):
+                offset = self.offsets.get(topic, 0)
+                self.offsets[topic] = offset + 1
+                tag = 0 if row else 5
+                self.model.append(Seen(len(self.model), topic, offset, payload, self.now, who.encode(), tag))
+            assert write(self.partition)
 
     @rule()
     def mark(self) -> None:
@@ -87,7 +91,7 @@ class CopiesAgree(RuleBasedStateMachine):
         """The leader gives its segment up: of that segment the follower may have more."""
         self.files.choose = chooser(choices)
         self.files.fail = {len(self.files.calls) + call: number}
-        self.append(batch, 1, "dev")
+        self.append([batch], 1, "dev")
         self.files.fail = {}
 
     def _send(self, bytes_max: int, writes_between: int, writes_max: int) -> None:
@@ -213,5 +217,5 @@ class CopiesAgree(RuleBasedStateMachine):
             assert found == self.model[self.partition.first_lsn : self.committed]
 
 
-CopiesAgree.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+CopiesAgree.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestCopiesAgree = CopiesAgree.TestCase
