@@ -138,6 +138,24 @@ def test_bytes_go_both_ways_and_who_it_is_is_known(shards: Shards, peer: Any) ->
     assert not shards.first.events and not shards.second.events
 
 
+@pytest.mark.parametrize("peer", ["tls", "wss"], indirect=True)
+def test_a_relayed_client_is_no_pending_login_once_its_session_has_answered(
+    shards: Shards, peer: Any
+) -> None:
+    """Else it would be closed to make room for others, long after its login."""
+    _, through = peer
+    through.write(b"CONNECT")
+    assert through.read(7) == b"CONNECT"
+    (client,) = (each for each in shards.first.pump.connections.values() if not each.link.is_bus)
+    pending_logins = shards.first.pump.pending_logins
+    pending_logins.add(client)  # as a shard does with each connection
+    shards.turn(3)
+    assert client in pending_logins
+    shards.second.links[0].transport.write(b"\x20\x02\x00\x00")
+    assert through.read(4) == b"\x20\x02\x00\x00"
+    assert client not in pending_logins
+
+
 def test_a_lot_comes_back_in_order(shards: Shards, peer: Any) -> None:
     _, through = peer
     through.write(b"CONNECT")

@@ -73,8 +73,9 @@ class Expected(NamedTuple):
             return f"this is shard {self.shard}, not {greeting.shard}"
         if greeting.level != FEATURE_LEVEL:
             return f"this node speaks feature level {FEATURE_LEVEL}, not {greeting.level}"
-        if greeting.kind == "client" and greeting.epoch > self.epoch:
-            return f"the shard has a leader of epoch {greeting.epoch}, this one's is {self.epoch}"
+        if greeting.kind == "client" and greeting.epoch != self.epoch:
+            # Also an older one: an edge that has not heard of this leader would leave it when it does.
+            return f"this leader's epoch is {self.epoch}, not {greeting.epoch}"
         return None
 
 

@@ -272,3 +272,13 @@ def test_a_leader_that_comes_to_this_node_gets_those_that_wait(world: World) -> 
     world.lead({0: HERE})
     (found,) = world.until(lambda: world.given(0))
     assert found[2] == CONNECT
+
+
+def test_what_a_client_sends_while_it_waits_is_read_once_it_has_a_leader(world: World, peer: Any) -> None:
+    _, through = peer
+    through.write(CONNECT)
+    world.until(lambda: len(world.edge.placement) == 1)
+    through.write(b"more")
+    world.wait(1.0)
+    world.lead({0: world.leader(0)})
+    assert through.read(len(CONNECT) + 4) == CONNECT + b"more"

@@ -54,7 +54,8 @@ def test_a_greeting_in_pieces_goes_to_the_taker_of_its_kind_with_what_follows(wo
         ({"shard": 1}, "this is shard 0, not 1"),
         ({"level": 9}, "this node speaks feature level 1, not 9"),
         ({"kind": "x"}, "nothing here takes a connection of the kind x"),
-        ({"kind": "client", "epoch": 2}, "the shard has a leader of epoch 2, this one's is 1"),
+        ({"kind": "client", "epoch": 2}, "this leader's epoch is 1, not 2"),
+        ({"kind": "client", "epoch": 0}, "this leader's epoch is 1, not 0"),
     ],
 )
 def test_what_does_not_belong_here_is_told_so(world: World, wrong: dict[str, Any], why: str) -> None:
