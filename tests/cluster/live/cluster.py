@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,6 @@ from examples.cluster import Cluster, Member, NotStarted, ask_etcd, run, tree
 from tests.cluster.live.network import Network
 from tests.conformance.peer import Address
 
-LISTENING = "0A"  # proc(5), /proc/net/tcp
 START_SECONDS_MAX = 90.0
 # Small segments and a small memory: rolling, sealing and cold reads happen all the time.
 SETTINGS = ("log.segment_bytes_max=262144", "log.hot_bytes_max=262144", "events.level=info")
@@ -155,23 +155,16 @@ def children(member: Member) -> list[int]:
     return tree(member.pid)[1:]
 
 
-def listener_on(member: Member, port: int) -> int | None:
-    """The child of a node that listens on a port: the process of a shard."""
-    for pid in children(member):
-        if port in listening_ports(pid):
-            return pid
-    return None
-
-
-def listening_ports(pid: int) -> set[int]:
-    try:
-        names = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-        lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
-    except OSError:
-        return set()
-    inodes = {name[8:-1] for name in names if name.startswith("socket:[")}
-    rows = [line.split() for line in lines]
-    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == LISTENING and row[9] in inodes}
+def maybe_shard_pid(member: Member, shard: int) -> int | None:
+    """The process of a shard on a node, by what the node's agent says."""
+    command = [sys.executable, "-m", "rumq", "cluster", "status", "--json", "--data", str(member.data)]
+    done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    if not done.stdout:
+        return None
+    found = json.loads(done.stdout)["processes"]
+    return next(
+        (int(each["pid"]) for each in found if (each["role"], each["shard"]) == ("shard", shard)), None
+    )
 
 
 def is_reachable(address: Address) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from examples.cluster import Member
-from tests.cluster.live.cluster import LiveCluster, children, listener_on, pause, signal_all
+from tests.cluster.live.cluster import LiveCluster, children, maybe_shard_pid, pause, signal_all
 from tests.cluster.live.network import Network
 
 PAUSE_S = 2.5
@@ -63,14 +63,13 @@ def kill_node(scene: Scene) -> Harm:
 def kill_shard(scene: Scene) -> Harm:
     """kill -9 of the process that leads one shard."""
     victim = scene.leader()
-    first = int(victim.address.rpartition(":")[2]) + 1  # the example puts the cluster's ports behind MQTT's
     led = [
         n
         for n, record in scene.live.shard_records().items()
         if record["leader"].startswith(victim.name + "#")
     ]
     shard = scene.random.choice(led) if led else 0
-    pid = listener_on(victim, first + 1 + shard)
+    pid = maybe_shard_pid(victim, shard)
     harm = scene.began("kill-shard", f"shard {shard} at {victim.name}, pid {pid}")
     signal_all([pid] if pid else [], signal.SIGKILL)
     return harm
