@@ -233,7 +233,7 @@ class Replication:
         if copied.source.group_ended():
             self.core.compare(key)
         end = partition.durable_lsn if partition.writer.sync_groups else partition.written_lsn
-        if copied.is_quorum and copied.group_bytes:
+        if copied.is_quorum and end > partition.committed_lsn:
             copied.unsettled.append((end, copied.group_bytes))
             copied.unsettled_bytes += copied.group_bytes
         copied.group_bytes = 0

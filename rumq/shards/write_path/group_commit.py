@@ -174,6 +174,8 @@ class GroupCommit:
         if len(group.news) > 1 or not group.chunks:  # more than its chunk: segments came and went
             while (job := partition.take_seal_job()) is not None:
                 self._workers.reader.submit(job.run, self._indexed)
+        if self._copied is not None and partition.replicated_lsn is not None:
+            return  # it is committed once a majority has it: `replicated`
         if index < self._routed:
             self._commands.put(Committed(index, partition.committed_lsn))
         self._acks.release(index)

@@ -243,8 +243,15 @@ class World:
         return [fields for told, fields in self.events if told == name]
 
     def is_copied(self, peer: str) -> bool:
-        """Whether a follower's segments have the leader's bytes."""
-        return segments(self.followers[peer].files) == segments(self.files)
+        """Whether a follower's segments have the leader's bytes, up to where they count."""
+        stops = {
+            f"{source.key}/{segment.name}": segment.stop
+            for source in (copied.source for copied in self.replication._copied.values())
+            for segment in source.segments()
+        }
+        ours = segments(self.files)
+        valid = {path: ours[path][:stop].rstrip(b"\0") for path, stop in stops.items()}
+        return segments(self.followers[peer].files) == valid
 
 
 def segments(files: SimulatedFiles) -> dict[str, bytes]:
