@@ -70,7 +70,7 @@ class CopiedPartition:
     # On the loop
 
     def take(self) -> list[Piece | Trimmed]:
-        """What was told since, in order; nothing once it has become irregular."""
+        """What was told since, in order; what was told before it became irregular is of no use."""
         taken: list[Piece | Trimmed] = []
         news = self._news
         while news:
@@ -80,7 +80,7 @@ class CopiedPartition:
                 taken.clear()
             elif isinstance(told, Trimmed):
                 taken.append(told)
-            elif not self.is_irregular:
+            else:
                 name, position, base_lsn, data = told
                 piece = Piece(self.end, (name, position + len(data)), base_lsn, data)
                 self.end = piece.after

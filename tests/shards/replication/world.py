@@ -239,6 +239,11 @@ class World:
         self.timers.run_due(guard)
         self.settle(**how)
 
+    def sent(self, peer: str) -> list[m.ReplicaMessage]:
+        """What is on the way to a follower."""
+        reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        return [message for message, _ in reader.feed(b"".join(self.wires[peer][0].outbox))]
+
     def told(self, name: str) -> list[dict[str, Any]]:
         return [fields for told, fields in self.events if told == name]
 
