@@ -200,7 +200,7 @@ def test_what_retention_removes_is_removed_from_the_copies() -> None:
 
 
 def test_what_followers_had_of_a_group_that_failed_here_does_not_count() -> None:
-    """They acknowledge chunks of a segment that the leader has given up; those are cut off before they are sent anew."""
+    """They acknowledge chunks of a segment that the leader has given up; those are cut off, and sent anew."""
     world = World("n1", "n2").begin()
     world.publish()
     world.settle()
