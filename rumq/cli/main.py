@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rumq.cli import access_denied
-from rumq.cli.admin import acl, ask, certs, import_mosquitto, passwd
+from rumq.cli.admin import acl, ask, certs, check, import_mosquitto, init, passwd
 from rumq.cli.analytics import flight, lake, spark
 from rumq.cli.client import (
     pub,
@@ -215,6 +215,14 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(certs.NAME, certs.LINE, certs.ABOUT, certs.EXAMPLES)
     certs.add_arguments(made)
     made.set_defaults(run=certs.run)
+
+    checked = command(check.NAME, check.LINE, check.ABOUT, check.EXAMPLES)
+    check.add_arguments(checked)
+    checked.set_defaults(run=check.run)
+
+    begun = command(init.NAME, init.LINE, init.ABOUT, init.EXAMPLES)
+    init.add_arguments(begun)
+    begun.set_defaults(run=init.run)
 
     made = command(spark.NAME, spark.LINE, spark.ABOUT, spark.EXAMPLES)
     spark.add_arguments(made)

@@ -44,10 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    try:
-        import trustme  # noqa: F401
-    except ImportError:
-        raise RumqError("certificates are made by trustme: pip install 'rumq[certs]'") from None
+    require_trustme()
     if (
         not args.client
         or "/" in args.client
@@ -72,6 +69,14 @@ def run(args: argparse.Namespace) -> int:
         raise RumqError(f"{fault.filename or args.folder}: {fault.strerror}") from None
     print(instructions(folder, args.client))
     return 0
+
+
+def require_trustme() -> None:
+    """raises: RumqError"""
+    try:
+        import trustme  # noqa: F401
+    except ImportError:
+        raise RumqError("certificates are made by trustme: pip install 'rumq[certs]'") from None
 
 
 def server(authority: "trustme.CA", more: list[str]) -> "trustme.LeafCert":

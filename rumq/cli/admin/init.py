@@ -1,0 +1,196 @@
+"""`rumqd init`: the first settings of a broker that other machines can reach, secure from its first start.
+
+Credentials, certificates, rules and config.toml. Whatever exists is kept."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+
+from rumq.errors import RumqError
+
+NAME, LINE = "init", "make the first settings: TLS, users with random passwords, rules"
+ABOUT = """\
+Make config.toml, certificates, a password file and rules in a folder, for a broker that serves other machines over TLS
+(port 8883) and this one without (localhost:1883), to users with passwords only. Prints the passwords of the first two
+users, once: the file has their hashes. A folder that has a config.toml is left as it is; other existing files are kept.
+"""
+EXAMPLES = """\
+examples:
+  rumqd init --dir /etc/rumq --group rumq        as root, for the service (the Debian package does it)
+  rumqd init --dir demo --data demo/data         for yourself
+  rumqd init --host broker.lan                   another name in the server certificate
+  rumqd check --config /etc/rumq/config.toml     is all of it in order?
+
+exit status: 0 done, or already there; 1 any other error
+"""
+ADMIN, DEVICE = "admin", "device"
+PASSWORD_BYTES = 18  # of entropy; 24 characters
+READERS_MODE, OWNERS_MODE = 0o640, 0o600
+
+CONFIG = """\
+# Settings of rumqd. All others, with defaults and units: rumqd config --example. After a change: rumqd check --config
+# {folder}/config.toml, then systemctl reload rumqd (or SIGHUP); docs/operating.md says what needs a restart.
+
+[[listener]]                                   # for all machines: TLS, and a user with a password
+host = "*"
+port = 8883
+tls_certificate = "{folder}/certs/server.pem"
+tls_key = "{folder}/certs/server.key"
+
+[[listener]]                                   # for this machine
+host = "localhost"
+port = 1883
+
+[auth]
+anonymous = "no"
+password_file = "{folder}/users"               # rumqd passwd {folder}/users NAME adds one
+rules_file = "{folder}/rules.toml"
+
+[data]
+dir = "{data}"
+"""
+RULES = """\
+# What clients may do, docs/security.md, "Authorization". Nothing is allowed without a rule that allows it.
+# rumqd acl test USER CLIENT publish TOPIC --rules FILE says which rule decides.
+
+[groups]
+operators = ["admin"]
+
+[[rule]]
+groups = ["operators"]
+allow = ["publish", "subscribe", "replay", "retain", "will"]
+topics = ["#", "$SYS/#"]
+
+[[rule]]                                       # each device reaches its own topics, named by its client id
+users = ["device"]
+allow = ["publish", "subscribe", "replay", "retain", "will"]
+topics = ["device/%c/#"]
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dir", metavar="DIR", default="/etc/rumq", help="folder of the settings [/etc/rumq]"
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", default="/var/lib/rumq", help="data directory of the broker [/var/lib/rumq]"
+    )
+    parser.add_argument(
+        "--host", metavar="NAME", action="append", default=[], help="another host name of the broker"
+    )
+    parser.add_argument(
+        "--group", metavar="NAME", default="", help="group that the broker runs as, which reads"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    folder = Folder(os.path.abspath(args.dir), group_id(args.group))
+    if folder.has("config.toml"):
+        print(f"{folder.path('config.toml')} exists: nothing is changed")
+        return 0
+    try:
+        make(folder, os.path.abspath(args.data), args.host)
+    except OSError as fault:
+        raise RumqError(f"{fault.filename or args.dir}: {fault.strerror}") from None
+    return 0
+
+
+def make(folder: Folder, data: str, hosts: list[str]) -> None:
+    """config.toml last: without it the next call goes on where this one was interrupted. raises: OSError, RumqError"""
+    for each in (folder.name, data):
+        if '"' in each or "\\" in each or not each.isprintable():
+            raise RumqError(f"{each!r}: expected a path without quotes, backslashes and control characters")
+    folder.make("")
+    make_certificates(folder, hosts)
+    if not folder.has("rules.toml"):
+        folder.write("rules.toml", RULES)
+    if not folder.has("users"):
+        passwords = {user: secrets.token_urlsafe(PASSWORD_BYTES) for user in (ADMIN, DEVICE)}
+        folder.write("users", hashed(passwords))
+        for user, password in passwords.items():
+            print(f"{user:<8} {password}")
+        print("These passwords are shown once: note them, or set others with rumqd passwd.")
+    folder.write("config.toml", CONFIG.format(folder=folder.name, data=data))
+    print(
+        f"settings: {folder.path('config.toml')}; clients verify the broker with {folder.path('certs/ca.pem')}"
+    )
+
+
+def make_certificates(folder: Folder, hosts: list[str]) -> None:
+    """An authority whose key only its owner reads, and the broker's certificate. raises: OSError, RumqError"""
+    from rumq.cli.admin import certs
+
+    if folder.has("certs/server.pem"):
+        return
+    certs.require_trustme()
+    folder.make("certs")
+    made = certs.Folder(folder.path("certs"))
+    made.write("server", certs.server(made.authority(), hosts))
+    for name, mode in (
+        ("ca.key", OWNERS_MODE),
+        ("ca.pem", 0o644),
+        ("server.key", READERS_MODE),
+        ("server.pem", 0o644),
+    ):
+        os.chmod(folder.path(f"certs/{name}"), mode)
+    folder.give("certs/server.key")
+
+
+def hashed(passwords: dict[str, str]) -> str:
+    """The text of a password file."""
+    from rumq.auth import hashes
+    from rumq.auth.passwords import written
+
+    return written(
+        {
+            user: hashes.argon2id(password.encode(), secrets.token_bytes(hashes.SALT_BYTES))
+            for user, password in passwords.items()
+        }
+    )
+
+
+def group_id(name: str) -> int:
+    """-1 for no name. raises: RumqError"""
+    import grp
+
+    try:
+        return grp.getgrnam(name).gr_gid if name else -1
+    except KeyError:
+        raise RumqError(f"--group {name}: there is no such group on this machine") from None
+
+
+class Folder:
+    """Files that their owner changes and a group reads, -1: the owner's own."""
+
+    def __init__(self, name: str, group: int) -> None:
+        self.name, self._group = name, group
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.name, name)
+
+    def has(self, name: str) -> bool:
+        return os.path.exists(self.path(name))
+
+    def make(self, name: str) -> None:
+        """A folder; one that exists keeps its mode. raises: OSError"""
+        path = self.path(name)
+        if not os.path.isdir(path):
+            os.makedirs(path, 0o750)
+            self.give(name)
+
+    def write(self, name: str, text: str) -> None:
+        """A new file, never readable by others. raises: OSError, FileExistsError too"""
+        fd = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNERS_MODE)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(fd, READERS_MODE)
+            os.fsync(fd)
+        self.give(name)
+
+    def give(self, name: str) -> None:
+        """To the group. raises: OSError"""
+        if self._group >= 0:
+            os.chown(self.path(name), -1, self._group)

@@ -1,0 +1,1 @@
+"""What operators install: the service, the packages, images and charts."""
