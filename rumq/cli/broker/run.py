@@ -80,6 +80,11 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         generation = resharded(data, lock, specs, internal_stream(settings), count)
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
+    if settings.cluster.name:
+        from rumq.cli.node.run import run_node  # one node alone needs none of it
+
+        place = Place(data, lock, doorways, specs, generation, started, sources, 0, count, restored=restored)
+        return run_node(settings, read, place)
     if count == 1:
         return serve_shard(
             settings,

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -44,6 +45,9 @@ from rumq.shards.turn.loop import Loop
 from rumq.shards.write_path.worker_threads import Worker
 from rumq.version import VERSION
 
+if TYPE_CHECKING:
+    from rumq.cli.node.leader import Leader
+
 STAGE_SECONDS = (
     0.001  # group commit lingers for 5 ms: a millisecond more of what nobody waits for is not noticed
 )
@@ -56,25 +60,38 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     keep_memory()
     policies, transports = ListenerPolicies(settings).policies, transports_of(settings)
     store = open_shard_store(settings, place)
-    shard = build_shard(store, context_of(settings, place, policies), platform_of(settings, place))
-    process = ShardProcess(settings, place, shard, policies, transports)
+    context, platform = context_of(settings, place, policies), platform_of(settings, place)
+    leader = leader_of(place)
+    if leader is not None:
+        context, platform = leader.context(context), leader.platform(platform)
+    shard = build_shard(store, context, platform)
+    process = ShardProcess(settings, place, shard, policies, transports, leader)
     shard.pump.lingering = LingeringClose(shard.pump, later=shard.timers.later)
     shard.auth_pool.guesses.seconds_max = settings.auth.guess_seconds_max
     shard.startup.read_journal(shard.events.tell)
-    if shard.replication is not None:
-        shard.replication.begin()
-    if shard.fd_passing is None and shard.replication is None:
+    if shard.fd_passing is None:
         shard.startup.advance()
         freeze()
-    elif shard.fd_passing is not None:
-        take_handed_over(shard, policies, settings.mqtt.outbox_bytes_max)
+    else:
+        take = take_handed_over(shard, policies, settings.mqtt.outbox_bytes_max)
         shard.pump.watch(shard.fd_passing.fd, shard.fd_passing.hear)
+        if leader is not None:
+            leader.begin(shard, policies, take)
         when_open(shard, shard.peers.dial)
     yield_soon()
     loop = Loop(shard.pump, shard.turn.seconds_to_next_deadline)
     loop.run(partial(process.run, Reload(settings, read, policies, transports)))
     process.end()
     return 0
+
+
+def leader_of(place: Place) -> Leader | None:
+    """What leads the shard, in a cluster."""
+    if place.cluster is None:
+        return None
+    from rumq.cli.node.leader import Leader  # a broker alone needs nothing of a cluster
+
+    return Leader(place, place.cluster)
 
 
 def context_of(settings: Settings, place: Place, policies: list[ListenerPolicy]) -> ShardContext:
@@ -110,9 +127,9 @@ class ShardProcess:
 
     def __init__(
         self, settings: Settings, place: Place, shard: Shard, policies: list[ListenerPolicy],
-        transports: list[Transports],
+        transports: list[Transports], leader: Leader | None,
     ) -> None:  # fmt: skip
-        self._settings, self._place, self._shard = settings, place, shard
+        self._settings, self._place, self._shard, self._leader = settings, place, shard, leader
         self._policies, self._transports = policies, transports
         self._listeners: list[Listener] = []
         self._is_only_one = place.ready < 0
@@ -146,6 +163,8 @@ class ShardProcess:
                         self._sidecars.reload()
                     self._announce(HAS_RELOADED)
             services.cancel_scope.cancel()
+        if self._leader is not None:
+            await self._leave_cluster(self._leader)
         await stop(shard, self._listeners)
 
     async def _join(self) -> None:
@@ -153,6 +172,8 @@ class ShardProcess:
         while not self._shard.startup.advance():
             await trio.sleep(0.001)
         freeze()
+        if self._leader is not None:
+            self._leader.opened()
         self._begin()
 
     def _begin(self) -> None:
@@ -192,6 +213,13 @@ class ShardProcess:
                 Heartbeat(later, seconds, partial(notify, ALIVE)).begin()
         elif seconds := watchdog_seconds(os.getppid()):
             Heartbeat(later, seconds, partial(os.write, place.ready, IS_ALIVE)).begin()
+
+    async def _leave_cluster(self, leader: Leader) -> None:
+        """Another node leads from here on, if one can: then this process has ended."""
+        if leader.hand_over():
+            await trio.sleep(leader.hand_over_seconds_max)
+        leader.close()
+        self._shard.peers.close()  # they find the next leader; nothing of theirs is waited for
 
     def _announce(self, what: bytes) -> None:
         """Report to the supervisor, or to the process that started this one, that clients are served."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
 from commitlog.inventory import write_inventory
@@ -19,6 +20,9 @@ from rumq.mqtt.topics import matches
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.processes.fd_passing import ShardSocket
 from rumq.shards.stats.event_log import tell
+
+if TYPE_CHECKING:  # a broker alone needs nothing of a cluster
+    from rumq.cli.node.cluster_place import ClusterPlace
 
 STATE_SEGMENT_BYTES = 16 << 20
 STATUS = StreamSpec("_sys", (), 1, "memory")
@@ -40,6 +44,7 @@ class Place:
     doors: list[ShardSocket] | None = None
     ready: int = -1
     restored: dict[str, int] = field(default_factory=dict)  # `commitlog.backup.take_restored`
+    cluster: ClusterPlace | None = None
 
 
 def open_shard_store(settings: Settings, place: Place) -> Store:

@@ -23,7 +23,7 @@ BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
 CRASHES_REPORTED = 3  # in a row, from here on
 PR_SET_PDEATHSIG = 1
 IS_READY, HAS_RELOADED, IS_ALIVE = b"r", b"s", b"a"  # a shard writes these to its supervisor
-DEPOSED = 75  # exit status of a shard that leads no more: it is started again at once, as one that follows
+DEPOSED = 10  # exit status of a shard that leads no more: it is started again at once, as one that follows
 WAKERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -200,7 +200,7 @@ class Supervisor:
         self._watch.ended(child.index)
         self._reloaded(child)
         if self._stopping:
-            self._status = self._status or max(0, status)
+            self._status = self._status or (0 if status == DEPOSED else max(0, status))
             return
         lived = time.monotonic() - child.started
         if not self._was_ready and not child.is_ready and status > 0:

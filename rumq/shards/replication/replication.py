@@ -19,6 +19,7 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import LeaderCore
+from rumq.shards.processes.supervisor import DEPOSED
 from rumq.shards.replication.asker import Askers
 from rumq.shards.replication.copied_partition import CopiedPartition, Piece, Trimmed
 from rumq.shards.replication.feeder import Feeder, Feeds
@@ -27,7 +28,6 @@ from rumq.shards.replication.hand_over import HandOver
 from rumq.shards.replication.piece_frames import frames_of
 from rumq.shards.turn.ports import Clock, EventSink, ReadPool, Timers
 
-DEPOSED = 10  # exit status of a leader's process that leads no more
 ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
 
 

@@ -16,6 +16,8 @@ LEVELS = {
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
+    "cluster.copy_doubted": "error",
+    "cluster.copy_failed": "error",
     "cluster.deposed": "warning",
     "cluster.feed_failed": "error",
     "cluster.follower_lost": "warning",

@@ -1,0 +1,52 @@
+"""The agent of a node as a process, from the settings."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from rumq.cli.node.node import Node
+from rumq.cluster.agent.agent_process import serve_agent
+from rumq.cluster.agent.agent_settings import AgentSettings
+from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
+from rumq.cluster.agent.messages import Seen
+from rumq.cluster.control.etcd import TlsFiles
+from rumq.shards.processes.supervisor import IS_READY
+from rumq.version import VERSION
+
+LOOK_SECONDS = 0.05
+
+
+def run_agent(node: Node) -> int:
+    """Serve until a signal; returns the exit status. It is ready once it has met its cluster."""
+    cluster, addresses = node.settings.cluster, node.addresses
+    threading.Thread(target=announce, args=(node,), name="rumq-met", daemon=True).start()
+    return serve_agent(
+        AgentSettings(
+            data=node.place.data, cluster=cluster.name, node=cluster.node, shards=cluster.shards,
+            replicas=cluster.replicas, host=addresses.host, port=addresses.port, mqtt=addresses.mqtt, version=VERSION,
+            endpoints=list(cluster.etcd), prefix=cluster.etcd_prefix, user=cluster.etcd_user,
+            password_file=cluster.etcd_password_file,
+            tls=TlsFiles(cluster.etcd_authority, cluster.etcd_certificate, cluster.etcd_key), zone=cluster.zone,
+            has_log=node.identity.has_log,
+        )
+    )  # fmt: skip
+
+
+def announce(node: Node) -> None:
+    """Report that the agent is ready when it shows its first view, as it does to every process of this node."""
+    while True:
+        try:
+            link = AgentLink(f"{node.place.data}/{SOCKET_NAME}", "operator")
+        except OSError:
+            time.sleep(LOOK_SECONDS)
+            continue
+        try:
+            while True:
+                if any(isinstance(message, Seen) for message in link.receive()):
+                    os.write(node.place.ready, IS_READY)
+                    return
+                time.sleep(LOOK_SECONDS)
+        except OSError:
+            link.close()

@@ -1,0 +1,150 @@
+"""A change of a shard's members, by its leader: they learn, then old and new ones decide together, then the new alone.
+
+Each step is a compare-and-swap of the shard's record. A successor finishes what it finds half done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from enum import Enum, auto
+
+from commitlog.replica.replica_state import ReplicaState
+from rumq.cluster.agent.messages import AgentMessage, Claim, Claimed
+from rumq.cluster.control.records import ShardRecord, Versioned, View
+from rumq.shards.replication.replication import Replication
+from rumq.shards.turn.ports import Timers
+
+LOOK_SECONDS = 0.1
+NEAR_RECORDS = 10_000  # a learner that lacks no more may vote
+
+
+class Step(Enum):
+    NONE = auto()
+    LEARNING = auto()
+    JOINING = auto()
+    SETTLING = auto()
+
+
+class MemberChange:
+    """wanted: the members that there will be; empty while nothing changes"""
+
+    def __init__(
+        self, shard: int, state: ReplicaState, replication: Replication, say: Callable[[AgentMessage], bool],
+        timers: Timers,
+    ) -> None:  # fmt: skip
+        """state: of this node's replica; say: to the agent"""
+        self._shard, self._state, self._replication, self._say = shard, state, replication, say
+        self._timers = timers
+        self.wanted: list[str] = []
+        self._step = Step.NONE
+        self._revision = 0
+        self._request = 0
+        self._claimed: ShardRecord | None = None  # asked for, and not answered
+        self._done: Callable[[str], None] = lambda why: None
+        self._replicas = 0
+        self._look()
+
+    @property
+    def _record(self) -> ShardRecord:
+        return self._replication.core.record
+
+    def begin(self, members: list[str], done: Callable[[str], None]) -> None:
+        """done: told why it was not begun, or has failed; "" once the new members decide alone"""
+        record = self._record
+        if self.wanted:
+            done(f"the members of shard {self._shard} are being changed to {', '.join(self.wanted)}")
+        elif not members or len(set(members)) < len(members):
+            done("expected different nodes as members")
+        elif members == record.replicas:
+            done("")
+        else:
+            self.wanted, self._done, self._step = list(members), done, Step.LEARNING
+
+    def seen(self, view: View) -> None:
+        self._replicas = view.replicas
+        if self._shard < len(view.shards):
+            self._take(view.shards[self._shard])
+
+    def claimed(self, message: Claimed) -> None:
+        if message.request != self._request or self._claimed is None:
+            return
+        if message.now is not None:
+            self._take(message.now)
+        if message.known:
+            self._claimed = None  # won: taken above; else the next look asks anew, of the record as it is
+
+    def _take(self, now: Versioned) -> None:
+        """The record, as the control plane has it."""
+        self._revision = now.revision
+        record, asked = now.record, self._claimed
+        if asked is None or record.claim != asked.claim:
+            return
+        self._claimed = None
+        if record.epoch > self._replication.core.epoch:
+            self._state.promise(record.epoch)
+            self._state.open(record.epoch)
+            self._replication.change(record.epoch, record)
+        else:
+            self._replication.settle(record)
+
+    def _look(self) -> None:
+        self._timers.later(LOOK_SECONDS, self._look)
+        if self._claimed is not None or not self._revision or not self._replication.core.is_open:
+            return
+        record = self._record
+        if not self.wanted:
+            self._find_half_done(record)
+        if self._step is Step.LEARNING:
+            self._learn(record)
+        elif self._step is Step.JOINING and record.old_replicas is not None:
+            self._step = Step.SETTLING
+        if self._step is Step.SETTLING:
+            self._settle(record)
+
+    def _find_half_done(self, record: ShardRecord) -> None:
+        if record.old_replicas is not None:
+            self.wanted, self._step = record.replicas, Step.SETTLING
+        elif record.learners and len(record.replicas) < self._replicas:
+            self.wanted = [*record.replicas, *record.learners][: self._replicas]
+            self._step = Step.LEARNING
+
+    def _learn(self, record: ShardRecord) -> None:
+        new = [each for each in self.wanted if each not in record.replicas]
+        if record.learners != new:
+            self._claim(record, learners=new)
+            return
+        behind = self._replication.core.behind()
+        lacks = [behind.get(each) for each in new]
+        if all(each is not None and each <= NEAR_RECORDS for each in lacks):
+            self._step = Step.JOINING
+            self._claim(
+                record,
+                epoch=record.epoch + 1,
+                replicas=self.wanted,
+                old_replicas=record.replicas,
+                learners=[],
+            )
+
+    def _settle(self, record: ShardRecord) -> None:
+        if record.old_replicas is not None:
+            self._claim(record, old_replicas=None)
+            return
+        wanted, done = self.wanted, self._done
+        self.wanted, self._step, self._done = [], Step.NONE, lambda why: None
+        done("")
+        node = self._replication.core.node
+        if node not in wanted:
+            self._replication.hand_over(wanted[0], lambda why: None)
+
+    def _claim(
+        self, record: ShardRecord, *, epoch: int = 0, replicas: list[str] | None = None,
+        old_replicas: list[str] | None = None, learners: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        wanted = ShardRecord(
+            epoch=epoch or record.epoch, leader=record.leader, claim=os.urandom(8).hex(),
+            replicas=record.replicas if replicas is None else replicas, old_replicas=old_replicas,
+            learners=record.learners if learners is None else learners,
+        )  # fmt: skip
+        self._request += 1
+        if self._say(Claim(self._request, self._shard, self._revision, wanted)):
+            self._claimed = wanted

@@ -1,0 +1,92 @@
+"""The process of one shard on a node: it follows, until it leads."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+
+from commitlog import LogError, RealFiles
+from commitlog.replica.replica_state import ReplicaState, load_state
+from rumq.cli.broker.shard import serve_shard
+from rumq.cli.broker.shard_store import Place
+from rumq.cli.data.missing_partition import STATE_STREAM
+from rumq.cli.node.cluster_place import ClusterPlace
+from rumq.cli.node.node import Node
+from rumq.cli.wiring.streams import GENERATION
+from rumq.cluster.agent.agent_socket import SOCKET_NAME
+from rumq.cluster.node.beats import OpeningBeats
+from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
+from rumq.cluster.node.standby_process import StandbyProcess, Standing
+from rumq.shards.processes.supervisor import IS_READY
+from rumq.shards.stats.event_log import tell
+
+FAILED = 1
+
+
+def run_shard(node: Node) -> int:
+    """Follow, until this node leads the shard or is told to stop; then lead."""
+    place, shard = node.place, node.place.index
+    stopping = StopSignal()
+    try:
+        copies = NodeLogCopies(RealFiles(), place.data, copies_of(place))
+        state = load_state(
+            RealFiles(), place.data, shard, node.identity.disk, has_log=copies.has_log and not node.is_new
+        )
+        note_doubt(copies, state, shard)
+        standing = Standing(
+            node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard]
+        )
+        standby = StandbyProcess(standing, copies, state, tell)
+        os.write(place.ready, IS_READY)
+        office = standby.run(lambda: stopping.came)
+    except (OSError, LogError) as fault:
+        tell("cluster.copy_failed", shard=shard, why=str(fault))
+        return FAILED
+    if office is None:
+        return 0
+    stopping.release()
+    tell("cluster.leads", shard=shard, epoch=office.lead.epoch)
+    beats = OpeningBeats(office.lead.epoch, office.links)
+    cluster = ClusterPlace(node.identity.id, office, beats, node.addresses.sockets[shard], state)
+    # Clients come by way of the edge.
+    leading = replace(place, doors=node.doors, doorways=[], cluster=cluster)
+    return serve_shard(node.settings, leading, node.read)
+
+
+def note_doubt(copies: NodeLogCopies, state: ReplicaState, shard: int) -> None:
+    """A copy that may have lost what it acknowledged has no say until a leader has repaired it. R11"""
+    if copies.doubt:
+        state.distrust()
+        tell("cluster.copy_doubted", shard=shard, why=copies.doubt)
+
+
+def copies_of(place: Place) -> list[CopyId]:
+    """The partitions of a shard, with its journal."""
+    found = []
+    index = 0
+    for spec in place.streams:
+        for number in range(spec.partitions):
+            if index % place.count == place.index:
+                found.append(CopyId(f"{spec.name}/g{GENERATION}/p{number}", spec.name, number))
+            index += 1
+    key = f"{STATE_STREAM}/g{place.generation}/p{place.index}"
+    return [*found, CopyId(key, STATE_STREAM, place.index)]
+
+
+class StopSignal:
+    """came: SIGTERM or SIGINT has come, to a process that waits in its own loop."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._numbers = (signal.SIGTERM, signal.SIGINT)
+        for number in self._numbers:
+            signal.signal(number, self._note)
+
+    def _note(self, *_: object) -> None:
+        self.came = True
+
+    def release(self) -> None:
+        """Somebody else takes them from here on."""
+        for number in self._numbers:
+            signal.signal(number, signal.SIG_DFL)
