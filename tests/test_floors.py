@@ -51,6 +51,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/cluster/connections": (
         {
             "msgspec", "rumq.cluster.agent.messages", "rumq.cluster.control.records", "rumq.cluster.links", "rumq.net",
+            "rumq.session.connection.transport",
         },
         set(),
     ),

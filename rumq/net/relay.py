@@ -178,11 +178,11 @@ class ShardEnd:
             self._client_end.transport.close()
 
 
-def relay(connection: StreamConnection) -> int:
+def relay(connection: StreamConnection, handler: type[ClientEnd] = ClientEnd) -> int:
     """Have a connection's plain bytes go to another shard. returns: the descriptor for it"""
     near, far = socket.socketpair()
     near.setblocking(False)
     shard_socket = RelaySocket(connection.pump, near, connection.peer, RELAY_BYTES)
-    ClientEnd(connection.pump, connection, shard_socket)
+    handler(connection.pump, connection, shard_socket)
     connection.pump.add(shard_socket)
     return far.detach()

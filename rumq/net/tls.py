@@ -68,10 +68,10 @@ class TlsStream:
         server: TlsServer,
         sock: socket.socket,
         owner: StreamConnection,
-        handshakes: TransportHandshakes,
+        handshakes: TransportHandshakes | None,
         kept: bytes = b"",
     ) -> None:
-        """kept: bytes that were read before TLS began"""
+        """handshakes: None where we are the client; kept: bytes that were read before TLS began"""
         self.is_open = False
         self._server = server
         self._sock = sock

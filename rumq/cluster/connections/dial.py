@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Answer, Greeting, Refused
 from rumq.net.connection import Connection
@@ -104,10 +105,12 @@ def dial(
     failed: Callable[[str], None],
     later: Later,
     send_bytes: int = 0,
+    tls: NodeTls | None = None,
 ) -> Dial:
     """Connect to a shard of another node. address: (IP address, port); raw, behind: bytes in and behind the greeting
 
     make: makes the connection over a socket; send_bytes: of the socket's buffer, 0 for the system's
+    tls: None for plain bytes
     raises: OSError if it cannot even be tried"""
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -120,8 +123,10 @@ def dial(
     except OSError:
         sock.close()
         raise
+    if tls is not None:
+        sock = tls.dialled(pump, sock, f"{address[0]}:{address[1]}")
     connection = make(sock)
-    connection.blocked = True  # until it is connected: an edge of writability comes then
+    connection.blocked = tls is None  # until it is connected: an edge of writability comes then
     handler = Dial(connection, taken, failed)
     connection.link = handler
     pump.add(connection)

@@ -11,6 +11,7 @@ from typing import Any
 from rumq.cluster.agent.messages import Here
 from rumq.cluster.connections.agent_link import AgentLink, here_of
 from rumq.cluster.connections.host_addresses import HostAddresses
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.edge.edge_handshake import EdgeBroker, EdgeHandshake
 from rumq.cluster.edge.edge_turn import EdgeTurn
 from rumq.cluster.edge.placement import EdgePlacement
@@ -58,8 +59,11 @@ def build_edge(
     pump: Callable[[Any], Pump] = Pump,
     addresses: HostAddresses | None = None,
     here: Here | None = None,
+    tls: NodeTls | None = None,
 ) -> Edge:
-    """doors: of the cluster's shards by number, and the edge's own behind them; policies: of the listeners"""
+    """doors: of the cluster's shards by number, and the edge's own behind them; policies: of the listeners
+
+    tls: of connections to other nodes, None for plain bytes"""
     count = len(doors) - 1
     clock = ShardClock(read_clock)
     timers = TimerQueue(clock)
@@ -68,7 +72,7 @@ def build_edge(
     the_pump = pump(turn)
     passing = FdPassing(list(doors), count, timers.later, events.failed)
     broker = EdgeBroker(clock, the_pump.pending_logins, events, limits)
-    relays = RemoteRelays(the_pump, addresses or HostAddresses(), timers.later)
+    relays = RemoteRelays(the_pump, addresses or HostAddresses(), timers.later, tls)
     placement = EdgePlacement(count, passing, relays, the_pump.pending_logins, clock, timers)
     agent = AgentLink(
         the_pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=placement.view_changed

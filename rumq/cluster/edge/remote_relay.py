@@ -13,6 +13,7 @@ from collections.abc import Callable
 from rumq.cluster.connections.dial import Later, dial
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.leaders import Leader, epoch_of
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.edge.placement import Arrival
 from rumq.cluster.links.greeting import Greeting
@@ -25,8 +26,11 @@ from rumq.net.relay import RELAY_BYTES, ClientEnd, RelaySocket
 class RemoteRelays:
     """All of an edge."""
 
-    def __init__(self, pump: Pump, addresses: HostAddresses, later: Later) -> None:
-        self._pump, self._addresses, self._later = pump, addresses, later
+    def __init__(
+        self, pump: Pump, addresses: HostAddresses, later: Later, tls: NodeTls | None = None
+    ) -> None:
+        """tls: None for plain bytes between nodes"""
+        self._pump, self._addresses, self._later, self._tls = pump, addresses, later, tls
         self._view: View | None = None
         self._sockets: defaultdict[tuple[int, int], set[RemoteSocket]] = defaultdict(
             set
@@ -73,7 +77,7 @@ class RemoteRelays:
         try:
             dial(
                 self._pump, (address, leader.port), greeting, state, arrival.data,
-                make=make, taken=attach, failed=failed, later=self._later,
+                make=make, taken=attach, failed=failed, later=self._later, tls=self._tls,
             )  # fmt: skip
         except OSError as fault:
             failed(fault.strerror or str(fault))

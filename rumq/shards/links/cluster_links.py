@@ -12,6 +12,7 @@ from functools import partial
 from rumq.cluster.connections.dial import Dial, dial
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.leaders import Leader, epoch_of, maybe_leader
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting
 from rumq.net.connection import Connection
@@ -30,8 +31,10 @@ class ClusterLinks:
 
     def __init__(
         self, index: int, epoch: int, addresses: HostAddresses, pump: Callable[[], Pump], timers: Timers,
-        events: EventSink,
+        events: EventSink, tls: NodeTls | None = None,
     ) -> None:  # fmt: skip
+        """tls: None for plain bytes between nodes"""
+        self._tls = tls
         self._index, self._epoch, self._addresses = index, epoch, addresses
         self._pump, self._timers, self._events = pump, timers, events
         self._attach: Attach
@@ -77,7 +80,7 @@ class ClusterLinks:
             self._dials[shard] = dial(
                 self._pump(), (address, leader.port), greeting, b"", b"",
                 make=partial(self._connection, shard), taken=partial(self._taken, leader),
-                failed=partial(self._failed, leader), later=self._timers.later, send_bytes=STREAM_BYTES,
+                failed=partial(self._failed, leader), later=self._timers.later, send_bytes=STREAM_BYTES, tls=self._tls,
             )  # fmt: skip
         except OSError as fault:
             self._failed(leader, fault.strerror or str(fault))

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import msgspec
 
 from rumq.cluster.connections.dial import tune
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import FEATURE_LEVEL, Greeting, Refused, Taken
 from rumq.net.connection import Connection
 from rumq.net.listener import OF_THE_CLIENT
 from rumq.net.pump import Pump
+from rumq.net.transport_handshake import TransportHandshakes
 from rumq.shards.turn.ports import EventSink, Timers
 
 ACCEPTS_A_TURN = 64
@@ -84,8 +86,11 @@ class ClusterListener:
 
     def __init__(
         self, sock: socket.socket, pump: Pump, expected: Expected, takers: Mapping[str, Taker], timers: Timers,
-        events: EventSink,
+        events: EventSink, tls: NodeTls | None = None,
     ) -> None:  # fmt: skip
+        """tls: None for plain bytes between nodes"""
+        self._tls = tls
+        self._handshakes = TransportHandshakes(pump, later=timers.later, event=events.tell)
         self._sock, self._pump, self._expected, self._takers = sock, pump, expected, takers
         self._timers, self._events = timers, events
         self._greeting: dict[GreetingHandler, None] = {}  # the earliest first
@@ -111,7 +116,11 @@ class ClusterListener:
                 return
             sock.setblocking(False)
             tune(sock)
-            self._expect(sock, f"{address[0]}:{address[1]}")
+            peer = f"{address[0]}:{address[1]}"
+            if self._tls is None:
+                self._expect(sock, peer)
+            else:
+                self._tls.accepted(self._pump, self._handshakes, sock, peer, self._expect)
 
     def _resume(self) -> None:
         if self._sock.fileno() >= 0:

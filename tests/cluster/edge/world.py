@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rumq.cluster.agent.messages import Here
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.edge.assembly import build_edge
 from rumq.net.connection import Connection
@@ -38,7 +39,7 @@ def connect_of(shard: int, number: int = 0, **more: Any) -> bytes:
 class Leader:
     """The leader of a shard on another node."""
 
-    def __init__(self, shard: int, epoch: int = 1, link: Any = Echo) -> None:
+    def __init__(self, shard: int, epoch: int = 1, link: Any = Echo, tls: NodeTls | None = None) -> None:
         self.shard, self.site = shard, Site(link=link)
         self.sock = open_sockets("127.0.0.1", 0, 100)[0]
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -47,7 +48,13 @@ class Leader:
         )
         self.greeted: list[Caller] = []
         self.listener = ClusterListener(
-            self.sock, self.site.pump, Expected(CLUSTER, shard, epoch), {"client": self.take}, ports, ports
+            self.sock,
+            self.site.pump,
+            Expected(CLUSTER, shard, epoch),
+            {"client": self.take},
+            ports,
+            ports,
+            tls,
         )
 
     def take(self, caller: Caller) -> None:
@@ -77,14 +84,15 @@ class Leader:
 class World:
     """An edge; leaders: by shard, those on the other node"""
 
-    def __init__(self, policies: tuple[ListenerPolicy, ...] = (OPEN,)) -> None:
+    def __init__(self, policies: tuple[ListenerPolicy, ...] = (OPEN,), tls: NodeTls | None = None) -> None:
+        self.tls = tls
         self.now = 1000.0
         self.doors = make_shard_sockets(COUNT + 1)
         self.local = [FdPassing(self.doors, index, lambda seconds, call: None) for index in range(COUNT)]
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.edge = build_edge(
             self.doors, policies, LIMITS, "", self.tell, read_clock=lambda: (0, self.now),
-            here=Here("edge", -1, 1),
+            here=Here("edge", -1, 1), tls=tls,
         )  # fmt: skip
         self.policies = policies
         self.handshakes = TransportHandshakes(
@@ -103,7 +111,7 @@ class World:
     # The cluster
 
     def leader(self, shard: int = 0, epoch: int = 1, link: Any = Echo) -> Leader:
-        self.leaders.append(Leader(shard, epoch, link))
+        self.leaders.append(Leader(shard, epoch, link, self.tls))
         return self.leaders[-1]
 
     def view(self, led: dict[int, Leader | str | None]) -> View:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rumq.cluster.connections.host_addresses import HostAddresses
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting
@@ -21,7 +22,7 @@ TURNS_MAX = 2000
 class Leader:
     """index, epoch: of its shard; made: links by shard, those that are attached; left: shards whose link was ended"""
 
-    def __init__(self, index: int, epoch: int = 1) -> None:
+    def __init__(self, index: int, epoch: int = 1, tls: NodeTls | None = None) -> None:
         self.index, self.epoch = index, epoch
         self.site = Site()
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -33,12 +34,12 @@ class Leader:
         self.left: list[int] = []
         self.callers: list[Caller] = []
         self.links = ClusterLinks(
-            index, epoch, HostAddresses(), lambda: self.site.pump, self.ports, self.ports
+            index, epoch, HostAddresses(), lambda: self.site.pump, self.ports, self.ports, tls
         )
         self.links.begin(self._attach, self._leave)
         takers = {"bus": self.links.take, "ask": self.callers.append, "fails": self._fail}
         self.listener = ClusterListener(
-            self.sock, self.site.pump, Expected(CLUSTER, index, epoch), takers, self.ports, self.ports
+            self.sock, self.site.pump, Expected(CLUSTER, index, epoch), takers, self.ports, self.ports, tls
         )
 
     def _attach(self, shard: int, sock: socket.socket, rest: bytes) -> None:
@@ -74,11 +75,12 @@ class Leader:
 
 class World:
     def __init__(self) -> None:
+        self.tls: NodeTls | None = None
         self.leaders: list[Leader] = []
         self.sockets: list[socket.socket] = []
 
     def leader(self, index: int, epoch: int = 1) -> Leader:
-        self.leaders.append(Leader(index, epoch))
+        self.leaders.append(Leader(index, epoch, self.tls))
         return self.leaders[-1]
 
     def see(self, *led: Leader | None, epochs: tuple[int, ...] = ()) -> None:
