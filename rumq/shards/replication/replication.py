@@ -18,7 +18,7 @@ from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.leader_core import LeaderCore
+from rumq.cluster.replication.leader_core import BEAT_SECONDS, LeaderCore
 from rumq.shards.processes.supervisor import DEPOSED
 from rumq.shards.replication.asker import Askers
 from rumq.shards.replication.copied_partition import CopiedPartition, Piece, Trimmed
@@ -350,8 +350,8 @@ class Replication:
         if self._is_ended:
             return
         now = self._clock.monotonic
+        self._timers.later(BEAT_SECONDS, self._tick)  # first of all: a leader without beats is no leader
         self.core.tick(now)
-        self._timers.later(max(0.0, self.core.next_deadline - now), self._tick)
         self._carry_out()
         self._links.tick()
         if self._hand_over is not None:

@@ -1,6 +1,8 @@
 """A leader and its followers: what is committed, what is copied, and what survives which fault."""
 
 import errno
+import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -11,7 +13,7 @@ from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.replication import messages as m
 from rumq.shards.replication.feeder import BLOCK_BYTES, UNSYNCED_BYTES_MAX
 from tests.commitlog.records import index
-from tests.shards.replication.world import Wire, World, guard, segments
+from tests.shards.replication.world import Follower, Wire, World, guard, segments
 
 
 def trim(world: World) -> None:
@@ -375,3 +377,55 @@ def test_a_follower_that_answers_no_beat_is_dialled_again() -> None:
     assert any(
         told["node"] == "n2" and "silent" in told["why"] for told in world.told("cluster.follower_lost")
     )
+
+
+# Members
+
+
+def test_a_leader_without_followers_commits_what_it_has_synced() -> None:
+    world = World().begin()
+    assert world.replication.is_open
+    world.publish(3)
+    world.settle(writes=False)
+    assert world.main.committed_lsn == 0
+    world.settle()
+    assert world.main.committed_lsn == 3
+
+
+def test_a_new_member_gets_the_log_before_it_counts() -> None:
+    world = World("n1", "n2").begin()
+    world.publish(3)
+    world.settle()
+    world.followers["n3"] = Follower("n3")
+    nodes = [*world.view.nodes, msgspec.structs.replace(world.view.nodes[0], id="n3", host="n3")]
+    record = ShardRecord(
+        epoch=2, leader="n0", claim="x", replicas=["n0", "n1", "n3"], old_replicas=["n0", "n1", "n2"]
+    )
+    world.replication.seen(msgspec.structs.replace(world.view, nodes=nodes, shards=[Versioned(record, 2)]))
+    assert not world.ended, "its own claim"
+    world.replication.change(2, record)
+    world.publish()
+    world.after(0.2, but=("n3", "n2"))
+    assert world.main.committed_lsn == 4, "n1 is of both majorities"
+    world.after(0.2)
+    assert world.is_copied("n3") and world.followers["n3"].state.opened == 2
+    world.replication.settle(msgspec.structs.replace(record, old_replicas=None))
+    assert world.wires["n2"][0].is_cut
+    world.publish()
+    world.settle(but=("n2",))
+    assert world.main.committed_lsn == 5 and world.replication.figures()["behind"] == {"n1": 0, "n3": 0}
+
+
+def test_what_a_thread_writes_wakes_the_loop() -> None:
+    world = World("n1", "n2").begin()
+    world.publish(900, 5_000)  # too much for the loop to lay out
+    world.turn()
+    assert world.writer.jobs
+    thread = threading.Thread(target=world.writer.jobs[0][0])
+    thread.start()
+    thread.join()
+    os.set_blocking(world.replication._fd, False)
+    assert os.eventfd_read(world.replication._fd) == 1
+    os.eventfd_write(world.replication._fd, 1)
+    world.replication._awake()
+    assert any(isinstance(message, m.Write) for message in world.sent("n1"))
