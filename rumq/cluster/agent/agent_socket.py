@@ -8,7 +8,6 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import trio
@@ -107,18 +106,17 @@ class Address:
 class LocalProcess:
     """A process that is linked to the agent: what waits to be sent to it."""
 
-    def __init__(self, here: Here) -> None:
-        self.here = here
+    def __init__(self, here: Here, scope: trio.CancelScope) -> None:
+        """scope: of its connection"""
+        self.here, self._scope = here, scope
         self.wakes = trio.Event()
         self.queue: deque[AgentMessage] = deque()
         self.view: View | None = None  # not yet sent; a newer one takes its place
-        self.is_overrun = False
 
     def send(self, message: AgentMessage) -> None:
         if len(self.queue) >= QUEUE_MAX:
-            self.is_overrun = True
-        else:
-            self.queue.append(message)
+            self._scope.cancel()  # it has been stopped for long; it comes again
+        self.queue.append(message)
         self.wakes.set()
 
     def show(self, view: View) -> None:
@@ -156,12 +154,12 @@ class AgentServer:
         """Serve until cancelled. A socket that an earlier agent left is removed: the data directory is ours."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.unlink(missing_ok=True)
-        listener = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
-        with listener:
-            with Address(str(self._path)) as address:
-                await listener.bind(address)
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with bound, Address(str(self._path)) as address:
+            bound.bind(address)
             self._path.chmod(0o600)
-            listener.listen(64)
+            bound.listen(64)
+            listener = trio.socket.from_stdlib_socket(bound)
             task_status.started()
             async with trio.open_nursery() as nursery:
                 while True:
@@ -171,39 +169,35 @@ class AgentServer:
     async def _serve(self, stream: trio.SocketStream) -> None:
         reader: FrameReader[AgentMessage] = FrameReader(AgentMessage)
         process: LocalProcess | None = None
-        async with stream:
-            try:
-                async with trio.open_nursery() as nursery:
-                    async for data in stream:
-                        for message, _ in reader.feed(data):
-                            if process is None:
-                                process = self._meet(message)
-                                nursery.start_soon(_send_all, stream, process)
-                            else:
-                                self._heard(process, message)
-                    nursery.cancel_scope.cancel()
-            except* (trio.BrokenResourceError, ValueError):
-                pass  # the process has gone, or is of another version: it comes again
-            finally:
-                if process is not None:
-                    self.processes.remove(process)
-                    self._gone(process)
+        try:
+            async with stream, trio.open_nursery() as nursery:
+                async for data in stream:
+                    for message, _ in reader.feed(data):
+                        if process is None:
+                            process = self._meet(message, nursery.cancel_scope)
+                            nursery.start_soon(_send_all, stream, process)
+                        else:
+                            self._heard(process, message)
+                nursery.cancel_scope.cancel()
+        except* (trio.BrokenResourceError, ValueError):
+            pass  # the process has gone, or is of another version: it comes again
+        finally:
+            if process is not None:
+                self.processes.remove(process)
+                self._gone(process)
 
-    def _meet(self, message: AgentMessage) -> LocalProcess:
+    def _meet(self, message: AgentMessage, scope: trio.CancelScope) -> LocalProcess:
         if not isinstance(message, Here):
             raise ValueError("a link begins with Here")
-        process = LocalProcess(message)
+        process = LocalProcess(message, scope)
         self.processes.append(process)
         self._met(process)
         return process
 
 
 async def _send_all(stream: trio.SocketStream, process: LocalProcess) -> None:
-    while not process.is_overrun:
+    while True:
         await process.wakes.wait()
         process.wakes = trio.Event()
         if waiting := process.take():
             await stream.send_all(waiting)
-    with suppress(trio.ClosedResourceError):
-        await stream.aclose()
-    raise trio.BrokenResourceError

@@ -106,25 +106,29 @@ class ViewTracker:
             self._behind_since.pop(number, None)
             return found
         since = self._behind_since.setdefault(number, now)
-        if now - since >= BACK_SECONDS:
-            if not is_low:  # revisions alone went back: nobody was elected since, so nothing is lost
+        has_lasted = now - since >= BACK_SECONDS
+        if not is_low:  # revisions alone went back
+            if has_lasted:  # ... and nobody was elected since, so nothing is lost
                 del self._behind_since[number]
-                return found
-            if number not in self._told_back:
-                self._told_back.add(number)
-                log.error(
-                    "cluster.epoch_back", shard=number, epoch=found.record.epoch, seen=self._epochs.of(number),
-                    why=f"the control plane has epoch {found.record.epoch} of shard {number}, and epoch "
-                    f"{self._epochs.of(number)} was seen before: it was restored from an old snapshot. Nothing is "
-                    "claimed from that record, and leaders go on: restore a newer snapshot; without one, see "
-                    "rumqd cluster force-leader --help",
-                )  # fmt: skip
-            # What the operator replaces is the record that is there; what is known of the shard is what was seen.
-            record = (
-                held.record if held else msgspec.structs.replace(found.record, epoch=self._epochs.of(number))
+            return found if has_lasted or held is None else held
+        if has_lasted and number not in self._told_back:
+            self._told_back.add(number)
+            self._tell_back(number, found.record.epoch)
+        if held is None:  # this run has not seen the record, an earlier one has
+            return Versioned(
+                msgspec.structs.replace(found.record, epoch=self._epochs.of(number)), found.revision
             )
-            return Versioned(record, found.revision)
-        return found if held is None else held
+        # What is known of the shard is what was seen; what an operator replaces is the record that is there.
+        return Versioned(held.record, found.revision) if has_lasted else held
+
+    def _tell_back(self, shard: int, epoch: int) -> None:
+        seen = self._epochs.of(shard)
+        log.error(
+            "cluster.epoch_back", shard=shard, epoch=epoch, seen=seen,
+            why=f"the control plane has epoch {epoch} of shard {shard}, and epoch {seen} was seen before: it was "
+            "restored from an old snapshot. Nothing is claimed from that record, and leaders go on: restore a newer "
+            "snapshot; without one, see rumqd cluster force-leader --help",
+        )  # fmt: skip
 
     def _look_at_clocks(self, nodes: list[NodeRecord], now_us: int) -> None:
         for node in nodes:

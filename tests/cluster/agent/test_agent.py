@@ -82,3 +82,136 @@ async def test_without_the_control_plane_the_last_view_stays_and_says_so(world: 
     view = await first.view()
     assert view.is_current and [each.name for each in view.nodes] == ["n1", "n2", "n3"]
     assert len(world.named("cluster.etcd_back")) == 1
+
+
+@in_world
+async def test_a_claim_whose_answer_is_lost_is_settled_by_its_claim_id(world: World) -> None:
+    first, *_ = await world.three()
+    first.plane.answers_lost = 1
+    link = first.link()
+    [seen] = await received(link)
+    assert isinstance(seen, Seen)
+    link.send(claim_of(seen.view.shards[0], first.identity.id, "mine"))
+    await trio.sleep(1)
+    [claimed] = [each for each in await received(link) if isinstance(each, Claimed)]
+    assert claimed.won and claimed.known and claimed.now is not None and claimed.now.record.claim == "mine"
+
+
+@in_world
+async def test_a_claim_that_may_still_arrive_is_unknown_and_later_seen(world: World) -> None:
+    first, *_ = await world.three()
+    first.plane.changes_late = 1
+    link = first.link()
+    [seen] = await received(link)
+    assert isinstance(seen, Seen)
+    link.send(claim_of(seen.view.shards[0], first.identity.id, "late"))
+    await trio.sleep(2)
+    [claimed] = await received(link)
+    assert isinstance(claimed, Claimed) and not claimed.won and not claimed.known and claimed.now is None
+    [arrives] = first.plane.late
+    arrives()
+    told = (await received(link))[-1]
+    assert isinstance(told, Seen) and told.view.shards[0].record.claim == "late"
+
+
+@in_world
+async def test_what_a_deaf_watch_does_not_tell_is_listed_within_10_seconds(world: World) -> None:
+    first, second, _ = await world.three()
+    second.plane.is_deaf = True
+    await claimed_by(first, "mine")
+    assert (await second.view()).shards[0].record.leader == ""
+    await trio.sleep(10.5)
+    assert (await second.view()).shards[0].record.leader == first.identity.id
+
+
+@in_world
+async def test_a_stale_read_takes_nothing_back_and_alarms_nobody(world: World) -> None:
+    first, *_ = await world.three()
+    old = world.store.snapshot()
+    await claimed_by(first, "mine")
+    first.plane.stale = old
+    first.agent._hinted()
+    await trio.sleep(1)
+    assert (await first.view()).shards[0].record.claim == "mine"
+    first.plane.stale = None
+    await trio.sleep(10)
+    assert not world.named("cluster.epoch_back")
+
+
+@in_world
+async def test_nothing_is_claimed_from_an_etcd_that_was_restored_from_an_old_snapshot(world: World) -> None:
+    first, *_ = await world.three()
+    old = world.store.snapshot()
+    await claimed_by(first, "mine")
+    world.store.restore(old)
+    await trio.sleep(15)
+    view = await first.view()
+    assert view.epochs_back == [0] and view.shards[0].record.leader == first.identity.id
+    told = [each for each in world.named("cluster.epoch_back") if each["shard"] == 0]
+    assert len(told) == 3 and (told[0]["epoch"], told[0]["seen"]) == (0, 1)  # once by each node
+
+    messages = await claimed_by(first, "again")
+    assert [each.won for each in messages if isinstance(each, Claimed)] == [False]
+    operator = first.link("operator", -1)
+    await received(operator)
+    operator.send(claim_of(view.shards[0], "", "forced"))
+    await received(operator)
+    await trio.sleep(1)
+    view = await first.view()
+    assert (
+        view.epochs_back == []
+        and view.shards[0].record.claim == "forced"
+        and view.shards[0].record.epoch == 2
+    )
+
+
+@in_world
+async def test_a_node_that_is_started_again_remembers_the_epochs(world: World) -> None:
+    first, *_ = await world.three()
+    old = world.store.snapshot()
+    await claimed_by(first, "mine")
+    await first.stop()
+    world.store.restore(old)
+    again = await world.node("n1", incarnation="second")
+    await trio.sleep(5)
+    view = await again.view()
+    assert view.epochs_back == [0] and view.shards[0].record.epoch == 1
+    [claimed] = [each for each in await claimed_by(again, "x") if isinstance(each, Claimed)]
+    assert not claimed.won
+
+
+@in_world
+async def test_an_emptied_control_plane_is_told_and_no_cluster_begins_in_it(world: World) -> None:
+    first, *_ = await world.three()
+    shards = (await first.view()).shards
+    world.store.cluster = None
+    world.store.shards = {}
+    await trio.sleep(15)
+    assert len(world.named("cluster.record_lost")) == 3
+    view = await first.view()
+    assert not view.is_current and view.shards == shards
+    assert not world.store.shards
+
+
+@in_world
+async def test_a_clock_that_is_off_is_told_once(world: World) -> None:
+    first = await world.node("n1")
+    second = Node(world, "n2")
+    second.clock_ahead_us = 61_000_000
+    await second.start()
+    await trio.sleep(60)
+    first_sees, second_sees = first.identity.id, second.identity.id
+    told = {str(each["node"]): each["seconds"] for each in world.named("cluster.clock_off")}
+    assert len(world.named("cluster.clock_off")) == 1 and told == {second_sees: 61.0}
+    assert first_sees not in told  # a record may be some seconds old, so less than 75 behind is in order
+
+
+@in_world
+async def test_an_idle_agent_asks_less_than_5_times_a_second(world: World) -> None:
+    first, *_ = await world.three()
+    link = first.link()
+    await received(link)
+    before = first.plane.requests
+    await trio.sleep(100)
+    assert (first.plane.requests - before) / 100 < 2
+    assert not await received(link)  # and nothing is told where nothing changes
