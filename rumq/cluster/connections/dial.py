@@ -36,7 +36,7 @@ class Dial:
     client_id = None
     attempt = 1
 
-    __slots__ = ("_failed", "_taken", "closed", "transport")
+    __slots__ = ("_failed", "_taken", "closed", "epoch", "transport")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Dial:
         self.transport = transport
         self._taken, self._failed = taken, failed
         self.closed = False  # it has been answered, or given up
+        self.epoch = 0  # of the leader that has taken it
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         try:
@@ -61,6 +62,7 @@ class Dial:
             self._end(answer.why)
         elif not self.closed:
             self.closed = True
+            self.epoch = answer.epoch
             self._taken(self.transport, bytes(data[pos + size : end]))
         return end
 

@@ -31,7 +31,11 @@ class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Taken(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """The connection is served. A client that was not taken is still the dialler's: nothing of it was handled."""
+    """The connection is served. A client that was not taken is still the dialler's: nothing of it was handled.
+
+    epoch: of the leader that has taken it; the dialler's view may be older"""
+
+    epoch: int = 0
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True, array_like=True):

@@ -89,14 +89,14 @@ class ClusterLinks:
         return Connection(self._pump(), sock, f"shard {shard}", OUTBOX_BYTES_MAX)
 
     def _taken(self, leader: Leader, connection: Connection, rest: bytes) -> None:
-        del self._dials[leader.shard]
-        if epoch_of(self._view, leader.shard) > leader.epoch:
+        epoch = self._dials.pop(leader.shard).epoch
+        if epoch_of(self._view, leader.shard) > epoch:
             connection.close()
             self._try_later()
             return
         self._wanted.discard(leader.shard)
         self._pump().forget(connection)
-        self._made(leader.shard, leader.epoch, connection.sock, rest)
+        self._made(leader.shard, epoch, connection.sock, rest)
 
     def _failed(self, leader: Leader, why: str) -> None:
         self._dials.pop(leader.shard, None)
@@ -124,7 +124,7 @@ class ClusterLinks:
             caller.refuse(f"shard {greeting.sender} has a leader of epoch {known}")
         else:
             caller.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAM_BYTES)
-            caller.answer_taken()
+            caller.answer_taken(self._epoch)
             self._made(greeting.sender, greeting.epoch, caller.sock, caller.rest)
 
     def _made(self, shard: int, epoch: int, sock: socket.socket, rest: bytes) -> None:

@@ -27,7 +27,6 @@ GREETING_SECONDS_MAX = 5.0
 GREETING_BYTES_MAX = 1 << 16
 GREETINGS_MAX = 1024  # connections at once that have not greeted
 PAUSE_SECONDS = 0.25  # after accept(2) has failed
-TAKEN = encoded(Taken())
 
 GREETINGS: msgspec.msgpack.Decoder[Greeting] = msgspec.msgpack.Decoder(Greeting)
 
@@ -40,10 +39,10 @@ class Caller(NamedTuple):
     raw: bytes
     rest: bytes
 
-    def answer_taken(self) -> None:
-        """Before any other byte, so the socket has room for it."""
+    def answer_taken(self, epoch: int = 0) -> None:
+        """Before any other byte, so the socket has room for it. epoch: of this leader"""
         try:
-            self.sock.send(TAKEN)
+            self.sock.send(encoded(Taken(epoch)))
         except OSError:
             pass  # it is gone, which whoever serves it finds
 

@@ -99,3 +99,25 @@ def test_a_leader_of_an_epoch_that_the_view_does_not_have_yet_is_linked(world: W
     sock = world.client(first)
     sock.send(greeting("bus", sender=1, epoch=2))
     assert answer(world, sock) == Refused("shard 1 has a leader of epoch 3")
+
+
+def test_a_link_belongs_to_the_epoch_that_its_leader_says(world: World) -> None:
+    """Else it would be ended when the view says what the leader was already."""
+    first, second = world.leader(0, 5), world.leader(1)
+    world.see(first, second, epochs=(4, 1))
+    second.links.dial(0)
+    world.until(lambda: second.made and first.made)
+    world.see(first, second)
+    world.turn(3)
+    assert not second.left
+    world.see(first, second, epochs=(6, 1))
+    assert second.left == [0]
+
+
+def test_a_leader_of_an_epoch_that_is_over_is_left_at_once(world: World) -> None:
+    first, second = world.leader(0, 4), world.leader(1)
+    world.see(first, second, epochs=(5, 1))
+    second.links.dial(0)
+    world.until(lambda: 1 in first.made)
+    world.wait(1.0)
+    assert not second.made
