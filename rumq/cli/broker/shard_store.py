@@ -75,7 +75,8 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
         recovered.append(store.internal_recovered)
     for partition, found in zip(partitions, recovered, strict=True):
         where = {"stream": partition.stream, "partition": partition.number}
-        if not found.clean:
+        # The log of a leader that has died ends anywhere, which is no news where another one takes over.
+        if not found.clean and (place.cluster is None or found.torn_bytes):
             ended = {"next_lsn": partition.next_lsn, "torn_bytes": found.torn_bytes}
             name = partition.directory.removeprefix(f"{place.data}/")
             is_copy = place.restored.get(name) == partition.next_lsn

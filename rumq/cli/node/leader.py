@@ -13,20 +13,23 @@ from rumq.cli.node.cluster_connections import open_cluster_listener, relayed_cli
 from rumq.cli.node.cluster_place import ClusterPlace
 from rumq.cli.node.member_change import MemberChange
 from rumq.cluster.agent.messages import AgentMessage, Claimed, Done, Order, Report
-from rumq.cluster.connections.agent_link import SOCKET_NAME, AgentLink, here_of
+from rumq.cluster.connections.agent_link import SOCKET_NAME, AgentHandler, AgentLink, here_of
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.control.records import View
+from rumq.cluster.links.frames import encoded
+from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Platform, Shard, ShardContext
 from rumq.shards.links.cluster_links import ClusterLinks
-from rumq.shards.links.cluster_listener import ClusterListener, Expected
+from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
 from rumq.shards.processes.supervisor import DEPOSED
 from rumq.shards.replication.replication import Replication, Term
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.scheduler import TimerQueue
 
 REPORT_SECONDS = 1.0
+ASK_BYTES_MAX = 1 << 16
 HAND_OVER_SECONDS_MAX = 2.0
 
 
@@ -43,6 +46,9 @@ class Leader:
         self._listener: ClusterListener
         self._shard: Shard
         self._members: MemberChange
+        self._handing_over: list[
+            tuple[int, Callable[[Done], object], Callable[[], None]]
+        ] = []  # who asked for it
 
     # Before the shard is built
 
@@ -50,7 +56,7 @@ class Leader:
         office, cluster = self._cluster.office, self._cluster
         term = Term(
             office.view.cluster, self._place.index, cluster.node, office.lead.epoch, office.lead.record, office.view,
-            resolve=self._addresses.maybe_find, end=partial(os._exit, DEPOSED),
+            resolve=self._addresses.maybe_find, end=self._end,
         )  # fmt: skip
         return replace(context, term=term, edge_door=self._place.count)
 
@@ -85,7 +91,7 @@ class Leader:
         expected = Expected(office.view.cluster, self._place.index, office.lead.epoch)
         self._listener = open_cluster_listener(
             shard, self._cluster.listener, expected, relayed_clients(take, policies), self._links,
-            {"replica": partial(self._replication.askers.take, shard.pump)},
+            {"replica": partial(self._replication.askers.take, shard.pump), "ask": self._take_operator},
         )  # fmt: skip
         self._replication.begin()
         self._agent.open()
@@ -105,17 +111,48 @@ class Leader:
     def _hear(self, message: AgentMessage) -> None:
         if isinstance(message, Claimed):
             self._members.claimed(message)
-        elif isinstance(message, Order) and message.shard == self._place.index:
-            done = partial(self._done, message.request)
-            if message.what == "hand-over":
-                self._replication.hand_over(message.to, done)
-            elif message.what == "members":
-                self._members.begin(message.members, done)
-            else:
-                done(f"a leader knows nothing of {message.what}")
+        elif isinstance(message, Order):
+            self._carry_out(message, self._agent.say, self._agent.flush)
 
-    def _done(self, request: int, why: str) -> None:
-        self._agent.say(Done(request, why))
+    def _take_operator(self, caller: Caller) -> None:
+        """Somebody at another node has orders."""
+        connection = Connection(self._shard.pump, caller.sock, caller.greeting.node, ASK_BYTES_MAX)
+
+        def heard(message: AgentMessage) -> None:
+            if isinstance(message, Order):
+                self._carry_out(message, lambda done: connection.write(encoded(done)), connection.flush)
+
+        connection.link = AgentHandler(connection, heard, lambda: None)
+        self._shard.pump.add(connection)
+        if caller.rest:
+            self._shard.pump.feed(connection, caller.rest)
+
+    def _carry_out(self, order: Order, say: Callable[[Done], object], flush: Callable[[], None]) -> None:
+        def done(why: str) -> None:
+            say(Done(order.request, why))
+
+        if order.shard != self._place.index:
+            done(f"this is shard {self._place.index}")
+        elif order.what == "hand-over":
+            self._handing_over.append((order.request, say, flush))
+            self._replication.hand_over(order.to, partial(self._not_handed_over, order.request))
+        elif order.what == "members":
+            self._members.begin(order.members, done)
+        else:
+            done(f"a leader knows nothing of {order.what}")
+
+    def _not_handed_over(self, request: int, why: str) -> None:
+        for number, say, _ in self._handing_over:
+            if number == request:
+                say(Done(request, why))
+        self._handing_over = [each for each in self._handing_over if each[0] != request]
+
+    def _end(self) -> None:
+        """Another node leads: end at once, for what is in flight must not be sealed."""
+        for request, say, flush in self._handing_over:
+            say(Done(request))
+            flush()
+        os._exit(DEPOSED)
 
     def _report(self) -> None:
         replication = self._replication

@@ -63,6 +63,11 @@ class AgentLink:
         self._handler.transport.write(encoded(message))
         return True
 
+    def flush(self) -> None:
+        """Send what was said, before this process ends."""
+        if self._handler is not None and not self._handler.closed:
+            self._handler.transport.flush()
+
     def close(self) -> None:
         self._is_closed = True
         if self._handler is not None:

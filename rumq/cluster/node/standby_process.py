@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rumq.cluster.agent.agent_socket import AgentLink
-from rumq.cluster.agent.messages import Claim, Claimed, Report, Seen
+from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
 from rumq.cluster.control.records import NodeRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL, Greeting, Refused
 from rumq.cluster.node.frame_link import FrameLink
@@ -263,6 +263,9 @@ class StandbyProcess:
                 self._see(message.view, now)
             elif isinstance(message, Claimed) and message.request == self._request:
                 self._core.claimed(message.won, message.known, message.now, now)
+            elif isinstance(message, Order):
+                why = f"{self._standing.node} does not lead shard {self._standing.shard} now: ask again"
+                self._agent.send(Done(message.request, why))
 
     def _see(self, view: View, now: float) -> None:
         self._view = view

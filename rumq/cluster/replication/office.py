@@ -15,6 +15,7 @@ from rumq.cluster.replication.quorum import has_quorum
 
 POLL_SECONDS = 0.15  # a peer that has not answered by then counts as one that hears the leader
 RANK_SECONDS = 0.05  # C4: the next best waits so much longer
+FIRST_SECONDS = 0.3  # ... for the first leader that a shard ever has
 CLAIM_SECONDS = 5.0  # an unknown outcome is settled by the record; until then nothing else is tried
 FENCE_SECONDS = 0.1  # peers that have not promised are asked again so often
 FETCH_SECONDS = 10.0
@@ -96,7 +97,11 @@ class Office:
                 or ((answer.opened, answer.records) == mine and order.index(peer) < order.index(self._node))
             )
         ]  # fmt: skip
-        self.step, self._at = Step.RANKED, now + RANK_SECONDS * len(better)
+        if record.epoch:
+            wait = RANK_SECONDS * len(better)
+        else:
+            wait = FIRST_SECONDS * order.index(self._node)  # all are blank, and some may not have started yet
+        self.step, self._at = Step.RANKED, now + wait
         self._go_on(now)
 
     # Claim
