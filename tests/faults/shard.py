@@ -14,6 +14,8 @@ from rumq.session.connection.transport import Transport
 from rumq.session.flow_control.limits import Limits
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.assembly import Platform, ShardContext, build_shard
+from rumq.shards.replication.follower_links import Connect, connector
+from rumq.shards.replication.replication import Term
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.stats.sys_publisher import Status
 from rumq.shards.turn.turn import Turn
@@ -91,10 +93,11 @@ class Shard:
         self, files: SimulatedFiles, *, free_bytes_min: int = 0, seed: int = 0, now_us: int = NOW,
         one_writer: bool = True, status_seconds: int = 0, free_percent_min: float = 0,
         wanted_free_percent_min: float = 0, exports: ExportPositions | None = None,
-        other: StreamSpec = STREAMS[0], pump: Callable[[Turn], Any] = NoPump, limits: Limits | None = None, **main: Any,
+        other: StreamSpec = STREAMS[0], pump: Callable[[Turn], Any] = NoPump, limits: Limits | None = None,
+        term: Term | None = None, connect: Callable[[Any], Connect] = connector, **main: Any,
     ) -> None:  # fmt: skip
         """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time;
-        status_seconds: how often it tells of itself"""
+        status_seconds: how often it tells of itself; term: of a cluster's leader, which has not begun then"""
         self.files = files
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.now_us, self.monotonic = now_us, 1000.0
@@ -112,12 +115,14 @@ class Shard:
             wanted_free_percent_min=wanted_free_percent_min,
             exports=exports,
             status=Status(status_seconds, "rumq version 1", self.monotonic) if status_seconds else None,
+            term=term,
         )
         platform = Platform(
             lambda name, **fields: self.events.append((name, fields)),
             pump,
             clock=lambda: (self.now_us, self.monotonic),
             worker=partial(Worker, one_lane=one_writer),
+            connect=connect,
         )
         self.parts = build_shard(self.store, context, platform)
         self.parts.startup.read_journal(self.parts.events.tell)

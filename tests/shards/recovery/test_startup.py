@@ -22,7 +22,10 @@ class World:
         interest: Any = SimpleNamespace(begin=lambda wants_publishers: self.begun.append(wants_publishers))
         queries: Any = SimpleNamespace(find_tags=self._find_tags)
         restorer: Any = SimpleNamespace(journal=run.journal, restore=self._restore)
-        self.startup = Startup(run.store, self.peers, interest, queries, restorer, lambda effect: None)
+        self.leads = True
+        self.startup = Startup(
+            run.store, self.peers, interest, queries, restorer, lambda effect: None, lambda: self.leads
+        )
         self.startup.read_journal(run.hand.tell)
 
     def _find_tags(self, from_lsns: list[int], done: Any) -> None:
@@ -31,6 +34,14 @@ class World:
     def _restore(self, state: ReplayedState, carry_out: Any) -> bool:
         self.restored.append(state)
         return True
+
+
+def test_a_leader_asks_other_shards_only_once_its_term_is_open() -> None:
+    world = World()
+    world.peers.all_known, world.leads = True, False
+    assert not world.startup.advance() and world.found is None
+    world.leads = True
+    assert not world.startup.advance() and world.found is not None
 
 
 def test_clients_come_once_all_shards_are_met_and_have_answered() -> None:

@@ -41,7 +41,16 @@ class World:
         commit: Any = SimpleNamespace(pending_bytes=17)
         acks: Any = SimpleNamespace(is_awaited=lambda index: index in self.awaited)
         feeds: Any = self.feeds
-        self.backpressure = Backpressure(store, feeds, commit, acks, self.hand, pending_bytes_max=MAX)
+        self.uncommitted = [0, 0]
+        self.backpressure = Backpressure(
+            store,
+            feeds,
+            commit,
+            acks,
+            self.hand,
+            pending_bytes_max=MAX,
+            uncommitted=self.uncommitted.__getitem__,
+        )
 
     def pending(self, *sizes: int) -> None:
         """The turn ends with so many bytes unwritten."""
@@ -68,6 +77,15 @@ def test_a_partition_has_a_limit_for_bulk_senders_and_one_for_everyone(
     world.awaited = {1} if is_awaited else {0}
     world.pending(0, size)
     assert (world.backpressure.behind, world.backpressure.crowded) == (behind, crowded)
+
+
+def test_what_waits_for_copies_counts_as_unwritten() -> None:
+    world = World()
+    world.uncommitted[1] = MAX
+    world.pending(0, 0)
+    assert not world.backpressure.behind
+    world.pending(0, 1)
+    assert world.backpressure.behind == 0b10
 
 
 def test_records_whose_topics_are_still_being_matched_count_as_unwritten() -> None:
