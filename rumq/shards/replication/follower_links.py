@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting, Refused
 from rumq.cluster.replication.messages import ReplicaMessage
@@ -31,8 +32,10 @@ Connect = Callable[[tuple[str, int], str, MakeLink], None]
 Now = Callable[[], float]
 
 
-def connector(pump: Pump) -> Connect:
-    """Connects without waiting: what is written meanwhile is sent once the connection is there."""
+def connector(pump: Pump, tls: NodeTls | None = None) -> Connect:
+    """Connects without waiting: what is written meanwhile is sent once the connection is there.
+
+    tls: None for plain bytes between nodes"""
 
     def connect(address: tuple[str, int], peer: str, link_of: MakeLink) -> None:
         """address: (IP address, port). raises: OSError"""
@@ -47,8 +50,10 @@ def connector(pump: Pump) -> Connect:
         except OSError:
             sock.close()
             raise
+        if tls is not None:
+            sock = tls.dialled(pump, sock, f"{address[0]}:{address[1]}")
         connection = Connection(pump, sock, f"replica {peer}", OUTBOX_BYTES_MAX)
-        connection.blocked = True  # until it is connected: an edge of writability comes then
+        connection.blocked = tls is None  # until it is connected: an edge of writability comes then
         connection.link = link_of(connection)
         pump.add(connection)
 
