@@ -51,7 +51,7 @@ class NodeLogCopies:
         return any(copy.next_lsn for copy in self._copies.values())
 
     def work(self) -> None:
-        """When nothing else is to be done: write zeros ahead, index what is finished. raises: OSError"""
+        """When nobody waits: write zeros ahead, index what is finished. Mostly nothing is due. raises: OSError"""
         for copy in self._copies.values():
             if copy.wants_room():
                 copy.make_room()

@@ -83,14 +83,12 @@ class StandbyProcess:
             now = time.monotonic()
             self._meet_agent(now)
             wait = max(0.0, min(core.next_deadline, self._report_at, now + AGENT_SECONDS) - now)
-            ready = self._selector.select(wait)
-            for key, _ in ready:
+            for key, _ in self._selector.select(wait):
                 key.data()
             core.flush()
-            if not ready:
-                self._copies.work()
             core.tick(time.monotonic())
             self._carry_out()
+            self._copies.work()  # behind the acknowledgements
             self._report(time.monotonic())
         return self._taken(self._lead)
 
