@@ -18,6 +18,8 @@ from rumq.cluster.agent.agent_socket import SOCKET_NAME
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.standby_process import StandbyProcess, Standing
+from rumq.shards.processes.fd_passing import FdPassing
+from rumq.shards.processes.given_back import GivenBack
 from rumq.shards.processes.supervisor import IS_READY
 from rumq.shards.stats.event_log import tell
 
@@ -34,9 +36,11 @@ def run_shard(node: Node) -> int:
             RealFiles(), place.data, shard, node.identity.disk, has_log=copies.has_log and not node.is_new
         )
         note_doubt(copies, state, shard)
+        doors = FdPassing(node.doors, shard, lambda seconds, call: None)  # what waits goes with the next call
         standing = Standing(
-            node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard]
-        )
+            node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
+            GivenBack(doors, place.count).give_back,
+        )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         os.write(place.ready, IS_READY)
         office = standby.run(lambda: stopping.came)

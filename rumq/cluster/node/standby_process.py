@@ -26,17 +26,21 @@ from rumq.cluster.replication.standby_core import PATIENCE_SECONDS, StandbyCore
 
 REPORT_SECONDS = 1.0
 AGENT_SECONDS = 0.2  # between attempts to reach the agent
+GIVE_BACK_SECONDS = 0.1  # else a client would go to and fro between this process and the edge
 NOTHING = memoryview(b"")
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
 class Standing(NamedTuple):
-    """Where a shard's process stands. node: id of this one; listener: for other nodes' processes"""
+    """Where a shard's process stands. node: id of this one; listener: for other nodes' processes
+
+    give_back: called every now and then: clients that were handed to this process go back to the edge"""
 
     node: str
     shard: int
     agent_path: str
     listener: socket.socket
+    give_back: Callable[[], None] = lambda: None
 
 
 class TakenOffice(NamedTuple):
@@ -68,7 +72,7 @@ class StandbyProcess:
         self._addresses: dict[str, NodeRecord] = {}
         self._view: View | None = None
         self._agent: AgentLink | None = None
-        self._agent_at = self._report_at = 0.0
+        self._agent_at = self._report_at = self._give_back_at = 0.0
         self._request = 0
         self._lead: fx.Lead | None = None
         self._failed: BaseException | None = None
@@ -90,6 +94,9 @@ class StandbyProcess:
             self._carry_out()
             self._copies.work()  # behind the acknowledgements
             self._report(time.monotonic())
+            if now >= self._give_back_at:
+                self._give_back_at = now + GIVE_BACK_SECONDS
+                self._standing.give_back()
         return self._taken(self._lead)
 
     def _carry_out(self) -> None:

@@ -11,8 +11,6 @@ from functools import partial
 from rumq.net.connection_handover import CLIENT, KNOWN
 from rumq.shards.processes.fd_passing import FdPassing
 
-GIVE_BACK_SECONDS = 0.1  # between two calls
-
 
 class GivenBack:
     """doors: of the standby's shard; edge_door: number of the edge's"""
@@ -23,7 +21,7 @@ class GivenBack:
             doors.takers[kind] = partial(self._give_back, kind)
 
     def give_back(self) -> None:
-        """What has come since the last call; each GIVE_BACK_SECONDS."""
+        """What has come since the last call."""
         self._doors.hear()
         self._doors.flush()
 
