@@ -110,6 +110,7 @@ HOT = [
     "rumq/shards/write_path/retained_quota.py",
     "rumq/session/journal/recorder.py",
     "rumq/session/state/deadlines.py",
+    "rumq/session/state/histogram.py",
     "rumq/session/state/keep_alive.py",
     "rumq/session/state/registry.py",
     "rumq/session/state/session.py",

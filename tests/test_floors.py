@@ -27,6 +27,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/auth": ({"argon2", "jwt", "cryptography", "msgspec", "rumq.mqtt.topics", "rumq.mqtt.errors"}, WORLD),
     "rumq/session": ({"msgspec", "rumq.auth", "rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
     "rumq/config": ({"msgspec"}, WORLD | {"os"}),
+    "rumq/admin": ({"msgspec", "rumq.errors"}, WORLD | {"os"}),
     "rumq/mosquitto": ({"rumq.auth", "rumq.config", "rumq.errors"}, WORLD),
     "rumq/settings": (
         {"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"},
@@ -42,7 +43,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/shards": (
         # The driver is where router, sessions, the pump and the kernels that build bytes meet.
         {
-            "trio", "router", "commitlog", "msgspec", "rumq.auth", "rumq.session", "rumq.net", "rumq.mqtt",
+            "trio", "router", "commitlog", "msgspec", "rumq.admin", "rumq.auth", "rumq.session", "rumq.net",
+            "rumq.mqtt",
             "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records", "rumq.cluster.links",
             "rumq.cluster.replication",
         },

@@ -11,7 +11,7 @@ cdef class Connection(Transport):
     cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
-    cdef public object pump, sock, unparsed, write_failed
+    cdef public object pump, sock, tap, unparsed, write_failed
     cdef public list queue
 
     cpdef write(self, object data, object owner=*)

@@ -28,6 +28,14 @@ class LogReader(Protocol):
 LogPiece: TypeAlias = "tuple[LogReader, *tuple[object, ...]]"  # behind the reader: its own notes on the piece
 
 
+class Tap(Protocol):
+    """Told of the bytes of one connection, as MQTT: of an operator's trace. Must not raise"""
+
+    def received(self, data: bytes) -> None: ...
+
+    def sent(self, data: ReadBuffer) -> None: ...
+
+
 class ConnectionOwner(Protocol):
     """The event loop that serves a connection: `rumq.net.pump.Pump`."""
 
@@ -78,7 +86,8 @@ class Connection(Transport):
 
     __slots__ = (
         "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
-        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "sock", "unparsed", "write_failed",
+        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "sock", "tap",
+        "unparsed", "write_failed",
     )  # fmt: skip
 
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
@@ -106,6 +115,7 @@ class Connection(Transport):
         self.lingers = False  # something was sent at the end that its client is to read
         self.bytes_in = 0
         self.bytes_out = 0
+        self.tap: Tap | None = None
 
     @property
     def certificate(self) -> PeerCertificate | None:
@@ -114,6 +124,8 @@ class Connection(Transport):
 
     def write(self, data: ReadBuffer, owner: LogPiece | None = None) -> None:
         """Queue bytes; they leave at the end of the turn. owner: of bytes that can be read from the log again"""
+        if self.tap is not None:
+            self.tap.sent(data)
         self.queue.append((data, owner))
         self.room -= len(data)
         if not self.dirty:

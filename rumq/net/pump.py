@@ -306,6 +306,8 @@ class Pump:
             return
         connection.bytes_in += n
         connection.is_quiet = False
+        if connection.tap is not None:
+            connection.tap.received(bytes(self._view[at : at + n]))
         try:
             self._receive(connection, unparsed, kept, inline, n)
         except Exception:

@@ -22,6 +22,9 @@ from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
+from rumq.shards.admin.access_gate import AccessGate
+from rumq.shards.admin.handlers import handlers_of
+from rumq.shards.admin.parts import AdminParts
 from rumq.shards.bus.messages import Refusing, RetainedFull
 from rumq.shards.bus.peers import Peers, PeerStage
 from rumq.shards.bus_assembly import build_bus
@@ -50,6 +53,7 @@ from rumq.shards.stats.admin_queries import AdminQueries, StatusQuery
 from rumq.shards.stats.consumer_lag import ConsumerLag
 from rumq.shards.stats.counters import CountedShard, Counters
 from rumq.shards.stats.refusal_summary import RefusalSummary
+from rumq.shards.stats.survey import Survey
 from rumq.shards.stats.sys_publisher import Status, SysPublisher
 from rumq.shards.turn.auth_pool import AuthPool
 from rumq.shards.turn.broker import Broker, ClientRecords
@@ -289,23 +293,29 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     consumers = ConsumerLag(registry, router.feeds, clock, timers, events)
     topic_rates = TopicRates(store, clock, timers)
     counted = CountedShard(context.index, incarnation, store, router, registry, totals, drop_counters)
-    status = None
-    if context.status is not None:
-        counters = Counters(
+
+    def new_counters() -> Counters:
+        return Counters(
             counted, timers, lambda: pump, lambda: admission.refused + sum(topics.refused.values())
         )
+
+    status = None
+    if context.status is not None:
         status = SysPublisher(
-            counters, store.partitions[-1], peers, commands, timers, clock, disk.statistics, context.status
+            new_counters(),
+            store.partitions[-1],
+            peers,
+            commands,
+            timers,
+            clock,
+            disk.statistics,
+            context.status,
         )
-    admin = AdminQueries(
-        StatusQuery(counted, clock, disk.statistics, lambda: admission.is_full),
-        ClientListing(registry, consumers, drop_counters, clock, timers), TopicListing(store, topic_rates, timers),
-        registry, drop_counters, losses.pending, events,
-    )  # fmt: skip
 
     # Clients
     auth_pool = AuthPool(pump.watch, timers.later, lambda: clock.monotonic)
-    logins = Logins(auth_pool, pump, placement, clock, events)
+    access_gate = AccessGate(clock)
+    logins = Logins(auth_pool, pump, placement, clock, events, access_gate)
     gate = PublishGate(store, turn.batches, topics, admission, retained_quota, backpressure)
     records = ClientRecords(
         registry, recorder, 1 << len(store.partitions), KeepAliveMonitor(), drop_counters, totals
@@ -313,6 +323,23 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     broker = Broker(
         turn, records, logins, gate, acks, redelivery, interest if has_peers else None, context.limits
     )
+
+    # The operator
+    listing = ClientListing(registry, consumers, drop_counters, clock, timers)
+    parts = AdminParts(
+        counted, context.count, clock, timers, events, lifecycle, commands, turn.settle, pump, context.policies,
+        lambda: logins.connections_max, consumers, recorder, access_gate, admission, commit, removal, bounds,
+        context.exports, workers.reader, new_counters(),
+    )  # fmt: skip
+    histograms = {
+        "publish_ack": acks.waits, "publish_delivery": fan_out.ages, "log_write": commit.writes,
+        "turn": turn.durations,
+    }  # fmt: skip
+    admin = AdminQueries(
+        StatusQuery(counted, clock, disk.statistics, lambda: admission.is_full), listing,
+        TopicListing(store, topic_rates, timers), registry, drop_counters, losses.pending, events,
+        Survey(registry, timers), handlers_of(parts, listing, histograms),
+    )  # fmt: skip
 
     housekeeping = Housekeeping(clock, timers, events, broker, registry, removal, disk, turn.step)
     # The journal's entries are appended before groups are taken: with those that acknowledgements wait for.

@@ -38,6 +38,8 @@ class Client(Transport):
         self.room, self.refused, self.peer = 1 << 20, False, "test"
         self.closed = False
         self.bytes_in = self.bytes_out = 0
+        self.tap: Any = None
+        self.unparsed: bytearray | None = None
         self._bytes = bytearray()
         self._early: list[Packet] = []  # what came with CONNACK
         self.link = shard.parts.broker.welcome(self)
@@ -48,6 +50,8 @@ class Client(Transport):
     def say(self, *packets: bytes) -> None:
         data = b"".join(packets)
         self.bytes_in += len(data)
+        if self.tap is not None:
+            self.tap.received(data)
         assert self.link.receive(data, 0, len(data)) == len(data)
         self.shard.settle()
 
@@ -62,6 +66,8 @@ class Client(Transport):
     # What the link sees of its connection
 
     def write(self, data: Any, owner: object = None) -> None:
+        if self.tap is not None:
+            self.tap.sent(data)
         self._bytes += data
         self.bytes_out += len(data)
 
@@ -78,10 +84,11 @@ class Client(Transport):
 class NoPump(ShardTotals):
     """Of a pump, what it has counted, and pending logins of whom nobody has to go: turns are made by hand."""
 
-    __slots__ = ("connections", "pending_logins")
+    __slots__ = ("connections", "pending_logins", "turns")
 
     def __init__(self, turn: object) -> None:
         super().__init__()
+        self.turns = 0
         self.connections: dict[int, object] = {}
         self.pending_logins = PendingLogins(lambda connection, why: None, lambda: 0)
 

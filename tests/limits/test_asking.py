@@ -68,7 +68,7 @@ def test_a_client_is_disconnected_and_a_session_dropped(run: Run, join: Dial) ->
 
 
 def test_an_order_that_there_is_not_is_refused(shard: Shard) -> None:
-    with pytest.raises(ValueError, match="cannot sort by 'size'"):
+    with pytest.raises(ValueError, match="cannot take sort 'size'; one of client, lag"):
         shard.parts.admin.answer({"ask": "clients", "sort": "size"})(lambda _: None)  # type: ignore[operator]
 
 

@@ -9,6 +9,7 @@ from rumq.auth.identity import Challenge, Credentials, Identity, Work
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.connection.transport import ConnectionHandler, Transport
@@ -57,6 +58,7 @@ class Broker:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.clock = SimpleNamespace(now_us=1_760_000_000_000_000, monotonic=1000.0)
+        self.refused: tuple[Reason, str] | None = None  # by the operator
         self.commands = Commands()
         self.journal = JournalRecorder()
         self.journal_bit = 2
@@ -102,6 +104,9 @@ class Broker:
 
     def has_room(self, client: Any) -> bool:
         return not self.is_full
+
+    def login_refusal(self, client: Any, client_id: str, user: str | None) -> tuple[Reason, str] | None:
+        return self.refused
 
     def assigned_client_id(self, prefix: str) -> str:
         return f"{prefix}1"

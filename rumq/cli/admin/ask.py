@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 def merge_rows(reply: dict[str, object], name: str, sort: str | None, limit: int) -> None:
     """Sort the rows of all shards together, and keep as many as asked for."""
-    from rumq.shards.stats.admin_listings import CLIENT_SORTS, TOPIC_SORTS, first_rows
+    from rumq.admin.merging import CLIENT_SORTS, TOPIC_SORTS, first_rows
 
     sorts = {"clients": CLIENT_SORTS, "topics": TOPIC_SORTS}.get(name)
     if sorts is None:

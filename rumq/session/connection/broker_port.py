@@ -125,6 +125,11 @@ class BrokerPort(AckBroker, Protocol):
     def has_room(self, client: ClientInfo) -> bool:
         """Whether this listener may have one more client."""
 
+    def login_refusal(
+        self, client: ClientInfo, client_id: str, user: str | None
+    ) -> tuple[Reason, str] | None:
+        """Why the operator refuses this client now; None: it may log in."""
+
     def assigned_client_id(self, prefix: str) -> str:
         """A client id that nobody uses."""
 

@@ -1,3 +1,5 @@
+from rumq.session.state.histogram cimport Histogram
+
 
 cdef class PendingAcks:
     cdef public bint raised
@@ -6,12 +8,14 @@ cdef class PendingAcks:
 cdef class PendingAck:
     cdef public bint barrier
     cdef public Py_ssize_t parts, pubacks
+    cdef public double began
     cdef public object acks, client
 
 cdef class AckTracker:
     cdef public list _awaited, _messages, _promised, _sources, _waiting, urgent
     cdef public Py_ssize_t _journal_index
     cdef public object _clock, _flush_journal
+    cdef public Histogram waits
 
     cpdef bint end_step(self)
     cpdef _wait(self, object client)

@@ -19,6 +19,7 @@ from rumq.session.connection.clock import Clock
 from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.state.histogram import Histogram
 from rumq.session.state.session import Session
 
 AWAITED_SECONDS = (
@@ -147,17 +148,15 @@ class PendingAck:
 
     barrier: no message that is delivered later may leave before them"""
 
-    __slots__ = ("acks", "barrier", "client", "parts", "pubacks")
+    __slots__ = ("acks", "barrier", "began", "client", "parts", "pubacks")
 
     def __init__(
-        self,
-        client: PendingAcks,
-        acks: bytes | bytearray | memoryview,
-        pubacks: int,
-        parts: int,
-        barrier: bool,
-    ) -> None:
+        self, client: PendingAcks, acks: bytes | bytearray | memoryview, pubacks: int, parts: int, barrier: bool,
+        began: float = 0.0,
+    ) -> None:  # fmt: skip
+        """began: when it began to wait, monotonic seconds"""
         self.client, self.acks, self.pubacks, self.parts, self.barrier = client, acks, pubacks, parts, barrier
+        self.began = began
         client.barriers += barrier
         if client.holds is None:
             client.holds = deque()
@@ -165,7 +164,9 @@ class PendingAck:
 
 
 class AckTracker:
-    """urgent: by partition, whether somebody waits for what was appended since its last group"""
+    """urgent: by partition, whether somebody waits for what was appended since its last group
+
+    waits: of acknowledgements of published messages, from the turn that read them to the one that sends them"""
 
     def __init__(
         self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: Clock
@@ -181,6 +182,7 @@ class AckTracker:
         self._promised: list[PendingAcks] = []
         self._messages: list[PendingAck] = []
         self.urgent = [False] * len(self._sources)
+        self.waits = Histogram()
 
     def promise(self, client: PendingAcks, parts: int = 0) -> None:
         """Send the client's `wire.acks`, as they are when this step ends, once `parts` are committed up to there.
@@ -215,7 +217,8 @@ class AckTracker:
     def _wait(self, client: PendingAcks) -> None:
         wire = client.wire
         parts = wire.ack_parts
-        pending = PendingAck(client, wire.acks, wire.pubacks, parts.bit_count(), client.raised)
+        now = self._clock.monotonic
+        pending = PendingAck(client, wire.acks, wire.pubacks, parts.bit_count(), client.raised, now)
         wire.acks = None
         wire.ack_parts = 0
         wire.pubacks = 0
@@ -226,7 +229,7 @@ class AckTracker:
                 source = self._sources[index]
                 self._waiting[index].append((source.next_lsn, pending))
                 self.urgent[index] = True
-                self._awaited[index] = self._clock.monotonic
+                self._awaited[index] = now
                 if source.committed_lsn >= source.next_lsn:
                     self.release(index)
             parts >>= 1
@@ -241,6 +244,8 @@ class AckTracker:
             pending = waiting.popleft()[1]
             pending.parts -= 1
             if not pending.parts:
+                if pending.pubacks:
+                    self.waits.observe(self._clock.monotonic - pending.began, pending.pubacks)
                 send_ready(pending.client)
 
 

@@ -46,6 +46,13 @@ class Bucket:
             wait = max(wait, -self._bytes / rate.bytes)
         return wait
 
+    def balance(self, now: float) -> tuple[float | None, float | None]:
+        """(messages, bytes) that may be sent now, below zero what was sent too early; None: no limit."""
+        rate, passed = self._rate, now - self._since
+        messages = min(rate.messages * BURST_SECONDS, self._messages + passed * rate.messages)
+        size = min(rate.bytes * BURST_SECONDS, self._bytes + passed * rate.bytes)
+        return messages if rate.messages else None, size if rate.bytes else None
+
 
 class Rates:
     """Rates of each client, of each user over all its clients, and of all together."""

@@ -15,6 +15,7 @@ cdef int MORE
 cdef class Connected:
     cdef public bint paused
     cdef public double heard_at
+    cdef public long long bytes_in, bytes_out
     cdef public Deadline timer
     cdef public Client client
     cdef public Wire wire

@@ -34,13 +34,15 @@ PINGREQ = FIRST_BYTE[PacketType.PINGREQ]
 
 
 class Connected:
-    """The handler of a connection from CONNACK on. reauthentication: None without a method of authentication"""
+    """The handler of a connection from CONNACK on. reauthentication: None without a method of authentication
+
+    bytes_in, bytes_out: of its transport that were added to the shard's already"""
 
     is_bus = False
 
     __slots__ = (
-        "acks", "broker", "buckets", "client", "deliveries", "flow", "heard_at", "paused", "reauthentication",
-        "session", "timer", "transport", "wire",
+        "acks", "broker", "buckets", "bytes_in", "bytes_out", "client", "deliveries", "flow", "heard_at", "paused",
+        "reauthentication", "session", "timer", "transport", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
@@ -48,6 +50,7 @@ class Connected:
         self.client, self.session, self.wire = client, session, wire
         self.broker, self.transport = client.broker, client.transport
         self.buckets: tuple[Bucket, ...] = ()  # its rate limiter's
+        self.bytes_in = self.bytes_out = 0
         self.reauthentication: Reauthenticator | None = None
         self.paused = False  # a packet waits for something; those behind it are not taken
         self.heard_at = self.broker.clock.monotonic

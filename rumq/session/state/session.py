@@ -14,6 +14,7 @@ from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Will
 from rumq.mqtt.reasons import Reason
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.deadlines import Deadline
 from rumq.session.state.session_owner import ANYBODY, Owner, key_of
@@ -22,19 +23,23 @@ from rumq.session.state.wills import Author
 
 
 class SessionClient(Protocol):
-    """connected_at: monotonic seconds; keep_alive: seconds, 0 for none"""
+    """connected_at: monotonic seconds; keep_alive: seconds, 0 for none; policy: of its listener"""
 
     connected_at: float
     keep_alive: float
+    policy: ListenerPolicy
+    version: int
 
 
 class SessionConnection(Protocol):
     """The connection of a session, as those who come to it through the session see it.
 
-    flow, wire: of its outgoing and incoming messages"""
+    flow, wire: of its outgoing and incoming messages; bytes_in, bytes_out: of its transport, counted already"""
 
     flow: DeliveryWindow
     wire: Wire
+    bytes_in: int
+    bytes_out: int
 
     @property
     def client(self) -> SessionClient: ...

@@ -4,6 +4,7 @@ Retained messages likewise. What a client cannot take returns to the router as a
 
 from __future__ import annotations
 
+from commitlog.chunk import Chunk
 from router import commands as c
 from router.effects import CatchUpPaused, ChunkRows, Deliver, DeliverRetained, Scatter
 from router.feed import Feed
@@ -12,6 +13,7 @@ from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.as_stored import pick
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
+from rumq.session.state.histogram import Histogram
 from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.record_forwarder import ShardSink
 from rumq.shards.bus.remote_partition import RemotePartition
@@ -24,6 +26,8 @@ from rumq.shards.turn.scheduler import ShardClock
 
 
 class FanOut:
+    """ages: of records when readers at the end of the log are given them, from their append on"""
+
     def __init__(
         self, clock: ShardClock, commands: CommandQueue, ready: ReadyLinks, guard: FaultGuard, feeds: list[Feed],
         sessions: dict[str, Session], drop_counters: DropCounters, retained: RetainedDelivery,
@@ -32,6 +36,7 @@ class FanOut:
         self._feeds, self._sessions, self._retained = feeds, sessions, retained
         self._left_out = UndeliveredRows(drop_counters, feeds)
         self._blobs = FanOutCache(feeds)
+        self.ages = Histogram()
 
     def more(self, effect: CatchUpPaused) -> None:
         """Go on with a reader that is behind as soon as its piece has left, others in between."""
@@ -83,6 +88,8 @@ class FanOut:
         if key is not None:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
         blob = self._blobs.of(effect, v5, packet_max, publisher, self._clock.now_us)
+        if effect.readers and effect.readers[0] in group.live[effect.partition]:
+            self._observe(effect.chunk, effect.stop - effect.first)
         counts = effect.denied is not None or blob.expired or blob.too_large
         for reader in effect.readers:
             sink = reader.sink
@@ -98,9 +105,14 @@ class FanOut:
             else:
                 self._gone(effect, reader)
 
+    def _observe(self, chunk: Chunk, rows: int) -> None:
+        """One observation a batch and group, which stands for all of its records."""
+        self.ages.observe((self._clock.now_us - chunk.base_ts) * 1e-6, rows)
+
     def scatter(self, effect: Scatter) -> None:
         """Deliver to many groups: as it is stored what can go out so, the rest encoded for its group."""
         chunk = effect.chunk
+        self._observe(chunk, effect.stop - effect.first)
         rows, frames, base_lsn = chunk.rows, chunk.frames, chunk.base_lsn
         for part in effect.parts:
             group, readers, form_number, picked, first, stop = part

@@ -4,31 +4,25 @@ A turn goes through so many and no more, however many there are."""
 
 from __future__ import annotations
 
-import heapq
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
 from commitlog import Store
+from rumq.admin.merging import CLIENT_SORTS, TOPIC_SORTS, first_rows
+from rumq.admin.requests import ROWS_MAX, ROWS_USUAL
 from rumq.mqtt.topics import matches
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
-from rumq.shards.stats.consumer_lag import ConsumerLag, counts_of
+from rumq.shards.stats.consumer_lag import ConsumerLag, bytes_of, counts_of
 from rumq.shards.turn.ports import Clock, Timers
 
 Answer = dict[str, Any]
 Done = Callable[[Answer], None]
-ROWS_MAX = 10_000
-ROWS_USUAL = 100
 CLIENTS_A_TURN, TOPICS_A_TURN = 128, 10_000
-CLIENT_SORTS = {
-    "client": "client_id", "lag": "behind_records", "published": "published", "delivered": "delivered",
-    "in-flight": "in_flight", "since": "since_seconds", "rate": "rate",
-}  # fmt: skip
-TOPIC_SORTS = {"records": "records", "rate": "records_per_second", "topic": "topic"}
 PROTOCOLS = {3: "3.1", 4: "3.1.1", 5: "5"}
 
 
@@ -46,7 +40,9 @@ class Listing:
             raise ValueError(f"cannot sort by {self._sort!r}; one of {', '.join(sorts)}")
         self._key = sorts[self._sort]
         limit = question.get("limit")
-        self._limit = min(int(limit), ROWS_MAX) if limit is not None else ROWS_USUAL
+        # With the rows that are skipped: which these are is known once all shards have answered.
+        until = (int(limit) if limit is not None else ROWS_USUAL) + int(question.get("offset") or 0)
+        self._limit = min(until, ROWS_MAX)
         self._kept: list[Answer] = []
         self._seen = 0
 
@@ -59,13 +55,6 @@ class Listing:
             self._timers.next_turn(self.go_on)
         else:
             self._done({self._name: self._kept, "left_out": self._seen - len(self._kept)})
-
-
-def first_rows(rows: Iterable[Answer], key: str, limit: int) -> list[Answer]:
-    """Names from A on, numbers from the largest on."""
-    if key in ("client_id", "topic"):
-        return heapq.nsmallest(limit, rows, key=lambda row: row[key])
-    return heapq.nlargest(limit, rows, key=lambda row: row[key] or 0)
 
 
 class ClientListing:
@@ -83,23 +72,25 @@ class ClientListing:
             for session in [*self._registry.sessions.values()]:
                 named = pattern is None or fnmatchcase(session.client_id, pattern)
                 owned = user is None or (session.owner is not None and session.owner.user == user)
-                yield self._row(session) if named and owned and not session.ended else None
+                yield self.row(session) if named and owned and not session.ended else None
 
         Listing(self._timers, rows(), question, CLIENT_SORTS, "clients", CLIENTS_A_TURN, done).go_on()
 
-    def _row(self, session: Session) -> Answer:
+    def row(self, session: Session) -> Answer:
         """behind_records, behind_seconds: of the log, that its readers have not read yet; in_flight: sent at QoS 1 or 2
         and not acknowledged; rates: as of the last check, every 10 s, in messages a second"""
         link = session.link
         published, delivered = counts_of(session)
         records, seconds = self._lag.lag(session)
         rates = self._lag.rates(session)
+        bytes_in, bytes_out = bytes_of(session)
         return {
             "client_id": session.client_id,
             "user": session.owner.user if session.owner is not None else None,
             "mount_point": session.owner.mount if session.owner is not None else None,
             "connected": link is not None,
             "address": link.transport.peer if link is not None else None,
+            "listener": link.client.policy.index if link is not None else None,
             "protocol": PROTOCOLS.get(session.version, str(session.version)),
             "keep_alive_seconds": round(link.client.keep_alive) if link is not None else None,
             "since_seconds": round(self._clock.monotonic - link.client.connected_at, 1)
@@ -110,6 +101,10 @@ class ClientListing:
             "published_per_second": round(rates.published_rate, 1) if rates is not None else 0.0,
             "delivered_per_second": round(rates.delivered_rate, 1) if rates is not None else 0.0,
             "rate": round(rates.published_rate + rates.delivered_rate, 1) if rates is not None else 0.0,
+            "bytes_in": bytes_in,
+            "bytes_out": bytes_out,
+            "bytes_in_per_second": round(rates.bytes_in_rate, 1) if rates is not None else 0.0,
+            "bytes_out_per_second": round(rates.bytes_out_rate, 1) if rates is not None else 0.0,
             "in_flight": session.window.in_flight if session.window is not None else 0,
             "behind_records": records,
             "behind_seconds": None if seconds is None else round(seconds, 1),

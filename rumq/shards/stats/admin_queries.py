@@ -5,12 +5,15 @@ Answers are plain data for JSON, made on the loop's thread."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from router.reader import Reader
+from rumq.admin.operations import OPERATIONS, request_of
 from rumq.mqtt.reasons import Reason
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
@@ -18,9 +21,10 @@ from rumq.session.state.session_owner import client_id_of
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.stats.admin_listings import Answer, ClientListing, Done, TopicListing
 from rumq.shards.stats.counters import CountedShard
+from rumq.shards.stats.survey import Survey
 from rumq.shards.turn.ports import Clock, EventSink
 
-QUESTIONS = ("status", "clients", "topics", "ledger", "disconnect", "drop")
+QUESTIONS = tuple(OPERATIONS)
 Later = Callable[[Done], None]
 Pending = Callable[[Iterable[Reader], Callable[[Counter[str]], None]], None]
 
@@ -47,8 +51,8 @@ class StatusQuery:
         self._started = clock.monotonic
         self.about: dict[str, Any] = {}
 
-    def answer(self) -> Answer:
-        sessions = self._shard.registry.sessions.values()
+    def answer(self, connected: int) -> Answer:
+        """connected: clients, here"""
         own = self._shard.store.own
         return {
             **(self._of_the_broker() if self._shard.index == 0 else {}),
@@ -56,8 +60,8 @@ class StatusQuery:
             "log_bytes": sum(p.segments.bytes for p in own),
             "trimmed_for_space_records": self._disk().removed_records,
             "disk_is_full": int(self._is_full()),
-            "connected": sum(s.link is not None for s in sessions),
-            "sessions": len(sessions),
+            "connected": connected,
+            "sessions": len(self._shard.registry),
             "retained": len(self._shard.router.retained),
             "undelivered": self._shard.drop_counters.total(),
             "handed_over": self._shard.totals.handed_over,
@@ -66,6 +70,7 @@ class StatusQuery:
                 {
                     "stream": p.stream,
                     "partition": p.number,
+                    "shard": self._shard.index,
                     "durability": p.spec.durability,
                     "first_lsn": p.first_lsn,
                     "next_lsn": p.next_lsn,
@@ -73,6 +78,8 @@ class StatusQuery:
                     "topics": len(p.topic_names),
                     "topics_max": p.spec.topics_max,
                     "segments": len(p.segments.files),
+                    "bytes": p.segments.bytes,
+                    "pending_bytes": p.pending_bytes,
                     "offline": str(p.offline) if p.offline else None,
                 }
                 for p in own
@@ -106,7 +113,9 @@ def memory_bytes() -> int:
 
 @dataclass(frozen=True, slots=True)
 class AdminQueries:
-    """pending: counts what readers are still to get, by topic, once all losses up to now are counted"""
+    """pending: counts what readers are still to get, by topic, once all losses up to now are counted
+
+    more: answers of further operations of `rumq.admin`, by name"""
 
     status: StatusQuery
     clients: ClientListing
@@ -115,24 +124,30 @@ class AdminQueries:
     drop_counters: DropCounters
     pending: Pending
     events: EventSink
+    survey: Survey
+    more: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
     def answer(self, question: Answer) -> Answer | Later:
-        """question: {"ask": one of QUESTIONS, "client": id or absent, "topic": name or absent}
+        """question: {"ask": one of QUESTIONS, ...the fields of its request}
 
         returns: the answer, or what will call back with it. raises: ValueError"""
         ask = question.get("ask")
-        client, topic = question.get("client"), question.get("topic")
+        if not isinstance(ask, str) or ask not in OPERATIONS:
+            raise Unknown(ask)
+        request = request_of(question)[1]
+        if ask in self.more:
+            found: Answer | Later = self.more[ask](request)
+            return found
+        asked = msgspec.to_builtins(request)
         if ask == "status":
-            return self.status.answer()
+            return self.survey.ask(lambda connected: self.status.answer(connected.total()))
         if ask == "clients":
-            return partial(self.clients.list, question)
+            return partial(self.clients.list, asked)
         if ask == "topics":
-            return partial(self.topics.list, question)
-        if ask in ("disconnect", "drop"):
-            return self._end(client or "", drops=ask == "drop")
+            return partial(self.topics.list, asked)
         if ask == "ledger":
-            return partial(self._undelivered, client, topic)
-        raise Unknown(ask)
+            return partial(self._undelivered, asked["client"], asked["topic"])
+        return self._end(asked["client"], drops=ask == "drop")
 
     def _undelivered(self, client: str | None, topic: str | None, done: Done) -> None:
         """What was not delivered; of one client also what is still to come, which the log is asked for."""

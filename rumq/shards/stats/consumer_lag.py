@@ -4,16 +4,19 @@ Counts are read where they are kept anyway, some sessions a turn: no message cos
 
 from __future__ import annotations
 
+import heapq
 from typing import NamedTuple
 
 from commitlog import Partition
 from router.feed import Feed
+from router.reader import Reader
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
 from rumq.shards.turn.ports import Clock, EventSink, Timers
 
 INTERVAL_SECONDS = 10.0
 SESSIONS_A_TURN = 128
+FARTHEST = 20
 BACK_PART = 2  # a consumer is back when it is behind by less than half of what was too much
 
 
@@ -25,10 +28,17 @@ class Counted(NamedTuple):
     delivered: int
     published_rate: float = 0.0
     delivered_rate: float = 0.0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    bytes_in_rate: float = 0.0
+    bytes_out_rate: float = 0.0
 
 
 class ConsumerLag:
-    """lag_records_max, lag_seconds_max: more is reported; 0: any lag is fine"""
+    """lag_records_max, lag_seconds_max: more is reported; 0: any lag is fine
+
+    As of the last check of all: records_total: lag of all sessions, records_max: of the one that is farthest behind,
+    sessions_behind: with any lag, farthest: (records, client id) of the FARTHEST that are farthest behind"""
 
     def __init__(
         self, registry: Registry, feeds: list[Feed], clock: Clock, timers: Timers, events: EventSink
@@ -39,6 +49,10 @@ class ConsumerLag:
         self._counted: dict[str, Counted] = {}
         self._lagging: set[str] = set()
         self._left: list[Session] = []
+        self.records_total = self.records_max = self.sessions_behind = 0
+        self.farthest: list[tuple[int, str]] = []
+        self._sums = (0, 0)  # of the check under way: records, sessions behind
+        self._heap: list[tuple[int, str]] = []
 
     def begin(self) -> None:
         """Check all sessions now, and every interval."""
@@ -64,21 +78,34 @@ class ConsumerLag:
                 self._check(session)
         if self._left:
             self._timers.next_turn(self._go_on)
+            return
+        self.records_total, self.sessions_behind = self._sums
+        self.farthest = sorted(self._heap, reverse=True)
+        self.records_max = self.farthest[0][0] if self.farthest else 0
+        self._sums, self._heap = (0, 0), []
 
     def _check(self, session: Session) -> None:
         now = self._clock.monotonic
         published, delivered = counts_of(session)
+        came, went = bytes_of(session)
         before = self._counted.get(session.key)
         if before is not None and now > before.at:
             seconds = now - before.at
             self._counted[session.key] = Counted(
                 now, published, delivered,
                 max(0, published - before.published) / seconds, max(0, delivered - before.delivered) / seconds,
+                came, went, max(0, came - before.bytes_in) / seconds, max(0, went - before.bytes_out) / seconds,
             )  # fmt: skip
         else:
-            self._counted[session.key] = Counted(now, published, delivered)
+            self._counted[session.key] = Counted(now, published, delivered, 0.0, 0.0, came, went)
+        records, behind_seconds = self.lag(session)
+        if records:
+            self._sums = self._sums[0] + records, self._sums[1] + 1
+            heapq.heappush(self._heap, (records, session.client_id))
+            if len(self._heap) > FARTHEST:
+                heapq.heappop(self._heap)
         if self.lag_records_max or self.lag_seconds_max:
-            self._report(session, *self.lag(session))
+            self._report(session, records, behind_seconds)
 
     def _report(self, session: Session, records: int, seconds: float | None) -> None:
         is_reported = session.key in self._lagging
@@ -100,22 +127,38 @@ class ConsumerLag:
         records, oldest_us = 0, 0
         is_known = True
         for reader in session.subscriber.readers():
-            for feed in self._feeds:
-                if feed.partition.is_volatile or reader.is_live(feed.index):
-                    continue  # nobody is behind the broker's own statistics, of which only the last ones are there
-                behind = feed.mark(reader.group.wants.committed_only) - reader.cursors[feed.index]
-                if behind <= 0:
-                    continue
-                records += behind
-                partition = feed.partition
-                at = (
-                    partition.time_near(reader.cursors[feed.index]) if isinstance(partition, Partition) else 0
-                )
-                is_known = is_known and at > 0
-                oldest_us = min(oldest_us or at, at)
+            behind, at, known = self._behind(reader)
+            records += behind
+            is_known = is_known and known
+            oldest_us = min(oldest_us or at, at) if behind else oldest_us
+        return records, self._age(records, oldest_us, is_known)
+
+    def reader_lag(self, reader: Reader) -> tuple[int, float | None]:
+        """As `lag`, of one reader."""
+        records, at, is_known = self._behind(reader)
+        return records, self._age(records, at, is_known)
+
+    def _age(self, records: int, oldest_us: int, is_known: bool) -> float | None:
         if not records:
-            return 0, 0.0
-        return records, max(0.0, (self._clock.now_us - oldest_us) / 1e6) if is_known else None
+            return 0.0
+        return max(0.0, (self._clock.now_us - oldest_us) / 1e6) if is_known else None
+
+    def _behind(self, reader: Reader) -> tuple[int, int, bool]:
+        """(records, time of the oldest, whether it is known)"""
+        records, oldest_us = 0, 0
+        is_known = True
+        for feed in self._feeds:
+            if feed.partition.is_volatile or reader.is_live(feed.index):
+                continue  # nobody is behind the broker's own statistics, of which only the last ones are there
+            behind = feed.mark(reader.group.wants.committed_only) - reader.cursors[feed.index]
+            if behind <= 0:
+                continue
+            records += behind
+            partition = feed.partition
+            at = partition.time_near(reader.cursors[feed.index]) if isinstance(partition, Partition) else 0
+            is_known = is_known and at > 0
+            oldest_us = min(oldest_us or at, at)
+        return records, oldest_us, is_known
 
 
 def counts_of(session: Session) -> tuple[int, int]:
@@ -126,3 +169,12 @@ def counts_of(session: Session) -> tuple[int, int]:
         published += link.wire.published
         delivered += link.flow.delivered
     return published, delivered
+
+
+def bytes_of(session: Session) -> tuple[int, int]:
+    """Bytes of the client's connection, read and sent; none of one that is away."""
+    link = session.link
+    if link is None:
+        return 0, 0
+    transport = link.transport
+    return link.bytes_in + transport.bytes_in, link.bytes_out + transport.bytes_out

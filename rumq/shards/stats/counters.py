@@ -89,6 +89,8 @@ class Counters:
             link.count()
             self.shard.totals.bytes_in += transport.bytes_in
             self.shard.totals.bytes_out += transport.bytes_out
+            link.bytes_in += transport.bytes_in
+            link.bytes_out += transport.bytes_out
             transport.bytes_in = transport.bytes_out = 0
 
     def _tally(self) -> m.Tally:

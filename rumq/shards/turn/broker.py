@@ -73,6 +73,7 @@ class Broker:
         self.send_again = redelivery.go_on
         self.check, self.delay_refusal = logins.check, logins.delay_refusal
         self.has_room, self.logged_in = logins.has_room, logins.logged_in
+        self.login_refusal = logins.login_refusal
         self.may_buffer, self.set_waiting = logins.may_buffer, logins.set_waiting
         self.assigned_client_id = logins.assigned_client_id
         self._hand_over, self._enter, self._interest = logins.hand_over, logins.enter, interest

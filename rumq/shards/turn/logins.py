@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rumq.auth.identity import Work
+from rumq.mqtt.reasons import Reason
 from rumq.net.pending_logins import State
 from rumq.session.connection.broker_port import ClientInfo
+from rumq.shards.admin.access_gate import AccessGate
 from rumq.shards.processes.client_placement import ClientPlacement
 from rumq.shards.turn.auth_pool import AuthPool
 from rumq.shards.turn.fault_guard import ShardEvents
@@ -21,10 +23,13 @@ class Logins:
     """connections_max: by the listener's number; a listener without one has no bound"""
 
     def __init__(
-        self, pool: AuthPool, pump: Any, placement: ClientPlacement, clock: Clock, events: ShardEvents
+        self, pool: AuthPool, pump: Any, placement: ClientPlacement, clock: Clock, events: ShardEvents,
+        gate: AccessGate,
     ) -> None:  # fmt: skip
+        """gate: of the operator, who may refuse clients"""
         self._pool, self._pump, self._placement = pool, pump, placement
         self._clock, self._events = clock, events
+        self.gate = gate
         self.connections_max: dict[int, int] = {}
         self._turned_away = 0
 
@@ -56,6 +61,11 @@ class Logins:
         if self._turned_away & (self._turned_away - 1) == 0:  # the 1st, 2nd, 4th, 8th: told, not flooded
             self._events.tell("listener.overloaded", connections=limit, turned_away=self._turned_away)
         return False
+
+    def login_refusal(
+        self, client: ClientInfo, client_id: str, user: str | None
+    ) -> tuple[Reason, str] | None:
+        return self.gate.refusal(client_id, user, client.address)
 
     def logged_in(self, client: ClientInfo) -> None:
         if client.identity is not None and client.identity.method not in UNCHECKED:

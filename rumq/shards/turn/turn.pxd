@@ -5,6 +5,7 @@ from router.commands cimport Appended
 from router.shard cimport Shard as Router
 from rumq.mqtt.kernels.batch cimport Batch
 from rumq.session.connection.pending_acks cimport AckTracker
+from rumq.session.state.histogram cimport Histogram
 from rumq.session.state.shard_totals cimport ShardTotals
 from rumq.shards.delivery.retained_delivery cimport RetainedDelivery
 from rumq.shards.turn.effect_dispatch cimport EffectDispatch
@@ -24,7 +25,8 @@ cdef class Turn:
     cdef public Router _router
     cdef public tuple _stages, _deadlines
     cdef public bint _is_plain, _stages_wait, _was_quiet
-    cdef public double stage_seconds, _stages_due, _wake_at
+    cdef public double stage_seconds, _began, _stages_due, _wake_at
+    cdef public Histogram durations
     cdef public ShardTotals _totals
     cdef public AckTracker _acks
     cdef public object _alone, _peers, events

@@ -6,6 +6,7 @@ a turn repeats steps until nothing is left, within `STEPS_A_TURN`."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, Protocol
 
 from commitlog.partition_types import PartitionWriter
@@ -14,6 +15,7 @@ from router.commands import Appended, GoOn
 from router.shard import Shard as Router
 from rumq.mqtt.kernels.batch import Batch
 from rumq.session.connection.pending_acks import AckTracker
+from rumq.session.state.histogram import Histogram
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
@@ -63,6 +65,8 @@ class Turn:
         self._is_plain = self._stages_wait = False
         self._was_quiet = False
         self._wake_at = 0.0  # when a turn is due, if nothing comes
+        self._began = 0.0
+        self.durations = Histogram()  # from the begin to the end of turns in which something came
 
     def connect(
         self, acks: AckTracker, retained: RetainedDelivery, stages: tuple[Callable[[], None], ...],
@@ -77,6 +81,7 @@ class Turn:
     # Called by the pump
 
     def begin_turn(self) -> None:
+        self._began = monotonic()
         self.clock.tick()
         self._retained.begin_turn(self.clock.now_us)
         if self._router.begin_turn():
@@ -96,10 +101,10 @@ class Turn:
         self._was_quiet = False
         self._is_plain = True
         self.step()
-        monotonic = self.clock.monotonic
-        self._stages_wait = self._is_plain and monotonic < self._stages_due
+        now = self.clock.monotonic
+        self._stages_wait = self._is_plain and now < self._stages_due
         if not self._stages_wait:
-            self._stages_due = monotonic + self.stage_seconds
+            self._stages_due = now + self.stage_seconds
             if self._router.groups.ended:
                 self._router.subscribing.grouping.remove_some_filters()
                 if self._peers is not None:
@@ -111,6 +116,7 @@ class Turn:
                 self._run_stages()
         if self._peers is not None:
             self._peers.end_turn()
+        self.durations.observe(monotonic() - self._began)
 
     def _run_stages(self) -> None:
         for end_turn in self._stages:

@@ -1,12 +1,14 @@
 from commitlog.write_group cimport WriteGroup
 from rumq.session.connection.pending_acks cimport AckTracker
+from rumq.session.state.histogram cimport Histogram
 from rumq.shards.turn.queues cimport StepQueue
 
 
 cdef class GroupCommit:
     cdef public bint is_draining
     cdef public double linger
-    cdef public list _due, _in_flight, _mark_due, _own, _partitions, _retry
+    cdef public list _due, _in_flight, _mark_due, _own, _partitions, _retry, _submitted
+    cdef public Histogram writes
     cdef public AckTracker _acks
     cdef public StepQueue _commands
     cdef public Py_ssize_t _routed

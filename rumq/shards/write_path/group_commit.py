@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from time import monotonic
 from typing import NamedTuple
 
 from commitlog.partition import Partition
@@ -15,6 +16,7 @@ from commitlog.store import Store
 from commitlog.write_group import WriteGroup
 from router.commands import CommandQueue, Committed
 from rumq.session.connection.pending_acks import AckTracker
+from rumq.session.state.histogram import Histogram
 from rumq.shards.turn.ports import Clock, EventSink
 from rumq.shards.write_path.worker_threads import Broken, DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -57,6 +59,10 @@ class GroupCommit:
         self._given_up: set[int] = set()  # tried in vain since the stop began
         self.is_draining = False  # the broker stops: everything is due, nothing lingers
         self.submitted_bytes = 0  # handed to the writer, so far
+        self.writes = (
+            Histogram()
+        )  # of groups, from the hand-over to the writer until the loop knows of the end
+        self._submitted = [0.0] * count
 
     def roll(self, index: int) -> None:
         """Go on in a new segment of a partition, as soon as nothing of it is being written."""
@@ -68,7 +74,7 @@ class GroupCommit:
 
     def end_turn(self) -> None:
         """Hand to the writer what is due."""
-        now_us, monotonic = self._clock.now_us, self._clock.monotonic
+        now_us, now = self._clock.now_us, self._clock.monotonic
         urgent = self._acks.urgent
         for index, partition in self._own:
             if self._in_flight[index]:
@@ -89,7 +95,7 @@ class GroupCommit:
             if not pending:
                 # When nothing follows, the last group's mark is still to be written: readers of the files wait for it.
                 mark = self._mark_due[index]
-                if mark is not None and mark <= monotonic:
+                if mark is not None and mark <= now:
                     self._mark_due[index] = None
                     group = partition.take_mark(now_us)
                     if group is not None:
@@ -97,10 +103,10 @@ class GroupCommit:
                 continue
             due = self._due[index]
             if due is None:
-                due = self._due[index] = monotonic + self.linger
-            if self._retry[index] > monotonic:
+                due = self._due[index] = now + self.linger
+            if self._retry[index] > now:
                 continue
-            if self.is_draining or urgent[index] or pending >= WRITE_BYTES or due <= monotonic:
+            if self.is_draining or urgent[index] or pending >= WRITE_BYTES or due <= now:
                 group = partition.take_group()
                 if group is not None:
                     urgent[index] = False
@@ -110,6 +116,7 @@ class GroupCommit:
         self._due[index] = None
         self.submitted_bytes += group.bytes
         self._in_flight[index] = True
+        self._submitted[index] = monotonic()
         if group.is_small():
             if group.syncs:
                 flush = group.begin()
@@ -171,6 +178,7 @@ class GroupCommit:
         if group.chunks:
             self._admission.online(index)
             self._mark_due[index] = self._clock.monotonic + MARK_SECONDS
+            self.writes.observe(monotonic() - self._submitted[index])
         if len(group.news) > 1 or not group.chunks:  # more than its chunk: segments came and went
             while (job := partition.take_seal_job()) is not None:
                 self._workers.reader.submit(job.run, self._indexed)

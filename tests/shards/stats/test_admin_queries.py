@@ -12,6 +12,12 @@ from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
 
+NEEDS: dict[str, dict[str, Any]] = {
+    "ban": {"kind": "client", "name": "c"}, "unban": {"kind": "client", "name": "c"},
+    "reset": {"client": "c", "start": "earliest"}, "seal": {"stream": "main"},
+    "trim": {"stream": "main", "below_lsn": 1},
+    "trace": {"kind": "client", "name": "c"}, "untrace": {"kind": "client", "name": "c"},
+}  # fmt: skip
 LASTING = [(Prop.SESSION_EXPIRY, 1_000_000)]
 
 
@@ -42,7 +48,7 @@ def away(shard: Shard, *filters: str) -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_each_question_has_an_answer(shard: Shard, question: str) -> None:
-    assert ask(shard, question)
+    assert ask(shard, question, **NEEDS.get(question, {}))
 
 
 @pytest.mark.parametrize("question", ["", "Status", None, 7])

@@ -48,6 +48,7 @@ class World:
 
         logins = part(
             "check", "delay_refusal", "has_room", "logged_in", "may_buffer", "set_waiting", "assigned_client_id",
+            "login_refusal",
             hand_over=lambda *args: self.is_elsewhere, enter=self.entered.append,
         )  # fmt: skip
         gate = part(

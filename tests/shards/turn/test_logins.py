@@ -7,6 +7,7 @@ import pytest
 
 from rumq.auth.identity import Identity, Work
 from rumq.net.pending_logins import PendingLogins
+from rumq.shards.admin.access_gate import AccessGate
 from rumq.shards.processes.client_placement import ClientPlacement, home_of
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.logins import Logins
@@ -73,7 +74,9 @@ class World:
         doors: Any = SimpleNamespace(give=lambda *args: self.given.append(args))
         pool: Any = self.pool
         placement = ClientPlacement(doors, index, count)
-        self.logins = Logins(pool, self.pump, placement, self.hand, ShardEvents(self.hand.tell))
+        self.logins = Logins(
+            pool, self.pump, placement, self.hand, ShardEvents(self.hand.tell), AccessGate(self.hand)
+        )
 
     def connected(self, count: int) -> None:
         self.pump.connections.update((at, object()) for at in range(count))

@@ -1,0 +1,133 @@
+"""Answers of the admin interface: of one shard on the socket, of all of them once `merging` has added them up."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from rumq.admin import rows as r
+from rumq.admin.units import field
+
+
+class Answer(Struct, kw_only=True):
+    pass
+
+
+class Page(Answer, kw_only=True):
+    """left_out: rows that match and are not in the answer"""
+
+    left_out: Annotated[int, field("rows that match and are not in the answer", "rows")] = 0
+
+
+class Status(Answer, kw_only=True):
+    version: str = ""
+    shards: Annotated[int, field("", "processes")] = 0
+    listeners: Annotated[list[str], field("addresses that accept clients")] = []
+    uptime_seconds: Annotated[float, field("since the broker started", "seconds")] = 0.0
+    disk: r.Disk | None = None
+    memory_bytes: Annotated[int, field("of all shards", "bytes")]
+    log_bytes: Annotated[int, field("of all segments", "bytes")]
+    trimmed_for_space_records: Annotated[int, field("removed because the disk was full", "records")]
+    disk_is_full: Annotated[int, field("shards that refuse publishers for want of space", "shards")]
+    connected: Annotated[int, field("", "clients")]
+    sessions: int
+    retained: Annotated[int, field("", "messages")]
+    undelivered: Annotated[int, field("", "messages")]
+    handed_over: Annotated[int, field("messages for other shards", "messages")]
+    taken_over: Annotated[int, field("messages from other shards", "messages")]
+    partitions: list[r.PartitionRow]
+
+
+class Shards(Answer, kw_only=True):
+    shards: list[r.ShardRow]
+
+
+class Listeners(Answer, kw_only=True):
+    listeners: list[r.ListenerRow]
+
+
+class Partitions(Answer, kw_only=True):
+    partitions: list[r.PartitionRow]
+
+
+class Streams(Answer, kw_only=True):
+    streams: list[r.StreamRow]
+
+
+class Segments(Page, kw_only=True):
+    segments: list[r.SegmentRow]
+
+
+class Clients(Page, kw_only=True):
+    clients: list[r.ClientRow]
+
+
+class ClientDetail(Answer, kw_only=True):
+    """One session; `found` is false if there is none."""
+
+    found: bool
+    client: r.ClientRow | None = None
+    expires_seconds: Annotated[
+        float | None, field("until an absent session ends; null: it is here, or never")
+    ] = None
+    paused: Annotated[bool, field("it is not read for now: a limit, or a request under way")] = False
+    subscriptions: list[r.SubscriptionRow] = []
+    in_flight: Annotated[list[r.InFlightRow], field("at most 200")] = []
+    limits: Annotated[
+        list[r.BucketRow], field("of the client, its user and its listener, as far as set")
+    ] = []
+    undelivered: Annotated[list[r.UndeliveredRow], field("at most 200")] = []
+
+
+class Topics(Page, kw_only=True):
+    topics: list[r.TopicRow]
+
+
+class TopicTree(Page, kw_only=True):
+    levels: list[r.LevelRow]
+
+
+class Groups(Page, kw_only=True):
+    groups: list[r.GroupRow]
+
+
+class Retained(Page, kw_only=True):
+    """left_out: at least so many"""
+
+    messages: list[r.RetainedRow]
+
+
+class Exports(Answer, kw_only=True):
+    exports: list[r.ExportRow]
+
+
+class Ledger(Answer, kw_only=True):
+    undelivered: list[r.UndeliveredRow]
+    pending: list[r.PendingRow]
+
+
+class Bans(Answer, kw_only=True):
+    bans: list[r.BanRow]
+
+
+class Traces(Answer, kw_only=True):
+    traces: list[r.TraceRow]
+
+
+class Metrics(Answer, kw_only=True):
+    """shards: one object each, as `rumq.admin.figures.ShardFigures`"""
+
+    shards: list[dict[str, object]]
+
+
+class Ended(Answer, kw_only=True):
+    disconnected: Annotated[int, field("", "connections")]
+    dropped: Annotated[int, field("", "sessions")]
+
+
+class Done(Answer, kw_only=True):
+    """done: how many things the action applied to; 0: there was none"""
+
+    done: int
+    why: Annotated[str, field("why less was done than asked; empty: all was")] = ""

@@ -1,0 +1,37 @@
+"""What /metrics is made of: the figures of one shard. Counters grow from the start of the shard."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from rumq.admin.rows import PartitionRow
+from rumq.admin.units import field
+
+
+class HistogramFigures(Struct, kw_only=True):
+    """counts: by bucket of `rumq.session.state.histogram`; seconds: the sum"""
+
+    counts: list[int]
+    seconds: float
+
+
+class LaggingClient(Struct, kw_only=True):
+    client_id: str
+    records: int
+
+
+class ShardFigures(Struct, kw_only=True):
+    """counters, gauges: of `rumq.gateway.metric_table`, by name"""
+
+    shard: int
+    incarnation: Annotated[int, field("of this run of the shard")]
+    counters: dict[str, float]
+    gauges: dict[str, float]
+    listeners: Annotated[dict[str, int], field("clients by listener", "clients")]
+    undelivered: Annotated[dict[str, int], field("by reason", "messages")]
+    histograms: dict[str, HistogramFigures]
+    partitions: list[PartitionRow]
+    lagging: Annotated[list[LaggingClient], field("the farthest behind, as of the last check")]
+    exports: Annotated[dict[str, int], field("records behind, by stream/partition", "records")]

@@ -1,0 +1,69 @@
+"""Who may not log in for now: bans of client ids, users and addresses, and a broker that drains. Time is a port.
+
+A ban ends with its time, and with the run of the broker. The caller disconnects clients that it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rumq.mqtt.reasons import Reason
+from rumq.shards.turn.ports import Clock
+
+BANS_MAX = 10_000
+
+
+@dataclass(slots=True)
+class Ban:
+    """until: monotonic seconds; refused: logins so far"""
+
+    until: float
+    refused: int = 0
+
+
+class AccessGate:
+    """is_draining: no client is accepted"""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._bans: dict[tuple[str, str], Ban] = {}
+        self.is_draining = False
+
+    def refusal(self, client_id: str, user: str | None, address: str) -> tuple[Reason, str] | None:
+        """Why this client may not log in. Cost: three look-ups, of one that logs in"""
+        if self.is_draining:
+            return Reason.SERVER_UNAVAILABLE, "the broker is being drained"
+        if not self._bans:
+            return None
+        for key in (("client", client_id), ("user", user or ""), ("address", address)):
+            ban = self._bans.get(key)
+            if ban is None:
+                continue
+            if ban.until > self._clock.monotonic:
+                ban.refused += 1
+                return Reason.BANNED, f"the operator has banned {key[0]} {key[1]!r}"
+            del self._bans[key]
+        return None
+
+    def ban(self, kind: str, name: str, seconds: float) -> bool:
+        """Ban for so long from now on; False: there are too many bans."""
+        self._forget_old()
+        if (kind, name) not in self._bans and len(self._bans) >= BANS_MAX:
+            return False
+        self._bans[kind, name] = Ban(self._clock.monotonic + seconds)
+        return True
+
+    def unban(self, kind: str, name: str) -> bool:
+        """Whether there was such a ban."""
+        self._forget_old()
+        return self._bans.pop((kind, name), None) is not None
+
+    def bans(self) -> list[tuple[str, str, float, int]]:
+        """(kind, name, seconds left, logins refused) of each."""
+        self._forget_old()
+        now = self._clock.monotonic
+        return [(kind, name, ban.until - now, ban.refused) for (kind, name), ban in self._bans.items()]
+
+    def _forget_old(self) -> None:
+        now = self._clock.monotonic
+        for key in [key for key, ban in self._bans.items() if ban.until <= now]:
+            del self._bans[key]

@@ -1,0 +1,184 @@
+"""What an operator has a shard do. Each action says to how many things it applied; events tell of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+
+from commitlog import Partition
+from router import commands as c
+from router.subscriber import Subscriber
+from router.subscription import Subscription
+from rumq.admin import requests as q
+from rumq.mqtt.reasons import Reason
+from rumq.session.protocol.replay_syntax import BadStart, parse_start
+from rumq.session.state.session import Session
+from rumq.shards.admin.client_detail import sessions_of
+from rumq.shards.admin.parts import AdminParts
+from rumq.shards.stats.admin_listings import Answer, Done
+
+SESSIONS_A_TURN = 128
+Later = Callable[[Done], None]
+
+
+class Actions:
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+
+    # Clients
+
+    def ban(self, asked: q.Ban) -> Later:
+        """Ban, then disconnect whoever is named and here, some sessions a turn."""
+        p = self._parts
+        if not p.gate.ban(asked.kind, asked.name, asked.seconds):
+            raise ValueError("there are too many bans: lift some, or wait until they end")
+        if p.index == 0:
+            p.events.tell("client.banned", kind=asked.kind, whom=asked.name, seconds=asked.seconds)
+        why = "the operator has banned this client"
+        told = int(p.index == 0)
+        return partial(
+            self._dismiss_all,
+            lambda session: is_named(session, asked),
+            Reason.ADMINISTRATIVE_ACTION,
+            why,
+            told,
+        )
+
+    def unban(self, asked: q.Unban) -> Answer:
+        return {"done": int(self._parts.gate.unban(asked.kind, asked.name) and self._parts.index == 0)}
+
+    def drain(self, _: q.Nothing) -> Later:
+        p = self._parts
+        p.gate.is_draining = True
+        if p.index == 0:
+            p.events.tell("broker.draining", sessions=len(p.registry))
+        why = "the broker is being drained"
+        return partial(self._dismiss_all, lambda session: True, Reason.SERVER_SHUTTING_DOWN, why, 0)
+
+    def undrain(self, _: q.Nothing) -> Answer:
+        was, self._parts.gate.is_draining = self._parts.gate.is_draining, False
+        if was and self._parts.index == 0:
+            self._parts.events.tell("broker.undrained", sessions=len(self._parts.registry))
+        return {"done": int(was)}
+
+    def _dismiss_all(
+        self, wanted: Callable[[Session], bool], reason: Reason, why: str, done_before: int, done: Done
+    ) -> None:
+        left = list(self._parts.registry.sessions.values())
+        count = done_before
+
+        def go_on() -> None:
+            nonlocal count
+            some = left[-SESSIONS_A_TURN:]
+            del left[-SESSIONS_A_TURN:]
+            for session in some:
+                if session.link is not None and wanted(session):
+                    session.link.dismiss(reason, why)
+                    count += 1
+            if left:
+                self._parts.timers.next_turn(go_on)
+            else:
+                done({"done": count})
+
+        go_on()
+
+    # Places
+
+    def reset(self, asked: q.Reset) -> Answer:
+        """Replace subscriptions by replays from another place; those of shared groups have none of their own.
+
+        raises: ValueError for a place that there is not"""
+        p = self._parts
+        done, shared = 0, 0
+        for session in sessions_of(p, asked.client):
+            found = [
+                (written, subscription)
+                for written, subscription in own_subscriptions(session.subscriber)
+                if asked.filter in (None, written)
+            ]
+            shared += sum(asked.filter in (None, written) for written in session.subscriber.shares)
+            try:
+                starts = [
+                    parse_start(asked.start, subscription.topic_filter, p.clock.now_us)
+                    for _, subscription in found
+                ]
+            except BadStart as fault:
+                raise ValueError(str(fault)) from None
+            p.settle()
+            for (written, subscription), start in zip(found, starts, strict=True):
+                p.commands.put(c.Replay(session.subscriber, written, subscription, start))
+                session.own_filters().add(written, is_replay=True)
+                p.recorder.subscribed(session, written)
+                done += 1
+            if found:
+                p.events.tell(
+                    "session.reset", client_id=session.client_id, start=asked.start, filters=len(found)
+                )
+        return {"done": done, "why": "members of a shared group have no place of their own" if shared else ""}
+
+    # Partitions
+
+    def seal(self, asked: q.OnePartition) -> Answer:
+        found = self._partition(asked)
+        if found is None:
+            return {"done": 0}
+        self._parts.commit.roll(found.index)
+        return {"done": 1}
+
+    def trim(self, asked: q.Trim) -> Answer:
+        """What retained messages need stays; readers that lose records are counted in the ledger."""
+        found = self._partition(asked)
+        if found is None:
+            return {"done": 0}
+        keep = self._parts.bounds.retained(found.index)
+        below = asked.below_lsn if keep is None else min(asked.below_lsn, keep)
+        removal = found.take_removal(below)
+        if removal is None:
+            return {
+                "done": 0,
+                "why": "no finished segment has all of its records below, or one is being removed",
+            }
+        self._parts.removal.carry_out(found, removal, "operator")
+        return {"done": len(removal.paths)}
+
+    def _partition(self, asked: q.OnePartition) -> Partition | None:
+        own = self._parts.store.own
+        return next((p for p in own if (p.stream, p.number) == (asked.stream, asked.partition)), None)
+
+    # The broker
+
+    def reload(self, _: q.Nothing) -> Answer:
+        return self._signal(signal.SIGHUP)
+
+    def shutdown(self, _: q.Nothing) -> Answer:
+        return self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> Answer:
+        """Of the broker's main process, by shard 0; after the answer is on its way."""
+        p = self._parts
+        if p.index:
+            return {"done": 0}
+        pid = os.getpid() if p.count == 1 else os.getppid()
+        p.timers.later(0.05, lambda: os.kill(pid, number))
+        return {"done": 1}
+
+
+def is_named(session: Session, asked: q.Ban) -> bool:
+    if asked.kind == "client":
+        return session.client_id == asked.name
+    if asked.kind == "user":
+        return session.owner is not None and session.owner.user == asked.name
+    assert session.link is not None
+    peer: str = session.link.transport.peer
+    return (peer.rpartition(":")[0] or peer) == asked.name
+
+
+def own_subscriptions(subscriber: Subscriber) -> list[tuple[str, Subscription]]:
+    """(filter as written, subscription) of those with a place of their own."""
+    found = list(subscriber.main_subscriptions.items())
+    for readers in (subscriber.late, subscriber.replays):
+        for written, reader in readers.items():
+            found += [(written, subscription) for subscription in reader.group.subscriptions]
+    return found

@@ -1,0 +1,100 @@
+"""One session in detail: subscriptions with their readers' places, messages in flight, limits, losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from router.reader import Reader
+from router.slots import partition_of
+from router.subscription import Subscription
+from rumq.admin import requests as q
+from rumq.admin import rows as r
+from rumq.session.connection.packet_order import State
+from rumq.session.flow_control.rate_limits import Bucket
+from rumq.session.protocol.connected import Connected
+from rumq.session.state.session import Session
+from rumq.session.state.session_owner import client_id_of
+from rumq.shards.admin.parts import AdminParts
+from rumq.shards.stats.admin_listings import Answer, ClientListing
+
+ROWS_MAX = 200
+WAITS_FOR = {1: "PUBACK", 2: "PUBREC", 3: "PUBCOMP"}
+
+
+class ClientDetail:
+    def __init__(self, parts: AdminParts, listing: ClientListing) -> None:
+        self._parts, self._listing = parts, listing
+
+    def show(self, asked: q.OneClient) -> Answer:
+        """Of several owners' sessions with this client id the first that is connected."""
+        found = sessions_of(self._parts, asked.client)
+        if not found:
+            return {"found": False}
+        session = next((each for each in found if each.link is not None), found[0])
+        link = session.link
+        clock = self._parts.clock
+        buckets = link.buckets if isinstance(link, Connected) else ()
+        waiting = session.window.waiting() if session.window is not None else []
+        return {
+            "found": True,
+            "client": self._listing.row(session),
+            "expires_seconds": None
+            if session.expires_at is None
+            else round(session.expires_at - clock.monotonic, 1),
+            "paused": isinstance(link, Connected) and link.state is State.PAUSED,
+            "subscriptions": list(self._subscriptions(session)),
+            "in_flight": [
+                r.InFlightRow(
+                    packet_id=pid, waits_for=WAITS_FOR[state], partition=partition_of(code), lsn=lsn
+                )
+                for pid, state, code, lsn in waiting[:ROWS_MAX]
+            ],
+            "limits": [bucket_row(bucket, clock.monotonic) for bucket in buckets],
+            "undelivered": [
+                r.UndeliveredRow(
+                    reason=row.why,
+                    client_id=client_id_of(row.client_id),
+                    topic=row.topic,
+                    records=row.records,
+                )
+                for row in self._parts.counted.drop_counters.rows(session.key)[:ROWS_MAX]
+            ],
+        }
+
+    def _subscriptions(self, session: Session) -> Iterator[r.SubscriptionRow]:
+        """At most 200; of readers that many filters share the place is looked up once."""
+        subscriber = session.subscriber
+        if subscriber.main is not None:
+            behind = self._behind(subscriber.main)
+            for asked, subscription in list(subscriber.main_subscriptions.items())[:ROWS_MAX]:
+                yield subscription_row(asked, "live", subscription, behind)
+        for kind, readers in (("late", subscriber.late), ("replay", subscriber.replays)):
+            for asked, reader in list(readers.items())[:ROWS_MAX]:
+                for subscription in reader.group.subscriptions:
+                    yield subscription_row(asked, kind, subscription, self._behind(reader))
+        for asked, share in list(subscriber.shares.items())[:ROWS_MAX]:
+            member = share.members.get(subscriber)
+            for subscription in member.reader.group.subscriptions if member is not None else ():
+                yield subscription_row(asked, "shared", subscription, None)
+
+    def _behind(self, reader: Reader) -> int:
+        return self._parts.lag.reader_lag(reader)[0]
+
+
+def sessions_of(parts: AdminParts, client_id: str) -> list[Session]:
+    """The sessions with a client id, of whatever owner. Cost: linear in sessions if none has it without an owner"""
+    return [session for session in parts.registry.sessions.values() if session.client_id == client_id]
+
+
+def subscription_row(
+    asked: str, kind: str, subscription: Subscription, behind: int | None
+) -> r.SubscriptionRow:
+    return r.SubscriptionRow(
+        filter=asked, kind=kind, qos=subscription.qos, no_local=subscription.no_local,
+        identifier=subscription.identifier, behind_records=behind,
+    )  # fmt: skip
+
+
+def bucket_row(bucket: Bucket, now: float) -> r.BucketRow:
+    messages, size = bucket.balance(now)
+    return r.BucketRow(messages=messages, bytes=size)

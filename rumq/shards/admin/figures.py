@@ -1,0 +1,97 @@
+"""The figures of a shard for /metrics: totals as they are, gauges as of the last count of its sessions.
+
+A scrape costs what it reads: sessions are counted some a turn, and the more there are, the more rarely."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rumq.admin import requests as q
+from rumq.admin.figures import HistogramFigures, LaggingClient, ShardFigures
+from rumq.session.state.drop_counters import REASONS
+from rumq.session.state.histogram import Histogram
+from rumq.shards.admin.parts import AdminParts
+from rumq.shards.admin.views import Views, partition_row
+from rumq.shards.bus import messages as m
+from rumq.shards.stats.admin_listings import Done
+from rumq.shards.stats.admin_queries import memory_bytes
+from rumq.shards.stats.survey import Survey
+
+SESSIONS_A_SECOND = 2_000  # counted for scrapes, at most
+
+
+class Figures:
+    def __init__(self, parts: AdminParts, views: Views, histograms: dict[str, Histogram]) -> None:
+        self._parts, self._views, self._histograms = parts, views, histograms
+        self._started = parts.clock.monotonic
+        self._tally: m.Tally | None = None
+        self._listeners: dict[str, int] = {}
+        self._counted_at = float("-inf")
+        self._waiting: list[Done] = []
+
+    def metrics(self, _: q.Nothing, done: Done) -> None:
+        p = self._parts
+        seconds = max(1.0, len(p.registry) / SESSIONS_A_SECOND)
+        if self._tally is not None and p.clock.monotonic - self._counted_at < seconds:
+            done({"shards": [self._shard(self._tally)]})
+            return
+        self._waiting.append(done)
+        if len(self._waiting) == 1:
+            p.counters.count(self._counted)
+
+    def _counted(self, tally: m.Tally) -> None:
+        self._tally, self._counted_at = tally, self._parts.clock.monotonic
+
+        def surveyed(connected: Counter[int]) -> dict[str, object]:
+            names = {policy.index: policy.name for policy in self._parts.policies}
+            self._listeners = {name: connected[index] for index, name in names.items()}
+            return {}
+
+        Survey(self._parts.registry, self._parts.timers).ask(surveyed)(lambda _: self._answer(tally))
+
+    def _answer(self, tally: m.Tally) -> None:
+        waiting, self._waiting = self._waiting, []
+        for done in waiting:
+            done({"shards": [self._shard(tally)]})
+
+    def _shard(self, tally: m.Tally) -> ShardFigures:
+        p = self._parts
+        counts, standing, totals = tally.counts, tally.standing, p.counted.totals
+        lag = p.lag
+        own = p.store.own
+        disk = p.commit.submitted_bytes
+        return ShardFigures(
+            shard=p.index,
+            incarnation=p.counted.incarnation,
+            counters={
+                "packets_received": counts.packets_in, "packets_sent": counts.packets_out,
+                "messages_published": counts.published, "messages_delivered": counts.delivered,
+                "messages_refused": counts.refused, "published_bytes": totals.published_bytes,
+                "received_bytes": counts.bytes_in, "sent_bytes": counts.bytes_out,
+                "logins": totals.connections, "sockets": totals.sockets, "sessions_expired": counts.expired,
+                "handed_over": totals.handed_over, "taken_over": totals.taken_over, "turns": p.pump.turns,
+                "log_written_bytes": disk,
+            },
+            gauges={
+                "connected": standing.connected, "sessions": standing.sessions,
+                "subscriptions": standing.subscriptions, "shared_subscriptions": standing.shared,
+                "retained_messages": len(p.router.retained), "retained_bytes": p.router.retained.bytes,
+                "memory_bytes": memory_bytes(), "uptime_seconds": p.clock.monotonic - self._started,
+                "ready": int(p.lifecycle.is_restored), "accepting": int(self._views.is_accepting()),
+                "draining": int(p.gate.is_draining), "lag_records": lag.records_total,
+                "lag_records_max": lag.records_max, "lagging_sessions": lag.sessions_behind,
+                "bans": len(p.gate.bans()),
+            },
+            listeners=self._listeners,
+            undelivered={why: p.counted.drop_counters.total(why) for why in REASONS},
+            histograms={
+                name: HistogramFigures(counts=list(each.counts), seconds=each.seconds)
+                for name, each in self._histograms.items()
+            },
+            partitions=[partition_row(each, p.index) for each in own],
+            lagging=[LaggingClient(client_id=client_id, records=records) for records, client_id in lag.farthest],
+            exports={
+                f"{row.stream}/{row.partition}": row.behind_records
+                for row in self._views.exports(q.Nothing())["exports"]
+            },
+        )  # fmt: skip

@@ -1,0 +1,60 @@
+"""Shared groups: of those whose home is here the place, and of all of them the members that are here."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from router.feed import Feed
+from router.shared_group import SharedGroup
+from rumq.admin import requests as q
+from rumq.admin import rows as r
+from rumq.session.state.session_owner import client_id_of
+from rumq.shards.admin.parts import AdminParts
+from rumq.shards.stats.admin_listings import Answer, Done
+from rumq.shards.turn.ports import Timers
+
+GROUPS_A_TURN = 64
+CLIENTS_MAX = 100  # named of each group
+
+
+class Groups:
+    def __init__(self, parts: AdminParts) -> None:
+        self._shares = parts.router.sharing.shares
+        self._feeds: list[Feed] = parts.router.feeds
+        self._timers: Timers = parts.timers
+
+    def list(self, asked: q.Groups, done: Done) -> None:
+        left = sorted(self._shares)
+        rows: list[r.GroupRow] = []
+
+        def go_on() -> None:
+            some = left[:GROUPS_A_TURN]
+            del left[:GROUPS_A_TURN]
+            for key in some:
+                if key in self._shares:
+                    rows.append(self._row(self._shares[key]))
+            if left:
+                self._timers.next_turn(go_on)
+                return
+            wanted = [row for row in rows if has_client(row, asked.client)]
+            answer: Answer = {"groups": wanted[: min(asked.offset + asked.limit, q.ROWS_MAX)]}
+            answer["left_out"] = len(wanted) - len(answer["groups"])
+            done(answer)
+
+        go_on()
+
+    def _row(self, share: SharedGroup) -> r.GroupRow:
+        members = [subscriber for subscriber in share.members if not subscriber.is_shard]
+        behind = 0
+        for feed in self._feeds if share.is_here else ():
+            if not feed.partition.is_volatile and not share.reader.is_live(feed.index):
+                behind += max(0, feed.mark(True) - share.reader.cursors[feed.index])
+        return r.GroupRow(
+            group=share.key, filter=share.topic_filter, members=len(members), behind_records=behind,
+            returned_records=sum(stop - first for _, first, stop in share.returned) if share.is_here else 0,
+            clients=sorted(client_id_of(subscriber.key) for subscriber in members[:CLIENTS_MAX]),
+        )  # fmt: skip
+
+
+def has_client(row: r.GroupRow, pattern: str | None) -> bool:
+    return pattern is None or any(fnmatchcase(client, pattern) for client in row.clients)

@@ -1,0 +1,57 @@
+"""Who answers which operation of the admin interface in a shard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from rumq.session.state.histogram import Histogram
+from rumq.shards.admin.actions import Actions
+from rumq.shards.admin.client_detail import ClientDetail
+from rumq.shards.admin.figures import Figures
+from rumq.shards.admin.groups import Groups
+from rumq.shards.admin.parts import AdminParts
+from rumq.shards.admin.retained_search import RetainedSearch
+from rumq.shards.admin.topic_tree import TopicTree
+from rumq.shards.admin.tracing import Tracing
+from rumq.shards.admin.views import Views
+from rumq.shards.stats.admin_listings import ClientListing, Done
+
+Handler = Callable[[Any], Any]
+
+
+def handlers_of(
+    parts: AdminParts, listing: ClientListing, histograms: dict[str, Histogram]
+) -> Mapping[str, Handler]:
+    """By name of the operation: takes its request; gives the answer, or what will call back with it."""
+    views, actions, tracing = Views(parts), Actions(parts), Tracing(parts)
+
+    def later(answer: Callable[[Any, Done], None]) -> Handler:
+        return lambda request: partial(answer, request)
+
+    return {
+        "shards": views.shards,
+        "listeners": views.listeners,
+        "partitions": views.partitions,
+        "segments": views.segments,
+        "exports": views.exports,
+        "bans": views.bans,
+        "client": ClientDetail(parts, listing).show,
+        "tree": later(TopicTree(parts).list),
+        "groups": later(Groups(parts).list),
+        "retained": later(RetainedSearch(parts).list),
+        "metrics": later(Figures(parts, views, histograms).metrics),
+        "traces": tracing.running,
+        "trace": tracing.begin,
+        "untrace": tracing.end,
+        "ban": actions.ban,
+        "unban": actions.unban,
+        "reset": actions.reset,
+        "seal": actions.seal,
+        "trim": actions.trim,
+        "drain": actions.drain,
+        "undrain": actions.undrain,
+        "reload": actions.reload,
+        "shutdown": actions.shutdown,
+    }

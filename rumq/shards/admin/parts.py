@@ -1,0 +1,65 @@
+"""The parts of a shard that its answers to the operator read and act on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from commitlog import Store
+from router.shard import Shard as Router
+from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.state.registry import Registry
+from rumq.shards.admin.access_gate import AccessGate
+from rumq.shards.retention.bounds import RetentionBounds
+from rumq.shards.retention.export_positions import ExportPositions
+from rumq.shards.retention.segment_removal import SegmentRemover
+from rumq.shards.stats.consumer_lag import ConsumerLag
+from rumq.shards.stats.counters import CountedShard, Counters
+from rumq.shards.turn.ports import Clock, CommandQueue, EventSink, Lifecycle, ReadPool, Timers
+from rumq.shards.write_path.group_commit import GroupCommit
+from rumq.shards.write_path.write_admission import WriteAdmission
+
+
+@dataclass(frozen=True, slots=True)
+class AdminParts:
+    """count: of the shards; pump: with its connections; settle: appends what was published so far"""
+
+    counted: CountedShard
+    count: int
+    clock: Clock
+    timers: Timers
+    events: EventSink
+    lifecycle: Lifecycle
+    commands: CommandQueue
+    settle: Callable[[], None]
+    pump: Any
+    policies: Sequence[ListenerPolicy]
+    connections_max: Callable[[], dict[int, int]]
+    lag: ConsumerLag
+    recorder: JournalRecorder
+    gate: AccessGate
+    admission: WriteAdmission
+    commit: GroupCommit
+    removal: SegmentRemover
+    bounds: RetentionBounds
+    exports: ExportPositions | None
+    reader: ReadPool
+    counters: Counters
+
+    @property
+    def index(self) -> int:
+        return self.counted.index
+
+    @property
+    def store(self) -> Store:
+        return self.counted.store
+
+    @property
+    def router(self) -> Router:
+        return self.counted.router
+
+    @property
+    def registry(self) -> Registry:
+        return self.counted.registry

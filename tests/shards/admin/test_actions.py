@@ -1,0 +1,135 @@
+"""What the operator has a shard do: bans, draining, places, segments, traces."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from commitlog.testing.simulated_files import SimulatedFiles
+from rumq.mqtt.reasons import Reason
+from rumq.shards.admin.tracing import EVENTS_A_SECOND, LOOK_SECONDS
+from tests.conformance import wire
+from tests.conformance.wire import Kind
+from tests.faults.shard import Client, Shard
+from tests.shards.admin.test_views import LASTING, ask, publish
+
+
+@pytest.fixture
+def shard() -> Iterator[Shard]:
+    made = Shard(SimulatedFiles())
+    yield made
+    made.end()
+
+
+def login(shard: Shard, client_id: str, **more: object) -> int:
+    """The reason code of CONNACK."""
+    client = Client.__new__(Client)
+    client.shard, client.version = shard, 5
+    client.room, client.refused, client.peer, client.closed = 1 << 20, False, "test", False
+    client.bytes_in = client.bytes_out = 0
+    client.tap = client.unparsed = None
+    client._bytes, client._early = bytearray(), []
+    client.link = shard.parts.broker.welcome(client)
+    client.say(wire.connect(client_id, 5, **more))
+    return client.take()[0].code
+
+
+@pytest.mark.parametrize(("kind", "name"), [("client", "c"), ("address", "test")])
+def test_a_ban_ends_the_connection_and_refuses_the_next_one_until_it_is_over(
+    shard: Shard, kind: str, name: str
+) -> None:
+    client = Client(shard, "c", 5)
+    assert ask(shard, "ban", kind=kind, name=name, seconds=60).done == 2  # the ban, and a connection
+    (packet,) = client.take()
+    assert (packet.kind, packet.code) == (Kind.DISCONNECT, Reason.ADMINISTRATIVE_ACTION) and client.closed
+    assert login(shard, "c") == Reason.BANNED
+    (row,) = ask(shard, "bans").bans
+    assert (row.kind, row.name, row.seconds, row.refused) == (kind, name, 60.0, 1)
+    shard.after(61.0)
+    assert login(shard, "c") == Reason.SUCCESS and ask(shard, "bans").bans == []
+
+
+def test_a_ban_of_another_client_is_no_matter_to_this_one_and_can_be_lifted(shard: Shard) -> None:
+    ask(shard, "ban", kind="client", name="d")
+    assert login(shard, "c") == Reason.SUCCESS and login(shard, "d") == Reason.BANNED
+    assert ask(shard, "unban", kind="client", name="d").done == 1
+    assert login(shard, "d") == Reason.SUCCESS and ask(shard, "unban", kind="client", name="d").done == 0
+
+
+def test_a_broker_that_drains_lets_nobody_in_until_it_no_longer_does(shard: Shard) -> None:
+    client = Client(shard, "c", 5)
+    assert ask(shard, "drain").done == 1 and client.closed
+    assert login(shard, "c") == Reason.SERVER_UNAVAILABLE
+    assert ask(shard, "shards").shards[0].draining
+    assert ask(shard, "undrain").done == 1 and login(shard, "c") == Reason.SUCCESS
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_a_session_starts_again_at_another_place(shard: Shard, is_here: bool) -> None:
+    publish(shard, Client(shard, "p", 5), "t", "t", "u")
+    client = Client(shard, "c", 5, properties=LASTING)
+    client.say(wire.subscribe(1, [("t", 1)]))
+    client.take()
+    if not is_here:
+        client.say(wire.disconnect())
+    assert ask(shard, "reset", client="c", start="earliest").done == 1
+    shard.settle()
+    if not is_here:
+        client = Client(shard, "c", 5, properties=LASTING, clean=False)
+    got = [packet for packet in client.take() if packet.kind == Kind.PUBLISH]
+    assert len(got) == 2, "both messages from before it subscribed"
+    publish(shard, Client(shard, "q", 5), "t")
+    assert len(client.take()) == 1, "and what comes live"
+
+
+def test_a_place_that_there_is_not_is_refused_and_nobody_is_reset(shard: Shard) -> None:
+    client = Client(shard, "c", 5, properties=LASTING)
+    client.say(wire.subscribe(1, [("t/#", 1)]))
+    with pytest.raises(ValueError, match="an offset counts the messages of one topic"):
+        ask(shard, "reset", client="c", start="7")
+    assert ask(shard, "reset", client="nobody", start="earliest").done == 0
+    assert ask(shard, "client", client="c").subscriptions[0].kind == "live"
+
+
+def test_a_partition_is_sealed_and_trimmed(shard: Shard) -> None:
+    publisher = Client(shard, "p", 5)
+    publish(shard, publisher, "t", "t")
+    assert ask(shard, "seal", stream="main").done == 1
+    shard.settle()
+    publish(shard, publisher, "t")
+    shard.settle()
+    assert [row.base_lsn for row in ask(shard, "segments", stream="main").segments] == [2, 0]
+    assert ask(shard, "trim", stream="main", below_lsn=1).done == 0, "a record of the segment is to stay"
+    assert ask(shard, "trim", stream="main", below_lsn=2).done == 1
+    shard.settle()
+    assert [row.base_lsn for row in ask(shard, "segments", stream="main").segments] == [2]
+    assert shard.told("log.trimmed")[0]["why"] == "operator"
+    assert ask(shard, "seal", stream="nothing").done == 0
+
+
+def test_packets_of_a_traced_client_are_events_without_their_payload(shard: Shard) -> None:
+    client = Client(shard, "c", 5)
+    assert ask(shard, "trace", kind="client", name="c", seconds=10).done == 1
+    publish(shard, client, "secret/topic")
+    told = shard.told("trace.packet")
+    assert [(each["direction"], each["packet"]) for each in told] == [("in", "PUBLISH"), ("out", "PUBACK")]
+    assert told[0]["topic"] == "secret/topic" and "21.5" not in str(told)
+    shard.after(11.0)
+    publish(shard, client, "t")
+    assert len(shard.told("trace.packet")) == 2, "it is over"
+    assert shard.told("trace.ended") == [{"kind": "client", "whom": "c", "reported": 2, "left_out": 0}]
+
+
+def test_messages_of_a_traced_topic_are_events_at_a_bounded_rate(shard: Shard) -> None:
+    publisher = Client(shard, "p", 5)
+    for partition in shard.store.own:
+        partition._hot_bytes_max = 1 << 20  # what is no longer in memory is not read again for a trace
+    publish(shard, publisher, "t", "u")
+    ask(shard, "trace", kind="topic", name="t", seconds=10)
+    publish(shard, publisher, *["t"] * 150, "u")
+    shard.after(LOOK_SECONDS)
+    told = shard.told("trace.message")
+    assert len(told) == EVENTS_A_SECOND and {each["topic"] for each in told} == {"t"}
+    assert told[0]["offset"] == 1 and told[0]["payload_bytes"] == 4
+    (row,) = ask(shard, "traces").traces
+    assert (row.reported, row.left_out) == (100, 50)
+    assert ask(shard, "untrace", kind="topic", name="t").done == 1 and ask(shard, "traces").traces == []
