@@ -29,7 +29,7 @@ def run_agent(node: Node) -> int:
             endpoints=list(cluster.etcd), prefix=cluster.etcd_prefix, user=cluster.etcd_user,
             password_file=cluster.etcd_password_file,
             tls=TlsFiles(cluster.etcd_authority, cluster.etcd_certificate, cluster.etcd_key), zone=cluster.zone,
-            has_log=node.identity.has_log,
+            has_log=node.identity.has_log, replace_seconds=cluster.replace_seconds,
         )
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ import trio
 
 from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentServer, LocalProcess
+from rumq.cluster.agent.auto_replacement import AutoReplacement
 from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.formation import SeveralLogs, first_records, forms_cluster
 from rumq.cluster.agent.messages import (
@@ -33,7 +34,7 @@ from rumq.cluster.agent.order_routing import OrderRouting
 from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
 from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Replaced
 from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
-from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord
+from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL
 from rumq.events import get_logger
 
@@ -63,6 +64,7 @@ class Agent:
         self._tracker: ViewTracker | None = None
         self._server = AgentServer(self._data / SOCKET_NAME, self._met, self._heard, self._gone)
         self._orders = OrderRouting(self._server)
+        self._replacement = AutoReplacement(settings.replace_seconds)
         self._reports: dict[int, Report] = {}
         self._leaves = self._is_gone = False
         self._hint = self._announce = trio.Event()
@@ -170,6 +172,7 @@ class Agent:
                 if is_first:
                     self._ready()
                 await self._form(tracker)
+                self._replace_the_gone(tracker.view)
             else:
                 self._shown(tracker.lost())
                 if not self._is_gone:
@@ -198,6 +201,13 @@ class Agent:
                     self._contact.failed(fault)
                     return
         log.info("cluster.formed", shards=len(records), nodes=[node.id for node in view.nodes])
+
+    def _replace_the_gone(self, view: View | None) -> None:
+        """Orders that nobody asked for: their answers are dropped, and what they changed is seen in the view."""
+        if view is not None:
+            for order in self._replacement.orders(view, trio.current_time()):
+                if (shard := self._server.maybe_shard(order.shard)) is not None:
+                    shard.send(order)
 
     async def _replace(self, shard: int, revision: int, record: ShardRecord) -> Replaced:
         done = await self._plane.replace(shard, revision, record)

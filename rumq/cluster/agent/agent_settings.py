@@ -17,8 +17,8 @@ from rumq.cluster.control.local_control import LocalControl
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """endpoints: of etcd; none: a cluster of one node, in a file. host, port: as other nodes reach this one
 
-    mqtt: addresses for clients, "host:port"; has_log: the data directory has records; incarnation: of this run of the
-    node, the same for each agent that its supervisor starts"""
+    mqtt: addresses for clients, "host:port"; has_log: the data directory has records; replace_seconds: a node that is
+    gone for so long is replaced, 0: never; incarnation: of this run of the node"""
 
     data: str
     cluster: str
@@ -36,6 +36,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     tls: TlsFiles = TlsFiles()
     zone: str = ""
     has_log: bool = False
+    replace_seconds: float = 0.0
     incarnation: str = msgspec.field(default_factory=lambda: os.urandom(4).hex())
 
 
