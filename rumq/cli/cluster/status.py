@@ -41,7 +41,10 @@ def as_object(status: Status) -> dict[str, Any]:
             {"shard": number, "revision": each.revision, **msgspec.to_builtins(each.record)}
             for number, each in enumerate(view.shards if view else [])
         ],
-        "here": [msgspec.to_builtins(each) for each in status.reports],
+        "here": [
+            {"shard": each.shard, "role": each.role, "epoch": each.epoch, **each.figures}
+            for each in status.reports
+        ],
         "processes": [{"role": each.role, "shard": each.shard, "pid": each.pid} for each in status.processes],
         "control": msgspec.to_builtins(status.health) | {"requests": status.requests},
     }

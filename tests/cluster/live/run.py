@@ -148,7 +148,9 @@ class LiveRun:
         faults, topics = self.result.faults, len(self.workload.publishers)
         faults += self.workload.drain(END_S)
         try:
+            self.tell("drained")
             faults += self.workload.finish(END_S)
+            self.tell("every subscriber has everything")
             replays = {
                 node.name: replay(address, topics, END_S)
                 for node, address in zip(self.live.nodes, self.live.addresses, strict=True)
@@ -156,6 +158,7 @@ class LiveRun:
         except (AssertionError, OSError, Ended) as fault:
             faults.append(f"the end: {fault!r}")
             replays = {}
+        self.tell("replayed through every node")
         copies = settled_copies({node.name: node.data for node in self.live.nodes}, 20.0)
         self.result.lost = len(acknowledged_nowhere(copies, self.ledger))
         faults += check_copies(copies, self.ledger)
