@@ -26,7 +26,9 @@ from rumq.shards.turn.ports import Timers
 WAITING_SECONDS = 10.0
 WAITING_MAX = 10_000  # their bytes are bounded as those of all pending logins
 CHECK_SECONDS = 0.1
-RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0)  # after a dial that failed, unless the view changes before
+# After a dial that failed, unless the view changes before. A leader that has just won is ready some 0.1 s later, and
+# everybody waits for it: the first retries come soon.
+RETRY_SECONDS = (0.02, 0.02, 0.05, 0.05, 0.1, 0.1, 0.2, 0.5, 1.0)
 
 
 class Arrival:
@@ -155,9 +157,20 @@ class EdgePlacement:
         if arrival.is_gone:
             self._waiting.pop(arrival, None)
             return
+        if (
+            arrival.shard is not None and self._leader(arrival) != leader
+        ):  # the view has changed while it was dialled
+            self._go_on(arrival)
+            return
         wait = RETRY_SECONDS[min(arrival.failures, len(RETRY_SECONDS) - 1)]
         arrival.failures += 1
         arrival.retry_at = self._clock.monotonic + wait
+        if wait < CHECK_SECONDS:
+            self._timers.later(wait, lambda: self._retry(arrival))
+
+    def _retry(self, arrival: Arrival) -> None:
+        if arrival in self._waiting and arrival.retry_at <= self._clock.monotonic:
+            self._go_on(arrival)
 
     def _check_later(self) -> None:
         if not self._is_checking:
