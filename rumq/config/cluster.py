@@ -35,6 +35,13 @@ class Cluster(Struct, frozen=True, kw_only=True):
     advertise_mqtt: Annotated[
         str, maybe_text("address by which clients reach this node, host:port; empty: that of the first listener")
     ] = ""
+    tls_certificate: Annotated[
+        str, maybe_text("PEM file of this node's certificate for the others; enables mutual TLS between nodes")
+    ] = ""
+    tls_key: Annotated[str, maybe_text("PEM file of its private key; empty: in tls_certificate")] = ""
+    tls_authority: Annotated[
+        str, maybe_text("PEM file of the authority of all nodes' certificates, which should be the cluster's own")
+    ] = ""
     zone: Annotated[str, maybe_text("zone of this node, such as a data centre; copies are spread over zones")] = ""
     shards: Annotated[
         int, number("shards of the cluster, divided among its nodes; fixed when it is created", "shards", 1, 64)

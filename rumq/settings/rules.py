@@ -82,6 +82,12 @@ def broken_cluster(settings: Settings, origins: Mapping[str, str]) -> Iterator[F
             "",
             "expected the addresses of etcd, or cluster.replicas = 1",
         )
+    if bool(cluster.tls_certificate) != bool(cluster.tls_authority):
+        key = "cluster.tls_authority" if cluster.tls_certificate else "cluster.tls_certificate"
+        expected = (
+            "expected a file: nodes check each other's certificates, so both it and the other one are needed"
+        )
+        yield Fault(origins[key], key, '""', expected)
     if cluster.replicas == 2:
         yield Fault(
             origins["cluster.replicas"], "cluster.replicas", "2",

@@ -61,7 +61,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     policies, transports = ListenerPolicies(settings).policies, transports_of(settings)
     store = open_shard_store(settings, place)
     context, platform = context_of(settings, place, policies), platform_of(settings, place)
-    leader = leader_of(place)
+    leader = leader_of(settings, place)
     if leader is not None:
         context, platform = leader.context(context), leader.platform(platform)
     shard = build_shard(store, context, platform)
@@ -85,13 +85,14 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     return 0
 
 
-def leader_of(place: Place) -> Leader | None:
+def leader_of(settings: Settings, place: Place) -> Leader | None:
     """What leads the shard, in a cluster."""
     if place.cluster is None:
         return None
     from rumq.cli.node.leader import Leader  # a broker alone needs nothing of a cluster
+    from rumq.cli.node.node_certificates import node_tls
 
-    return Leader(place, place.cluster)
+    return Leader(place, place.cluster, node_tls(settings))
 
 
 def context_of(settings: Settings, place: Place, policies: list[ListenerPolicy]) -> ShardContext:

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Mapping
 
 from rumq.cli.broker.client_connections import HandedOver
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.net.connection_handover import CLIENT
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Shard
@@ -20,10 +21,13 @@ def open_cluster_listener(
     clients: Taker,
     links: ClusterLinks,
     others: Mapping[str, Taker],
+    tls: NodeTls | None = None,
 ) -> ClusterListener:
-    """Accept from the shard's listening socket. clients: of `relayed_clients`; others: takers by kind of greeting"""
+    """Accept from the shard's listening socket. clients: of `relayed_clients`; others: takers by kind of greeting
+
+    tls: None for plain bytes between nodes"""
     takers = {"client": clients, "bus": links.take, **others}
-    return ClusterListener(sock, shard.pump, expected, takers, shard.timers, shard.events)
+    return ClusterListener(sock, shard.pump, expected, takers, shard.timers, shard.events, tls)
 
 
 def relayed_clients(take: HandedOver, policies: list[ListenerPolicy]) -> Taker:

@@ -11,6 +11,7 @@ import trio
 
 from rumq.cli.broker.client_connections import connections_max
 from rumq.cli.broker.process_tuning import freeze, keep_memory
+from rumq.cli.node.node_certificates import node_tls
 from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import ListeningSocket
@@ -56,6 +57,7 @@ def serve_edge(settings: Settings, place: EdgePlace, read: Callable[[], Settings
     edge = build_edge(
         place.doors, policies, limits(settings), os.path.join(place.data, SOCKET_NAME), tell,
         pump=lambda turn: Pump(turn, coalesce_seconds=settings.listener.coalesce_us / 1_000_000),
+        tls=node_tls(settings),
     )  # fmt: skip
     edge.pump.lingering = LingeringClose(edge.pump, later=edge.timers.later)
     edge.agent.open()

@@ -15,6 +15,7 @@ from rumq.cli.node.member_change import MemberChange
 from rumq.cluster.agent.messages import AgentMessage, Claimed, Done, Order, Report
 from rumq.cluster.connections.agent_link import SOCKET_NAME, AgentHandler, AgentLink, here_of
 from rumq.cluster.connections.host_addresses import HostAddresses
+from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded
 from rumq.net.connection import Connection
@@ -24,6 +25,7 @@ from rumq.shards.assembly import Platform, Shard, ShardContext
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
 from rumq.shards.processes.supervisor import DEPOSED
+from rumq.shards.replication.follower_links import connector
 from rumq.shards.replication.replication import Replication, Term
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.scheduler import TimerQueue
@@ -38,8 +40,9 @@ class Leader:
 
     hand_over_seconds_max = HAND_OVER_SECONDS_MAX
 
-    def __init__(self, place: Place, cluster: ClusterPlace) -> None:
-        self._place, self._cluster = place, cluster
+    def __init__(self, place: Place, cluster: ClusterPlace, tls: NodeTls | None) -> None:
+        """tls: of connections between nodes, None for plain bytes"""
+        self._place, self._cluster, self._tls = place, cluster, tls
         self._addresses = HostAddresses()
         self._links: ClusterLinks
         self._agent: AgentLink
@@ -61,11 +64,11 @@ class Leader:
         return replace(context, term=term, edge_door=self._place.count)
 
     def platform(self, platform: Platform) -> Platform:
-        return replace(platform, dialer=self._dialer)
+        return replace(platform, dialer=self._dialer, connect=partial(connector, tls=self._tls))
 
     def _dialer(self, pump: Callable[[], Pump], timers: TimerQueue, events: ShardEvents) -> ClusterLinks:
         epoch = self._cluster.office.lead.epoch
-        self._links = ClusterLinks(self._place.index, epoch, self._addresses, pump, timers, events)
+        self._links = ClusterLinks(self._place.index, epoch, self._addresses, pump, timers, events, self._tls)
         return self._links
 
     # Once it is built
@@ -91,7 +94,7 @@ class Leader:
         expected = Expected(office.view.cluster, self._place.index, office.lead.epoch)
         self._listener = open_cluster_listener(
             shard, self._cluster.listener, expected, relayed_clients(take, policies), self._links,
-            {"replica": partial(self._replication.askers.take, shard.pump), "ask": self._take_operator},
+            {"replica": partial(self._replication.askers.take, shard.pump), "ask": self._take_operator}, self._tls,
         )  # fmt: skip
         self._replication.begin()
         self._agent.open()

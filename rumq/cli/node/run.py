@@ -19,6 +19,7 @@ from rumq.cli.node.addresses import bind_cluster
 from rumq.cli.node.agent_process import run_agent
 from rumq.cli.node.edge import EdgePlace, serve_edge
 from rumq.cli.node.node import Node
+from rumq.cli.node.node_certificates import node_tls
 from rumq.cli.node.shard_process import run_shard
 from rumq.cli.wiring.streams import GENERATION, reloaded
 from rumq.cluster.agent.node_identity import node_identity, read_identity
@@ -36,6 +37,7 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
 
     raises: RumqError"""
     cluster, data = settings.cluster, Path(place.data)
+    node_tls(settings)  # what is wrong with the files is said before anything is bound
     addresses = bind_cluster(settings, place.doorways)
     is_new = read_identity(data) is None
     identity = node_identity(data, cluster.name, cluster.node, has_log=has_log(place))

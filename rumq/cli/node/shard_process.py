@@ -13,6 +13,7 @@ from rumq.cli.broker.shard_store import Place
 from rumq.cli.data.missing_partition import STATE_STREAM
 from rumq.cli.node.cluster_place import ClusterPlace
 from rumq.cli.node.node import Node
+from rumq.cli.node.node_certificates import link_tls
 from rumq.cli.wiring.streams import GENERATION
 from rumq.cluster.agent.agent_socket import SOCKET_NAME
 from rumq.cluster.node.beats import OpeningBeats
@@ -40,6 +41,7 @@ def run_shard(node: Node) -> int:
         standing = Standing(
             node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
             GivenBack(doors, place.count).give_back,
+            link_tls(node.settings),
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         os.write(place.ready, IS_READY)

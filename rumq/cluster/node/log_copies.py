@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from commitlog.files import Files
-from commitlog.replica.block_reader import read_block, read_opening
+from commitlog.replica.block_reader import read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
 from commitlog.replica.mirror_partition import MirrorPartition
@@ -117,6 +117,9 @@ class NodeLogCopies:
         lacks = difference(ours, theirs)
         first = ours[0].base_lsn if ours else 0
         yield m.Cut(epoch, partition, lacks.drop, lacks.name, lacks.end_lsn, lacks.stop, first), ()
+        if first and lacks.send_index == 0 and lacks.position == 0 and len(lacks.drop) == len(theirs):
+            # A copy that begins anew behind records that are removed: their topics keep their numbers.
+            yield m.Names(epoch, partition), (saved_names(self._files, f"{self._data}/{partition}"),)
         for at, segment in enumerate(ours[lacks.send_index :], lacks.send_index):
             path = f"{self._data}/{partition}/{segment.name}"
             position = lacks.position if at == lacks.send_index else 0

@@ -17,7 +17,7 @@ from rumq.cluster.agent.agent_socket import AgentLink
 from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
 from rumq.cluster.control.records import NodeRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL, Greeting, Refused
-from rumq.cluster.node.frame_link import FrameLink
+from rumq.cluster.node.frame_link import FrameLink, LinkTls
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication.messages import ReplicaMessage
@@ -34,13 +34,15 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 class Standing(NamedTuple):
     """Where a shard's process stands. node: id of this one; listener: for other nodes' processes
 
-    give_back: called every now and then: clients that were handed to this process go back to the edge"""
+    give_back: called every now and then: clients that were handed to this process go back to the edge
+    tls: of links between nodes, None for plain bytes"""
 
     node: str
     shard: int
     agent_path: str
     listener: socket.socket
     give_back: Callable[[], None] = lambda: None
+    tls: LinkTls | None = None
 
 
 class TakenOffice(NamedTuple):
@@ -75,7 +77,6 @@ class StandbyProcess:
         self._agent_at = self._report_at = self._give_back_at = 0.0
         self._request = 0
         self._lead: fx.Lead | None = None
-        self._failed: BaseException | None = None
 
     def run(self, is_stopping: Callable[[], bool]) -> TakenOffice | None:
         """Until it leads, or `is_stopping`: None. raises: OSError, LogError: this copy cannot go on (R10)"""
@@ -124,7 +125,7 @@ class StandbyProcess:
             sock, _ = self._standing.listener.accept()
         except OSError:
             return
-        link = FrameLink(sock)
+        link = FrameLink(sock, self._standing.tls)
         self._next_link += 1
         number = self._next_link
         self._incoming[number] = link
@@ -141,7 +142,7 @@ class StandbyProcess:
                     self._core.received(number, message, raw, time.monotonic())
             self._flush_incoming(number, link)
 
-        self._selector.register(sock, READ, ready)
+        self._selector.register(link.fd, READ, ready)
 
     def _welcomes(self, link: FrameLink, message: ReplicaMessage) -> bool:
         """Whether a connection is for this process as it is now: replication alone."""
@@ -175,7 +176,7 @@ class StandbyProcess:
         if not link.closed:
             self._watch(link)
         elif self._incoming.pop(number, None) is not None:
-            self._selector.unregister(link.sock)
+            self._selector.unregister(link.fd)
             self._core.lost(number, time.monotonic())
 
     # Links that this process dials
@@ -207,7 +208,7 @@ class StandbyProcess:
         if sock.connect_ex(address) not in (0, 115):  # EINPROGRESS
             sock.close()
             return None
-        link = FrameLink(sock, is_connecting=True)
+        link = FrameLink(sock, standing.tls, is_connecting=True)
         epoch = self._core.record.epoch if self._core.record is not None else 0
         link.send(Greeting("replica", self._view.cluster, standing.node, standing.shard, epoch))
         self._dialled[peer] = link
@@ -221,7 +222,7 @@ class StandbyProcess:
                     self._core.answered(peer, message, raw, time.monotonic())
             self._flush_dialled(peer, link)
 
-        self._selector.register(sock, READ | WRITE, ready)
+        self._selector.register(link.fd, READ | WRITE, ready)
         return link
 
     def _flush_dialled(self, peer: str, link: FrameLink) -> None:
@@ -230,15 +231,15 @@ class StandbyProcess:
             self._watch(link)
         elif self._dialled.get(peer) is link:
             del self._dialled[peer]
-            self._selector.unregister(link.sock)
+            self._selector.unregister(link.fd)
             self._core.unreachable(peer, time.monotonic())
 
     def _watch(self, link: FrameLink) -> None:
         """Wait for the socket to take more only while there is more."""
-        key = self._selector.get_key(link.sock)
+        key = self._selector.get_key(link.fd)
         wanted = READ | WRITE if link.has_output else READ
         if key.events != wanted:
-            self._selector.modify(link.sock, wanted, key.data)
+            self._selector.modify(link.fd, wanted, key.data)
 
     # The agent
 
