@@ -20,7 +20,13 @@ EXTRAS = {one.name for some in PROJECT["optional-dependencies"].values() for one
 # The last version with a known hole that reaches rumq, or what it uses of the package.
 UNSAFE = {"pyjwt": "2.11", "h11": "0.15", "cryptography": "46.0.4"}
 OURS = {"commitlog", "router", "rumq", "pyspark_rumq"}
-DISTRIBUTIONS = {"jwt": "pyjwt", "argon2": "argon2-cffi", "Cython": "cython", "py4j": "pyspark"}
+DISTRIBUTIONS = {
+    "jwt": "pyjwt",
+    "argon2": "argon2-cffi",
+    "Cython": "cython",
+    "py4j": "pyspark",
+    "prometheus_client": "prometheus-client",
+}
 
 
 @pytest.mark.parametrize("name", UNSAFE)
@@ -31,11 +37,6 @@ def test_versions_with_known_holes_are_not_installed(name: str) -> None:
 @pytest.mark.parametrize("name", NEEDED)
 def test_what_is_tested_with_is_what_is_asked_for(name: str) -> None:
     assert NEEDED[name].specifier.contains(Version(version(name)))
-
-
-def test_no_extra_brings_what_no_code_uses() -> None:
-    assert "gateway" not in PROJECT["optional-dependencies"]
-    assert not {"starlette", "hypercorn", "prometheus-client"} & EXTRAS
 
 
 def imported(path: Path) -> set[str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from rumq.admin import rows as r
+from rumq.admin.figures import ShardFigures
 from rumq.admin.units import field
 
 
@@ -116,9 +117,7 @@ class Traces(Answer, kw_only=True):
 
 
 class Metrics(Answer, kw_only=True):
-    """shards: one object each, as `rumq.admin.figures.ShardFigures`"""
-
-    shards: list[dict[str, object]]
+    shards: list[ShardFigures]
 
 
 class Ended(Answer, kw_only=True):

@@ -19,6 +19,7 @@ from rumq.cli.client import (
 )
 from rumq.cli.cluster import command as cluster
 from rumq.cli.data import backup, doctor, log
+from rumq.cli.gateway import gateway, token
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings, sources
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 
@@ -178,6 +179,14 @@ def build_parser() -> argparse.ArgumentParser:
     flight.add_arguments(made)
     made.set_defaults(run=flight.run)
 
+    made = command(gateway.NAME, gateway.LINE, gateway.ABOUT, gateway.EXAMPLES)
+    gateway.add_arguments(made)
+    made.set_defaults(run=gateway.run)
+
+    made = command(token.NAME, token.LINE, token.ABOUT, token.EXAMPLES)
+    token.add_arguments(made)
+    made.set_defaults(run=token.run)
+
     made = command(ask.NAME, ask.LINE, ask.ABOUT, ask.EXAMPLES)
     ask.add_arguments(made)
     made.set_defaults(run=ask.run)
@@ -260,8 +269,9 @@ def run_broker(args: argparse.Namespace) -> int:
         setup_events(settings.events.format, settings.events.level)
         report_left_out(args)
     from rumq.cli.broker.run import run
+    from rumq.cli.wiring.gateway_listener import with_gateway
 
-    return run(settings, lambda: loaded_settings(args).settings, sources(args))
+    return run(with_gateway(settings), lambda: with_gateway(loaded_settings(args).settings), sources(args))
 
 
 def print_config(args: argparse.Namespace) -> int:

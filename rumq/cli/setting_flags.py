@@ -23,6 +23,12 @@ FLIGHT_FLAGS = (
     ("--data", "DIR", "data.dir", "the log to serve, with its broker on or off [rumq-data]"),
 )
 
+GATEWAY_FLAGS = (
+    ("--host", "HOST", "gateway.host", "address to listen on [localhost]"),
+    ("--port", "PORT", "gateway.port", "TCP port, -1 for any free one [8080]"),
+    ("--data", "DIR", "data.dir", "data directory of the broker [rumq-data]"),
+)
+
 
 class Setting(argparse.Action):
     """Collect (key, text, flag) in command line order: the last one of a key wins. const: the key; None for --set"""

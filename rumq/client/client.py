@@ -84,6 +84,18 @@ class Client:
         raises: Refused for the first that the broker refused, after all were answered; ConnectionLost
         cost:   one round trip for each receive maximum of messages
         """
+        answers = await self._publish(messages)
+        return [answers.reason(number, f"PUBLISH to {each.topic}") for number, each in enumerate(messages)]
+
+    async def publish_each(self, messages: Sequence[Outgoing]) -> dict[int, tuple[Reason, str]]:
+        """As `publish_batch`; returns those that the broker refused: number -> reason and what it said.
+
+        raises: ConnectionLost"""
+        answers = await self._publish(messages)
+        found = {number: (reasons[0], text) for number, (reasons, text) in answers.found.items() if reasons}
+        return {number: answer for number, answer in found.items() if answer[0].is_error}
+
+    async def _publish(self, messages: Sequence[Outgoing]) -> Answers:
         await trio.lowlevel.checkpoint()
         answers = Answers()
         self._connection.publishers += 1
@@ -95,7 +107,7 @@ class Client:
             await self._wait_answered(answers)
         finally:
             self._connection.publishers -= 1
-        return [answers.reason(number, f"PUBLISH to {each.topic}") for number, each in enumerate(messages)]
+        return answers
 
     async def _send_message(self, message: Outgoing, on_answer: Done | None) -> None:
         stream = await self._stream()

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from rumq.config.access import Auth, Flight, Listener
 from rumq.config.cluster import Cluster
+from rumq.config.gateway import Gateway
 from rumq.config.setting_types import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
 
 # fmt: off
@@ -319,6 +320,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     mqtt: Mqtt = Mqtt()
     sys: Sys = Sys()
     flight: Flight = Flight()
+    gateway: Gateway = Gateway()
     events: Events = Events()
 
     @property

@@ -22,6 +22,7 @@ from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.auth.verification_cache import VerificationCache
 from rumq.cli.wiring.broker_secret import maybe_secret
+from rumq.cli.wiring.gateway_listener import is_gateway
 from rumq.cli.wiring.limits import limits
 from rumq.config import Settings
 from rumq.config.access import Flight, Listener
@@ -108,6 +109,8 @@ class ListenerPolicies:
         return self._rules[path] if path else None
 
     def _authenticator(self, number: int, listener: Listener) -> Authenticator:
+        if is_gateway(self._settings, listener):
+            return Authenticator(anonymous=True)  # who can open its socket may come as any user
         auth = self._settings.auth
         where = key_of(number) if listener.methods else "auth"
         names = listener.methods or auth.methods

@@ -1,10 +1,11 @@
-"""Sidecar processes of a broker, by its settings: exporters to Parquet, and the Flight server."""
+"""Sidecar processes of a broker, by its settings: exporters to Parquet, the Flight server, and the gateway."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 
+from rumq.cli.wiring.gateway_settings import check_gateway as check_files
 from rumq.cli.wiring.lake_exporters import export_commands, exported_streams
 from rumq.cli.wiring.listener_policies import FLIGHT, ListenerPolicies, as_listener
 from rumq.cli.wiring.transports import transport_of
@@ -19,6 +20,19 @@ def check_sidecars(settings: Settings) -> None:
     exported_streams(settings)
     if settings.flight.port:
         check_flight(settings)
+    if settings.gateway.port:
+        check_gateway(settings)
+
+
+def check_gateway(settings: Settings) -> None:
+    """raises: ConfigError for settings that the gateway could not start with"""
+    if any(
+        importlib.util.find_spec(name) is None for name in ("starlette", "hypercorn", "prometheus_client")
+    ):
+        raise ConfigError(
+            Fault("settings", "gateway.port", "", 'the gateway needs its extra: pip install "rumq[gateway]"')
+        )
+    check_files(settings)
 
 
 def check_flight(settings: Settings) -> None:
@@ -47,6 +61,18 @@ def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]
     found = [Sidecar(command, lake_died) for command in export_commands(settings, data)]
     if settings.flight.port:
         found.append(Sidecar(flight_command(data, sources), flight_died, reloads=True))
+    if settings.gateway.port:
+        command = [
+            sys.executable,
+            "-m",
+            "rumq",
+            "gateway",
+            "--for-broker",
+            *sources,
+            "--set",
+            f"data.dir={data}",
+        ]
+        found.append(Sidecar(command, gateway_died, reloads=True))
     return found
 
 
@@ -60,3 +86,7 @@ def lake_died(why: str, start_seconds: float) -> None:
 
 def flight_died(why: str, start_seconds: float) -> None:
     tell("flight.died", why=why, start_seconds=start_seconds)
+
+
+def gateway_died(why: str, start_seconds: float) -> None:
+    tell("gateway.died", why=why, start_seconds=start_seconds)

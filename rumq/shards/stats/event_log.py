@@ -39,6 +39,8 @@ LEVELS = {
     "flight.died": "error",
     "flight.failed": "error",
     "flight.refused": "warning",
+    "gateway.died": "error",
+    "gateway.failed": "error",
     "kernels.plain": "warning",
     "lake.died": "error",
     "lake.failed": "error",

@@ -141,12 +141,12 @@ def test_figures_have_counters_and_histograms(shard: Shard) -> None:
     subscriber.say(wire.subscribe(1, [("t", 0)]))
     publish(shard, Client(shard, "p", 5), "t", "t", "t")
     (figures,) = ask(shard, "metrics").shards
-    assert figures["counters"]["messages_published"] == 3 and figures["gauges"]["connected"] == 2
-    assert sum(figures["histograms"]["publish_ack"]["counts"]) == 3
-    assert sum(figures["histograms"]["publish_delivery"]["counts"]) == 3
-    assert sum(figures["histograms"]["log_write"]["counts"]) >= 1
-    assert sum(figures["histograms"]["turn"]["counts"]) > 3
-    assert figures["undelivered"]["expired"] == 0 and {p["stream"] for p in figures["partitions"]} == {
+    assert figures.counters["messages_published"] == 3 and figures.gauges["connected"] == 2
+    assert sum(figures.histograms["publish_ack"].counts) == 3
+    assert sum(figures.histograms["publish_delivery"].counts) == 3
+    assert sum(figures.histograms["log_write"].counts) >= 1
+    assert sum(figures.histograms["turn"].counts) > 3
+    assert figures.undelivered["expired"] == 0 and {p.stream for p in figures.partitions} == {
         "main",
         "other",
     }

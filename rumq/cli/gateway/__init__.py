@@ -1,0 +1,1 @@
+"""Commands of the HTTP gateway: its process, and its tokens."""

@@ -1,0 +1,159 @@
+"""The gateway's process: start from settings, reload at SIGHUP, stop at SIGTERM or with its broker."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import os
+import signal
+import time
+
+import trio
+
+from commitlog import RealFiles
+from rumq.auth.files import read_secrets
+from rumq.auth.passwords import parse as parse_users
+from rumq.cli.setting_flags import loaded_settings
+from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
+from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of
+from rumq.cli.wiring.listener_policies import ListenerPolicies, is_loopback
+from rumq.config import Settings
+from rumq.errors import DataDirectoryError, RumqError
+from rumq.events import setup_events
+from rumq.gateway.admission import Admission
+from rumq.gateway.app import App
+from rumq.gateway.context import Context
+from rumq.gateway.http_server import HttpServer
+from rumq.gateway.publishers import Publishers
+from rumq.gateway.records import ServedRecords
+from rumq.gateway.shard_client import ShardClient
+from rumq.net.fd_limit import raise_limit
+from rumq.net.listener import open_sockets
+from rumq.shards.stats.event_log import tell
+
+NICE = 10  # the broker has priority
+PORT = 8080
+BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
+PARENT_SECONDS = 1.0
+STOP_SECONDS = 2.0
+PR_SET_PDEATHSIG = 1
+
+
+def serve(args: argparse.Namespace) -> int:
+    """raises: RumqError where it cannot listen, ConfigError, DataDirectoryError"""
+    parent = os.getppid()
+    if args.for_broker:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        args.told = args.temporary = (
+            True  # of a mosquitto.conf: the broker reports it, and names the directory
+        )
+    settings = settings_of(args)
+    setup_events(settings.events.format, settings.events.level)
+    check_gateway(settings)
+    if not RealFiles().exists(f"{settings.data.dir}/FORMAT"):
+        raise DataDirectoryError(settings.data.dir, "no data directory of rumq: name one with --data")
+    os.nice(NICE)
+    raise_limit()
+    context = context_of(settings)
+    gc.freeze()
+    trio.run(run, args, settings, context, parent)
+    return 0
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """A gateway that is started by hand has a port. raises: ConfigError"""
+    import msgspec
+
+    settings = loaded_settings(args).settings
+    if not settings.gateway.port:
+        settings = msgspec.structs.replace(
+            settings, gateway=msgspec.structs.replace(settings.gateway, port=PORT)
+        )
+    return with_gateway(settings)
+
+
+async def run(args: argparse.Namespace, settings: Settings, context: Context, parent: int) -> None:
+    """Serve until a signal, or the broker's end."""
+    server = HttpServer(App(context).build(), settings.gateway, context.now, tls_of(settings))
+    context.connections = lambda: (server.count, server.shed)
+    listeners = await bind(settings)
+    async with trio.open_nursery() as nursery:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+            await nursery.start(context.publishers.run)
+            nursery.start_soon(server.serve, listeners)
+            if args.for_broker:
+                nursery.start_soon(end_with, parent, nursery.cancel_scope)
+            async for number in signals:
+                if number == signal.SIGHUP:
+                    reload(args, context)
+                elif number == signal.SIGTERM or not args.for_broker:
+                    break  # a terminal sends SIGINT to the broker too, which stops us
+        nursery.cancel_scope.cancel()
+
+
+async def end_with(parent: int, scope: trio.CancelScope) -> None:
+    while os.getppid() == parent:
+        await trio.sleep(PARENT_SECONDS)
+    scope.cancel()
+
+
+def reload(args: argparse.Namespace, context: Context) -> None:
+    """Tokens, users and rules; invalid ones change nothing."""
+    try:
+        fresh = context_of(settings_of(args))
+    except RumqError as fault:
+        tell("settings.refused", why=str(fault))
+        return
+    context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
+    tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)
+
+
+def context_of(settings: Settings) -> Context:
+    """raises: ConfigError"""
+    policy = ListenerPolicies(settings).policies[-1]
+    data = settings.data.dir
+    return Context(
+        settings.gateway, ShardClient(data, settings.shards.count), Publishers(gateway_socket(settings)),
+        ServedRecords(data), Admission(tokens_of(settings), settings.auth.guess_seconds_max), policy.rules,
+        users_of(settings), tell, time.monotonic, lambda: time.time_ns() // 1000,
+    )  # fmt: skip
+
+
+def users_of(settings: Settings) -> list[str]:
+    """Names of the password file; `ListenerPolicies` has checked it."""
+    path = settings.auth.password_file
+    return sorted(parse_users(read_secrets(path, strict=False), path)) if path else []
+
+
+async def bind(settings: Settings) -> list[trio.SocketListener]:
+    """Open the listening sockets and report them (listener.bound). raises: RumqError"""
+    gateway = settings.gateway
+    port = max(0, gateway.port)
+    until = time.monotonic() + BIND_SECONDS
+    while True:
+        try:
+            found = open_sockets(gateway.host, port, 1024)
+            break
+        except OSError as fault:
+            if time.monotonic() > until:
+                why = fault.strerror or str(fault)
+                raise RumqError(
+                    f"cannot listen on {gateway.host}:{port}: {why}; give another gateway.port or gateway.host, "
+                    "or stop the process there"
+                ) from None
+            await trio.sleep(0.05)
+    bound = found[0].getsockname()[1]
+    tell(
+        "listener.bound",
+        host=gateway.host,
+        port=bound,
+        protocol="https" if gateway.tls_certificate else "http",
+    )
+    if not is_loopback(gateway.host) and not gateway.tls_certificate:
+        tell(
+            "listener.open", host=gateway.host, port=bound,
+            why="tokens cross the network in the clear: set gateway.tls_certificate, or put a proxy in front",
+        )  # fmt: skip
+    return [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in found]

@@ -1,0 +1,85 @@
+"""`rumqd token`: tokens of the gateway. A secret is shown once; the file keeps its hash."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+NAME = "token"
+LINE = "add, remove or list tokens of the gateway"
+ABOUT = """\
+Tokens with which programs use the gateway's REST interface. `add` prints the token's secret, once; the file keeps only
+its hash. Roles: read (everything that changes nothing), publish, administer (actions). A token publishes and reads
+records as its --user, under the rules of the broker. A running gateway reads the file again at SIGHUP of its broker.
+"""
+EXAMPLES = """\
+examples:
+  rumqd token add prometheus --role read
+  rumqd token add desk --role read --role publish --user anna
+  rumqd token add ops --role read --role publish --role administer --file /etc/rumq/tokens
+  rumqd token list
+  rumqd token remove desk
+
+exit status: 0 done; 2 invalid arguments or file; 1 any other error
+"""
+ROLES = ("read", "publish", "administer")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("add", "remove", "list"))
+    parser.add_argument("name", metavar="NAME", nargs="?", help="of the token, for events")
+    parser.add_argument(
+        "--role", action="append", choices=ROLES, default=[], help="may be given several times [read]"
+    )
+    parser.add_argument("--user", metavar="USER", default="", help="as whom it publishes and reads [nobody]")
+    parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="data directory [rumq-data]")
+    parser.add_argument(
+        "--file", metavar="FILE", help="gateway.tokens_file [gateway-tokens in the data directory]"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Returns the exit status."""
+    from rumq.auth.errors import SecretsError
+
+    try:
+        return change(args)
+    except SecretsError as fault:
+        print(f"rumqd token: {fault}", file=sys.stderr)
+        return 2
+    except OSError as fault:
+        print(f"rumqd token: {fault.filename}: {fault.strerror}", file=sys.stderr)
+        return 1
+
+
+def change(args: argparse.Namespace) -> int:
+    """raises: SecretsError, OSError"""
+    from rumq.auth import files
+    from rumq.gateway import tokens as t
+
+    path = args.file or f"{args.data}/gateway-tokens"
+    known = t.parse(files.read_secrets(path), path) if os.path.exists(path) else {}
+    if args.action == "list":
+        for token in known.values():
+            print(f"{token.name}  {','.join(sorted(token.roles))}  {token.user or '-'}")
+        return 0
+    if not args.name or t.NAME.fullmatch(args.name) is None:
+        print("rumqd token: give a NAME of letters, digits, . _ and -, at most 64", file=sys.stderr)
+        return 2
+    same = [sha256 for sha256, token in known.items() if token.name == args.name]
+    if args.action == "remove":
+        if not same:
+            print(f"rumqd token: there is no token {args.name!r} in {path}", file=sys.stderr)
+            return 2
+        del known[same[0]]
+        files.replace(path, t.formatted(known))
+        return 0
+    if same:
+        print(f"rumqd token: there is a token {args.name!r} already: remove it first", file=sys.stderr)
+        return 2
+    secret = t.new_secret()
+    known[t.hash_of(secret)] = t.Token(args.name, frozenset(args.role or ["read"]), args.user)
+    files.replace(path, t.formatted(known))
+    print(secret)
+    return 0

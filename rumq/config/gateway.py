@@ -1,0 +1,42 @@
+"""The table of settings, continued: [gateway]."""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from rumq.config.setting_types import KIB, MIB, choice, maybe_text, number, text
+
+
+# fmt: off
+# A table: a formatter would give each argument a line.
+class Gateway(Struct, frozen=True, kw_only=True):
+    """HTTP gateway: REST, metrics and health from a process of its own: docs/gateway.md. Requires the extra "gateway".
+    """
+
+    host: Annotated[str, text('address to listen on; "*": every address', 255)] = "localhost"
+    port: Annotated[
+        int,
+        number(
+            "TCP port, usually 8080; 0: no gateway; -1: any free port, which listener.bound reports", "", -1, 65_535
+        ),
+    ] = 0
+    tokens_file: Annotated[
+        str, maybe_text("file of tokens, made by rumqd token; empty: gateway-tokens in the data directory")
+    ] = ""
+    metrics: Annotated[
+        Literal["token", "open"], choice('/metrics: "token": for tokens that may read; "open": for everybody')
+    ] = "token"
+    tls_certificate: Annotated[str, maybe_text("PEM file of the server certificate and its chain; enables TLS")] = ""
+    tls_key: Annotated[
+        str, maybe_text("PEM file of the private key, readable only by its owner; empty: in tls_certificate")
+    ] = ""
+    connections_max: Annotated[
+        int, number("HTTP connections; one more closes the one that is idle for longest", "connections", 1, 1_000_000)
+    ] = 1_000
+    idle_seconds_max: Annotated[
+        float, number("a connection without a request is closed after so long", "seconds", 0.1, 3_600)
+    ] = 60.0
+    request_seconds_max: Annotated[
+        float, number("a request is answered, and its answer read, in so long", "seconds", 1, 3_600)
+    ] = 30.0
+    body_bytes_max: Annotated[int, number("largest body of a request", "bytes", KIB, 1024 * MIB)] = 8 * MIB

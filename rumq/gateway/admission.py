@@ -1,0 +1,61 @@
+"""Who may do what: the token of a request, its roles, and the delay of refusals by address. Time is an argument.
+
+A refused request waits before its answer, twice as long each time; a right token never waits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+
+from rumq.admin.operations import Role
+from rumq.auth.login_backoff import LoginBackoff
+from rumq.gateway.tokens import Token
+
+SECRET_BYTES_MAX = 1024
+WAITING_MAX = 64  # refusals of one address that wait; further ones are answered at once, with 429
+
+
+class Unauthorized(Exception):
+    """401: no token, or a wrong one. seconds: to wait before the answer; why: for the client"""
+
+    def __init__(self, why: str, seconds: float = 0.0) -> None:
+        super().__init__(why)
+        self.why, self.seconds = why, seconds
+
+
+class Forbidden(Exception):
+    """403: the token lacks a role."""
+
+
+class Admission:
+    """tokens: by hash, replaced by a reload; refused: requests so far"""
+
+    def __init__(self, tokens: Mapping[str, Token], seconds_max: float) -> None:
+        self.tokens = tokens
+        self._backoff = LoginBackoff(seconds_max=seconds_max)
+        self.waiting: Counter[str] = Counter()  # refusals that are delayed, by address
+        self.refused = 0
+
+    def token_of(self, header: str | None, address: str, now: float) -> Token:
+        """raises: Unauthorized"""
+        kind, _, secret = (header or "").partition(" ")
+        if kind.lower() != "bearer" or not secret.strip():
+            raise Unauthorized("give a token: Authorization: Bearer rumq_...; rumqd token add makes one")
+        if len(secret) <= SECRET_BYTES_MAX:
+            token = self.tokens.get(hashlib.sha256(secret.strip().encode()).hexdigest())
+            if token is not None:
+                return token
+        self.refused += 1
+        raise Unauthorized("the token is not known", self._backoff.failed(address, now))
+
+    def has_room(self, address: str) -> bool:
+        """Whether one more refusal of this address may wait."""
+        return self.waiting[address] < WAITING_MAX
+
+
+def check_role(token: Token, role: Role) -> None:
+    """raises: Forbidden"""
+    if not token.may(role):
+        has = ", ".join(sorted(token.roles)) or "none"
+        raise Forbidden(f"token {token.name} may not {role}: its roles are {has}")

@@ -1,0 +1,132 @@
+"""The application: routes by the tables, each with its token, role, time limit, and faults as answers in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import trio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rumq.admin.operations import TABLE, Role
+from rumq.gateway.admission import Forbidden, Unauthorized, check_role
+from rumq.gateway.api import Api, Unavailable, WrongKind, as_json
+from rumq.gateway.context import Context
+from rumq.gateway.endpoints import ENDPOINTS, Fault
+from rumq.gateway.exposition import CONTENT_TYPE
+from rumq.gateway.health import Health
+from rumq.gateway.metrics import Metrics
+from rumq.gateway.openapi import description, path_of
+from rumq.gateway.request_body import TooLarge
+from rumq.gateway.tokens import Token
+from rumq.version import VERSION
+
+Answer = Callable[[Request, Token], Awaitable[Response]]
+Open = Callable[[Request], Awaitable[Response]]
+STATUS: dict[type[Exception], int] = {
+    ValueError: 400, Forbidden: 403, TooLarge: 413, WrongKind: 415, Unavailable: 503,
+}  # fmt: skip
+
+
+class App:
+    """The endpoints of one gateway, each wrapped."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._api, self._health, self._metrics = Api(context), Health(context), Metrics(context)
+
+    def build(self) -> Starlette:
+        api = self._api
+        routes = []
+        for operation in TABLE:
+            answer = partial(api.act if operation.is_action else api.query, operation)
+            method = "POST" if operation.is_action else "GET"
+            routes.append(self._route(path_of(operation), answer, operation.role, method))
+        for endpoint in ENDPOINTS:
+            if endpoint.role is None:
+                routes.append(self._open(endpoint.path, getattr(self._health, endpoint.name)))
+            else:
+                answer = getattr(api, endpoint.name)
+                routes.append(self._route(endpoint.path, answer, endpoint.role, endpoint.method.upper()))
+        document = description(VERSION)
+
+        async def openapi(request: Request) -> Response:
+            return as_json(document)
+
+        async def metrics(request: Request) -> Response:
+            return Response(await self._metrics.text(), media_type=CONTENT_TYPE)
+
+        routes.append(self._open("/api/v1/openapi.json", openapi))
+        if self._context.settings.metrics == "open":
+            routes.append(self._open("/metrics", metrics))
+        else:
+            routes.append(self._route("/metrics", lambda request, token: metrics(request), "read", "GET"))
+        return Starlette(routes=routes, exception_handlers={HTTPException: self._http_fault})
+
+    def _route(self, path: str, answer: Answer, role: Role, method: str) -> Route:
+        async def endpoint(request: Request) -> Response:
+            async def allowed() -> Response:
+                address = request.client.host if request.client is not None else ""
+                try:
+                    header = request.headers.get("authorization")
+                    token = self._context.admission.token_of(header, address, self._context.now())
+                except Unauthorized as fault:
+                    return await self._refusal(fault, address)
+                check_role(token, role)
+                return await answer(request, token)
+
+            return await self._guarded(allowed)
+
+        return Route(path, endpoint, methods=[method])
+
+    def _open(self, path: str, answer: Open) -> Route:
+        async def endpoint(request: Request) -> Response:
+            return await self._guarded(partial(answer, request))
+
+        return Route(path, endpoint, methods=["GET"])
+
+    async def _refusal(self, fault: Unauthorized, address: str) -> Response:
+        """After a delay that grows with the refusals of the address."""
+        admission = self._context.admission
+        if fault.seconds:
+            if not admission.has_room(address):
+                return as_json(Fault(error="too many refusals of this address wait already"), 429)
+            admission.waiting[address] += 1
+            try:
+                await trio.sleep(fault.seconds)
+            finally:
+                admission.waiting[address] -= 1
+                if not admission.waiting[address]:
+                    del admission.waiting[address]
+        response = as_json(Fault(error=fault.why), 401)
+        response.headers["www-authenticate"] = 'Bearer realm="rumq"'
+        return response
+
+    async def _guarded(self, answer: Callable[[], Awaitable[Response]]) -> Response:
+        """The answer within its time, or the fault as one; counts it."""
+        response = as_json(Fault(error="it took too long"), 503)
+        with trio.move_on_after(self._context.settings.request_seconds_max):
+            try:
+                response = await answer()
+            except ClientDisconnect:
+                response = Response(status_code=499)  # nobody reads it
+            except tuple(STATUS) as fault:
+                status = next(code for kind, code in STATUS.items() if isinstance(fault, kind))
+                response = as_json(Fault(error=str(fault)), status)
+            except Exception:  # ours
+                self._context.event("gateway.failed", exc_info=True)
+                response = as_json(Fault(error="the gateway failed to answer"), 500)
+        self._context.requests[f"{response.status_code // 100}xx"] += 1
+        return response
+
+    async def _http_fault(self, request: Request, fault: Exception) -> Response:
+        """What no route takes: 404, 405."""
+        assert isinstance(fault, HTTPException)
+        self._context.requests[f"{fault.status_code // 100}xx"] += 1
+        response = as_json(Fault(error=fault.detail), fault.status_code)
+        response.headers.update(fault.headers or {})
+        return response

@@ -1,0 +1,44 @@
+"""What the endpoints of the gateway share: its settings, the ways to the broker, tokens and rules. A reload replaces
+tokens, rules and users in place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rumq.auth.identity import Identity
+from rumq.auth.rules import Rules
+from rumq.config.gateway import Gateway
+from rumq.gateway.admission import Admission
+from rumq.gateway.publishers import Publishers
+from rumq.gateway.records import ServedRecords
+from rumq.gateway.shard_client import ShardClient
+from rumq.gateway.tokens import Token
+
+
+@dataclass(slots=True)
+class Context:
+    """event: reports events; now_us, now: µs since 1970, monotonic seconds
+
+    rules: None: everything is allowed; users: of the password file; requests: answered, by class of status"""
+
+    settings: Gateway
+    shards: ShardClient
+    publishers: Publishers
+    records: ServedRecords
+    admission: Admission
+    rules: Rules | None
+    users: Sequence[str]
+    event: Callable[..., None]
+    now: Callable[[], float]
+    now_us: Callable[[], int]
+    requests: Counter[str] = field(default_factory=Counter)
+    connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+
+    def may_read(self, token: Token) -> Callable[[str], bool]:
+        """Which topics the token's user may replay."""
+        if self.rules is None:
+            return lambda topic: True
+        permit = self.rules.permit(Identity(token.user or None), "")
+        return permit.past.may_receive if permit is not None else lambda topic: True

@@ -1,0 +1,107 @@
+"""The endpoints that are not in the table of the admin interface, with their parameters and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from rumq.admin import requests as q
+from rumq.admin.answers import Answer, Streams
+from rumq.admin.operations import Role
+from rumq.admin.units import field, number, text
+from rumq.gateway.messages import Published
+from rumq.gateway.records import Record, Records
+
+Topic = Annotated[str, text("a topic name", 65_535, 1)]
+
+
+class Fetch(q.Request, kw_only=True):
+    topic: Annotated[str, text("a topic filter", 65_535, 1)]
+    start: Annotated[
+        str, text("earliest, latest, -1h, an RFC 3339 time, or an offset of one topic", 64, 1)
+    ] = "earliest"
+    cursor: Annotated[str | None, field("of the answer before; then `start` does not count")] = None
+    limit: Annotated[int, number("records at most", "records", 1, 1_000)] = 100
+
+
+class LastValue(q.Request, kw_only=True):
+    topic: Topic
+
+
+class Explain(q.Request, kw_only=True):
+    action: Annotated[str, text("publish, subscribe, replay, retain or will", 32, 1)]
+    topic: Topic
+    user: Annotated[str | None, field("null: an anonymous client")] = None
+    client: Annotated[str, text("a client id")] = ""
+
+
+class Users(Answer, kw_only=True):
+    """Of the password file; tokens and certificates name others."""
+
+    users: list[str]
+
+
+class Rules(Answer, kw_only=True):
+    rules: Annotated[bool, field("whether there are any; without, everything is allowed")]
+    allowed: bool
+    reasons: Annotated[list[str], field("what the rules say, in order")]
+
+
+class Value(Answer, kw_only=True):
+    """record: null if the topic has none, or it may not be read"""
+
+    record: Record | None
+
+
+class Health(Answer, kw_only=True):
+    """ok: with 503 it is false, and `why` says why"""
+
+    ok: bool
+    why: str = ""
+
+
+class Fault(Answer, kw_only=True):
+    error: str
+
+
+class Endpoint(NamedTuple):
+    """role: None: everybody may ask"""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    role: Role | None
+    answer: type[msgspec.Struct]
+    request: type[q.Request] = q.Nothing
+
+
+ENDPOINTS = (
+    Endpoint(
+        "post",
+        "/api/v1/publish",
+        "publish",
+        "publish one message, or a batch of up to 1,000",
+        "publish",
+        Published,
+    ),
+    Endpoint(
+        "get", "/api/v1/records", "records", "records by topic and offset, or by time", "read", Records, Fetch
+    ),
+    Endpoint("get", "/api/v1/value", "value", "the newest record of a topic", "read", Value, LastValue),
+    Endpoint("get", "/api/v1/streams", "streams", "streams, their partitions added up", "read", Streams),
+    Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users),
+    Endpoint(
+        "get",
+        "/api/v1/rules",
+        "rules",
+        "whether the rules allow something, and why",
+        "administer",
+        Rules,
+        Explain,
+    ),
+    Endpoint("get", "/healthz", "healthz", "the gateway's process answers", None, Health),
+    Endpoint("get", "/readyz", "readyz", "every shard answers and accepts messages", None, Health),
+    Endpoint("get", "/startupz", "startupz", "every shard has answered once", None, Health),
+)

@@ -1,0 +1,61 @@
+"""Health: this process lives, the broker has started, the broker is ready. docs/gateway.md, "Health"."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rumq.admin import answers as a
+from rumq.admin import requests as q
+from rumq.admin.operations import OPERATIONS
+from rumq.errors import RumqError
+from rumq.gateway.api import as_json
+from rumq.gateway.context import Context
+from rumq.gateway.endpoints import Health as State
+
+REMEMBER_SECONDS = 0.5  # so long an answer counts: probes cost the shards no more than two questions a second
+
+
+class Health:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._has_started = False
+        self._why = "not asked yet"
+        self._asked_at = float("-inf")
+
+    async def healthz(self, request: Request) -> Response:
+        return as_json(State(ok=True))
+
+    async def readyz(self, request: Request) -> Response:
+        why = await self.problem()
+        return as_json(State(ok=not why, why=why), 503 if why else 200)
+
+    async def startupz(self, request: Request) -> Response:
+        if not self._has_started:
+            await self.problem()
+        why = "" if self._has_started else self._why
+        return as_json(State(ok=not why, why=why), 503 if why else 200)
+
+    async def problem(self) -> str:
+        """Why the broker is not ready; empty: it is."""
+        now = self._context.now()
+        if now - self._asked_at >= REMEMBER_SECONDS:
+            self._asked_at = now
+            self._why = await self._ask()
+        return self._why
+
+    async def _ask(self) -> str:
+        try:
+            found = await self._context.shards.ask(OPERATIONS["shards"], q.Nothing())
+        except (RumqError, ValueError) as fault:
+            return str(fault)
+        assert isinstance(found, a.Shards)
+        self._has_started |= all(each.ready for each in found.shards)
+        for each in found.shards:
+            if not each.ready:
+                return f"shard {each.shard} recovers its sessions"
+            if not each.accepting:
+                return f"shard {each.shard} refuses messages: its disk is full, or fails"
+            if each.draining:
+                return "the broker is being drained"
+        return ""

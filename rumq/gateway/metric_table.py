@@ -1,0 +1,175 @@
+"""Every metric of /metrics: name, kind, labels, unit and meaning. docs/metrics.md is made from this table."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Metric(NamedTuple):
+    """key: of `rumq.admin.figures.ShardFigures`; labels: besides shard"""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    key: str
+    line: str
+    labels: tuple[str, ...] = ()
+
+
+COUNTERS = (
+    Metric(
+        "rumq_packets_received_total",
+        "counter",
+        "packets_received",
+        "MQTT packets of every type from clients",
+    ),
+    Metric("rumq_packets_sent_total", "counter", "packets_sent", "MQTT packets of every type to clients"),
+    Metric("rumq_messages_published_total", "counter", "messages_published", "PUBLISH packets accepted"),
+    Metric(
+        "rumq_messages_delivered_total", "counter", "messages_delivered", "PUBLISH packets sent to clients"
+    ),
+    Metric(
+        "rumq_messages_refused_total",
+        "counter",
+        "messages_refused",
+        "PUBLISH packets refused: full, offline, too many topics",
+    ),
+    Metric(
+        "rumq_published_bytes_total",
+        "counter",
+        "published_bytes",
+        "bytes of accepted messages, as stored: bandwidth of the router",
+    ),
+    Metric(
+        "rumq_received_bytes_total", "counter", "received_bytes", "MQTT bytes read from client connections"
+    ),
+    Metric("rumq_sent_bytes_total", "counter", "sent_bytes", "MQTT bytes sent to client connections"),
+    Metric("rumq_logins_total", "counter", "logins", "CONNECTs accepted"),
+    Metric("rumq_sockets_total", "counter", "sockets", "connections accepted, with and without a login"),
+    Metric("rumq_sessions_expired_total", "counter", "sessions_expired", "sessions that expired"),
+    Metric(
+        "rumq_shard_handed_over_total", "counter", "handed_over", "messages for partitions of other shards"
+    ),
+    Metric("rumq_shard_taken_over_total", "counter", "taken_over", "messages from clients of other shards"),
+    Metric("rumq_turns_total", "counter", "turns", "turns of the shard's loop"),
+    Metric(
+        "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes handed to the log's writers"
+    ),
+)
+GAUGES = (
+    Metric("rumq_connected_clients", "gauge", "connected", "clients that are connected"),
+    Metric("rumq_sessions", "gauge", "sessions", "sessions, with and without a connection"),
+    Metric("rumq_subscriptions", "gauge", "subscriptions", "subscriptions of all sessions"),
+    Metric("rumq_shared_subscriptions", "gauge", "shared_subscriptions", "members of shared groups"),
+    Metric("rumq_retained_messages", "gauge", "retained_messages", "retained messages"),
+    Metric("rumq_retained_bytes", "gauge", "retained_bytes", "bytes of retained messages in memory"),
+    Metric("rumq_memory_bytes", "gauge", "memory_bytes", "memory of the process, without mapped files"),
+    Metric("rumq_uptime_seconds", "gauge", "uptime_seconds", "since the shard's process began"),
+    Metric("rumq_ready", "gauge", "ready", "1: sessions of earlier runs are here and clients are accepted"),
+    Metric(
+        "rumq_accepting", "gauge", "accepting", "1: messages are accepted in every partition of the shard"
+    ),
+    Metric("rumq_draining", "gauge", "draining", "1: the operator drains the broker"),
+    Metric(
+        "rumq_consumer_lag_records",
+        "gauge",
+        "lag_records",
+        "records that sessions have not read yet, all together, every 10 s",
+    ),
+    Metric(
+        "rumq_consumer_lag_records_max",
+        "gauge",
+        "lag_records_max",
+        "the same, of the session that is farthest behind",
+    ),
+    Metric("rumq_lagging_sessions", "gauge", "lagging_sessions", "sessions with any lag"),
+    Metric("rumq_bans", "gauge", "bans", "clients, users and addresses that are banned"),
+)
+LABELLED = (
+    Metric(
+        "rumq_listener_clients",
+        "gauge",
+        "listeners",
+        "clients that are connected, by listener",
+        ("listener",),
+    ),
+    Metric(
+        "rumq_messages_undelivered_total",
+        "counter",
+        "undelivered",
+        "messages that were not delivered (the ledger), by reason",
+        ("reason",),
+    ),
+    Metric(
+        "rumq_client_lag_records",
+        "gauge",
+        "lagging",
+        "records behind, of the 20 sessions a shard that are farthest behind",
+        ("client_id",),
+    ),
+    Metric(
+        "rumq_export_behind_records",
+        "gauge",
+        "exports",
+        "sealed records that are not exported to the lake yet",
+        ("stream", "partition"),
+    ),
+)
+PARTITION = ("stream", "partition")
+PARTITIONS = (
+    Metric("rumq_partition_records", "gauge", "records", "records kept", PARTITION),
+    Metric("rumq_partition_appended_total", "counter", "next_lsn", "records appended, ever", PARTITION),
+    Metric("rumq_partition_bytes", "gauge", "bytes", "bytes of its segments on disk", PARTITION),
+    Metric(
+        "rumq_partition_pending_bytes",
+        "gauge",
+        "pending_bytes",
+        "bytes appended and not yet written",
+        PARTITION,
+    ),
+    Metric(
+        "rumq_partition_uncommitted_records",
+        "gauge",
+        "uncommitted",
+        "records that may not be acknowledged yet",
+        PARTITION,
+    ),
+    Metric("rumq_partition_topics", "gauge", "topics", "topics known", PARTITION),
+    Metric("rumq_partition_segments", "gauge", "segments", "segment files", PARTITION),
+    Metric(
+        "rumq_partition_offline", "gauge", "offline", "1: it accepts nothing, for its disk fails", PARTITION
+    ),
+)
+HISTOGRAMS = (
+    Metric(
+        "rumq_publish_ack_seconds",
+        "histogram",
+        "publish_ack",
+        "from the turn that read a message of QoS 1 or 2 to the one that acknowledges it",
+    ),
+    Metric(
+        "rumq_publish_delivery_seconds",
+        "histogram",
+        "publish_delivery",
+        "from the append of a message to its hand-over to subscribers at the end of the log",
+    ),
+    Metric(
+        "rumq_log_write_seconds",
+        "histogram",
+        "log_write",
+        "from the hand-over of a write group to the writer until it is written, with fsync where the stream has it",
+    ),
+    Metric(
+        "rumq_turn_seconds", "histogram", "turn", "turns in which something came, without waiting and sending"
+    ),
+)
+GATEWAY = (
+    Metric("rumq_up", "gauge", "", "1: every shard answers"),
+    Metric("rumq_gateway_connections", "gauge", "", "HTTP connections"),
+    Metric(
+        "rumq_gateway_connections_shed_total", "counter", "", "HTTP connections that were closed to make room"
+    ),
+    Metric("rumq_gateway_refused_total", "counter", "", "requests refused for want of a valid token"),
+    Metric("rumq_gateway_requests_total", "counter", "", "requests, by class of their status", ("status",)),
+    Metric("rumq_gateway_published_total", "counter", "", "messages published over REST and acknowledged"),
+)
+TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *GATEWAY)

@@ -1,0 +1,100 @@
+"""MQTT connections of the gateway, one for each user that tokens publish as: rules and quotas are those of MQTT.
+
+They go to a Unix socket in the data directory, where the broker takes the user name without a password."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
+
+import trio
+
+from rumq.client.client import Client
+from rumq.client.connector import connect_over
+from rumq.client.messages import Outgoing
+from rumq.errors import ClientError
+from rumq.mqtt.reasons import Reason
+
+CONNECTIONS_MAX = 64
+CONNECT_SECONDS_MAX = 5.0
+
+
+class Publisher:
+    """One connection. scope: ends it; failure: why it has ended"""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.scope = trio.CancelScope()
+        self.failure: ClientError | None = None
+        self.ready = trio.Event()
+
+
+class Publishers:
+    """published: messages that were acknowledged, so far"""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._users: OrderedDict[str, Publisher] = OrderedDict()
+        self._nursery: trio.Nursery | None = None
+        self.published = 0
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the connections until cancelled."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            await trio.sleep_forever()
+
+    async def publish(self, user: str, messages: Sequence[Outgoing]) -> dict[int, tuple[Reason, str]]:
+        """Publish in order and wait for the acknowledgements; returns those that were refused. raises: ClientError"""
+        publisher = self._publisher(user)
+        await publisher.ready.wait()
+        if publisher.client is None:
+            assert publisher.failure is not None
+            raise publisher.failure
+        try:
+            refused = await publisher.client.publish_each(messages)
+        except ClientError:
+            self._forget(user, publisher)  # the next request connects anew
+            raise
+        self.published += len(messages) - len(refused)
+        return refused
+
+    def _publisher(self, user: str) -> Publisher:
+        known = self._users.get(user)
+        if known is not None:
+            self._users.move_to_end(user)
+            return known
+        assert self._nursery is not None
+        if len(self._users) >= CONNECTIONS_MAX:
+            self._users.popitem(last=False)[1].scope.cancel()
+        made = self._users[user] = Publisher()
+        self._nursery.start_soon(self._hold, user, made)
+        return made
+
+    def _forget(self, user: str, publisher: Publisher) -> None:
+        if self._users.get(user) is publisher:
+            del self._users[user]
+        publisher.scope.cancel()
+
+    async def _hold(self, user: str, publisher: Publisher) -> None:
+        """Keep one connection until it fails or is cancelled."""
+        name = f"rumq-gateway-{os.getpid()}-{user}"
+        try:
+            with publisher.scope:
+                async with connect_over(
+                    partial(trio.open_unix_socket, self._path), client_id=name, username=user or None,
+                    connect_seconds_max=CONNECT_SECONDS_MAX,
+                ) as client:  # fmt: skip
+                    publisher.client = client
+                    publisher.ready.set()
+                    await client.receive_batch()  # nothing comes: it ends with the connection
+        except ClientError as fault:
+            publisher.failure = fault
+        finally:
+            if publisher.client is None and publisher.failure is None:
+                publisher.failure = ClientError("the connection was closed")
+            self._forget(user, publisher)
+            publisher.ready.set()

@@ -1,0 +1,65 @@
+"""Asks the shards over their admin sockets, all at once, and merges what they say. docs/decisions/0029-gateway.md"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import trio
+
+from rumq.admin import answers as a
+from rumq.admin import requests as q
+from rumq.admin.merging import merged
+from rumq.admin.operations import Operation, Raw, question_of
+from rumq.errors import RumqError
+from rumq.shards.stats.admin_socket import reachable
+
+ANSWER_SECONDS_MAX = 10.0
+READ_BYTES = 1 << 18
+
+
+class Away(RumqError):
+    """A shard does not answer: the broker is starting, stopping, or down."""
+
+
+class ShardClient:
+    """directory: of the broker's data; count: of its shards"""
+
+    def __init__(self, directory: str, count: int) -> None:
+        self._directory, self._count = os.path.abspath(directory), count
+
+    async def ask(self, operation: Operation, request: q.Request) -> a.Answer:
+        """raises: Away, RequestRefused; ValueError for an answer of another version"""
+        question = msgspec.json.encode(question_of(operation, request)) + b"\n"
+        replies: list[Raw] = [{} for _ in range(self._count)]
+        faults: list[Away] = []
+
+        async def one(index: int) -> None:
+            try:
+                replies[index] = await self._ask_one(index, question)
+            except Away as away:
+                faults.append(away)
+
+        async with trio.open_nursery() as nursery:
+            for index in range(self._count):
+                nursery.start_soon(one, index)
+        if faults:
+            raise faults[0]
+        return merged(operation, request, replies)
+
+    async def _ask_one(self, index: int, question: bytes) -> Raw:
+        name = "ask.sock" if index == 0 else f"ask-{index}.sock"
+        got = bytearray()
+        try:
+            with trio.fail_after(ANSWER_SECONDS_MAX), reachable(self._directory, name) as path:
+                async with await trio.open_unix_socket(path) as stream:
+                    await stream.send_all(question)
+                    while not got.endswith(b"\n") and (more := await stream.receive_some(READ_BYTES)):
+                        got += more
+        except (OSError, trio.TooSlowError, trio.BrokenResourceError) as fault:
+            raise Away(f"shard {index} does not answer: {fault or type(fault).__name__}") from None
+        if not got:
+            raise Away(f"shard {index} does not answer: it closed the connection")
+        reply: dict[str, Any] = msgspec.json.decode(got)
+        return reply
