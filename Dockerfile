@@ -30,6 +30,19 @@ USER 1883:1883
 WORKDIR /tmp
 ENTRYPOINT ["rumqd", "spark", "run"]
 
+# etcd for clusters, Debian's: docker build --target etcd -t rumq-etcd .
+FROM debian:13-slim AS etcd
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install -y --no-install-recommends etcd-server etcd-client \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 2379 --home-dir /data --shell /usr/sbin/nologin rumq-etcd \
+    && install -d -o rumq-etcd -g rumq-etcd -m 700 /data
+ENV ETCD_DATA_DIR=/data/etcd
+USER 2379:2379
+VOLUME /data
+EXPOSE 2379 2380
+ENTRYPOINT ["etcd"]
+
 FROM python:3.13-slim
 RUN useradd --system --uid 1883 --home-dir /data --shell /usr/sbin/nologin rumq \
     && install -d -o rumq -g rumq -m 700 /data \
