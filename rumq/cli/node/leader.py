@@ -157,6 +157,10 @@ class Leader:
             flush()
         os._exit(DEPOSED)
 
+    def leave(self) -> None:
+        """End at once, without a successor: one is chosen."""
+        os._exit(DEPOSED)
+
     def _report(self) -> None:
         replication = self._replication
         role = "leader" if replication.is_open else "opening"
@@ -167,9 +171,11 @@ class Leader:
     # The end
 
     def successor(self) -> str | None:
-        """A follower that can take over at once; None: there is none."""
+        """The replica that lacks least, of those that are part of the term; None: there is none."""
         core = self._replication.core
-        return next((peer for peer in core.record.replicas if peer != core.node and core.has_all(peer)), None)
+        behind = {peer: lacks for peer, lacks in core.behind().items() if lacks is not None}
+        voters = [peer for peer in core.record.replicas if peer in behind]
+        return min(voters, key=lambda peer: behind[peer], default=None)
 
     def hand_over(self) -> bool:
         """Before a stop: have another node lead. This process ends when it does; False: no other can."""

@@ -83,6 +83,11 @@ class Peers:
         if link is not None:
             link.end()
 
+    def leave_all(self) -> None:
+        """End every link: the others go on with this shard's next leader."""
+        for index in self.others:
+            self._leave(index)
+
     def joined(self, shard: int) -> None:
         self._events.tell("shard.linked", shard=shard)
 

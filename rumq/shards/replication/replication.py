@@ -28,6 +28,7 @@ from rumq.shards.replication.hand_over import HandOver
 from rumq.shards.replication.piece_frames import frames_of
 from rumq.shards.turn.ports import Clock, EventSink, ReadPool, Timers
 
+LOOK_SECONDS = 0.01  # of a hand-over
 ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
 
 
@@ -66,8 +67,9 @@ class Commit(Protocol):
     def replicated(self, index: int, lsn: int) -> None:
         """A majority has a partition up to an lsn."""
 
-    def is_written(self) -> bool:
-        """Whether nothing of any partition is pending or in flight."""
+    def is_written(self) -> bool: ...
+    def is_settled(self) -> bool: ...
+    def freeze(self, is_frozen: bool) -> None: ...
 
 
 class Copied:
@@ -173,9 +175,19 @@ class Replication:
             done(f"the shard is handed over to {self._hand_over.to}")
         else:
             self._hand_over = HandOver(
-                to, self._clock.monotonic, is_written=self._commit().is_written, has_all=self.core.has_all,
+                to, self._clock.monotonic, commit=self._commit(), has_all=self.core.has_all,
                 succeed=self._succeed, done=done,
             )  # fmt: skip
+            self._timers.later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Go on with the hand-over."""
+        if self._hand_over is not None and not self._is_ended:
+            self._hand_over.look(self._clock.monotonic)
+            if self._hand_over.is_over:
+                self._hand_over = None
+            else:
+                self._timers.later(LOOK_SECONDS, self._look)
 
     def _succeed(self, peer: str) -> None:
         link = self._links.link(peer)
@@ -276,8 +288,6 @@ class Replication:
             feeder = copied.feeders.get(peer) if copied is not None else None
             if feeder is not None:
                 feeder.synced(message.name, message.stop)
-            if self._hand_over is not None:
-                self._hand_over.look(self._clock.monotonic)
 
     def drained(self, peer: str) -> None:
         for copied in self._copied.values():
@@ -354,10 +364,6 @@ class Replication:
         self.core.tick(now)
         self._carry_out()
         self._links.tick()
-        if self._hand_over is not None:
-            self._hand_over.look(now)
-            if self._hand_over.is_over:
-                self._hand_over = None
 
     def figures(self) -> dict[str, Any]:
         """For the operator: committed lsns by partition, and how many records each follower lacks; None: it is away."""

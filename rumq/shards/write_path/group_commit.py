@@ -58,6 +58,7 @@ class GroupCommit:
         self._rolls: set[int] = set()
         self._given_up: set[int] = set()  # tried in vain since the stop began
         self.is_draining = False  # the broker stops: everything is due, nothing lingers
+        self.is_frozen = False  # in a cluster, another node is about to lead: nothing more is written
         self.submitted_bytes = 0  # handed to the writer, so far
         self.writes = (
             Histogram()
@@ -74,6 +75,8 @@ class GroupCommit:
 
     def end_turn(self) -> None:
         """Hand to the writer what is due."""
+        if self.is_frozen:
+            return
         now_us, now = self._clock.now_us, self._clock.monotonic
         urgent = self._acks.urgent
         for index, partition in self._own:
@@ -201,6 +204,14 @@ class GroupCommit:
     def is_written(self) -> bool:
         """Whether nothing is pending or being written."""
         return not any(self._in_flight) and not any(p.pending_bytes for _, p in self._own)
+
+    def is_settled(self) -> bool:
+        """Whether nothing is being written."""
+        return not any(self._in_flight)
+
+    def freeze(self, is_frozen: bool) -> None:
+        """Write nothing more, whatever is pending; or go on."""
+        self.is_frozen = is_frozen
 
     def _indexed(self, _: object, fault: BaseException | None) -> None:
         if fault is not None:  # the segment itself is whole: its index is made again when it is asked for

@@ -333,6 +333,7 @@ def test_a_hand_over_waits_until_the_successor_has_everything() -> None:
     world.after(0.2, but=("n1",))
     assert not [each for each in world.sent("n1") if isinstance(each, m.Succeed)]
     world.after(0.2)
+    world.after(0.02)
     assert world.followers["n1"].kinds(m.Succeed) == [m.Succeed(1)] and not failed
 
 
@@ -341,8 +342,10 @@ def test_a_leader_goes_on_if_nobody_succeeds() -> None:
     failed: list[str] = []
     world.replication.hand_over("n1", failed.append)
     world.after(0.2)
+    assert world.commit.is_frozen
     world.after(3.0)
     assert failed == ["it did not take office in time"] and not world.ended
+    assert not world.commit.is_frozen
     assert world.replication.uncommitted_bytes(0) == 0
     world.replication.hand_over("n9", failed.append)
     assert failed[1:] == ["n9 is no follower of shard 0"]
