@@ -50,6 +50,9 @@ rules_file = "{folder}/rules.toml"
 
 [data]
 dir = "{data}"
+
+#[gateway]                                     # REST, metrics and health for this machine: docs/gateway.md
+#port = 8080                                   # needs the extra gateway, which the Debian package has
 """
 RULES = """\
 # What clients may do, docs/security.md, "Authorization". Nothing is allowed without a rule that allows it.
