@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import replace
+from importlib import import_module
 
 from commitlog import LogError, RealFiles
 from commitlog.replica.replica_state import ReplicaState, load_state
+from rumq.cli.broker.process_tuning import freeze
 from rumq.cli.broker.shard import serve_shard
 from rumq.cli.broker.shard_store import Place
 from rumq.cli.data.missing_partition import STATE_STREAM
@@ -44,6 +46,7 @@ def run_shard(node: Node) -> int:
             link_tls(node.settings),
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
+        warm_up()
         os.write(place.ready, IS_READY)
         office = standby.run(lambda: stopping.came)
     except (OSError, LogError) as fault:
@@ -78,6 +81,12 @@ def copies_of(place: Place) -> list[CopyId]:
             index += 1
     key = f"{STATE_STREAM}/g{place.generation}/p{place.index}"
     return [*found, CopyId(key, STATE_STREAM, place.index)]
+
+
+def warm_up() -> None:
+    """What can be done before this process leads: then nothing is imported, and little is to be collected."""
+    import_module("rumq.cli.node.leader")
+    freeze()
 
 
 class StopSignal:
