@@ -29,12 +29,13 @@ DEAD_S = 30.0
 class Harm:
     """kind: its name; began: monotonic seconds; silent: numbers of nodes whose clients hear nothing, not even an end
 
-    ends: when all was as before"""
+    healed: when the harm was over, or the dead were about to be started; ends: when all was as before"""
 
     kind: str
     began: float
     what: str
     silent: set[int] = field(default_factory=set)
+    healed: float = 0.0
     ends: float = 0.0
 
 

@@ -27,6 +27,7 @@ from tests.conformance.peer import Ended
 from tests.faults.kill.ledger import Ledger
 
 QUIET_S = 0.5  # before a harm: what a gap begins from
+BEFORE_RESTART = 0.75  # of the time that the dead stay dead belongs to the gap; what follows, to their return
 RECOVERY_S = 30.0
 END_S = 60.0
 TMPFS_BYTES = 96 << 20
@@ -106,6 +107,7 @@ class LiveRun:
         time.sleep(QUIET_S)
         nodes = [each.client.node for each in self.workload.publishers]
         harm = KINDS[kind](self.scene)
+        harm.healed = max(time.monotonic(), harm.began + BEFORE_RESTART * self.live.cluster.restart_seconds)
         what = f"{harm.kind} {harm.what}"
         self.result.harms.append(what)
         recovered = self._recovered(what, RECOVERY_S) and self._all_are_back(what)
@@ -114,7 +116,8 @@ class LiveRun:
         recovered = recovered and self._recovered(f"after {what}", RECOVERY_S)
         gap = self._gap(harm, nodes)
         self.result.gaps.append(gap)
-        silent = f", silent {gap.silent_s:.3f} s" if gap.silent_s else ""
+        silent = f", at the return {gap.return_s:.3f} s"
+        silent += f", silent {gap.silent_s:.3f} s" if gap.silent_s else ""
         self.tell(f"{number + 1}: {gap.kind} {gap.what}: gap {gap.seconds:.3f} s{silent}")
         return recovered
 
@@ -138,11 +141,12 @@ class LiveRun:
         return False
 
     def _gap(self, harm: Harm, nodes: Sequence[int]) -> Gap:
-        gaps, silent = [0.0], [0.0]
+        gaps, silent, back = [0.0], [0.0], [0.0]
         for node, publisher in zip(nodes, self.workload.publishers, strict=True):
-            of_it = gap_of(publisher.acked_at, harm.began, harm.ends)
+            of_it = gap_of(publisher.acked_at, harm.began, harm.healed)
             (silent if node in harm.silent else gaps).append(of_it)
-        return Gap(harm.kind, harm.what, max(gaps), max(silent))
+            back.append(gap_of(publisher.acked_at, harm.healed, harm.ends))
+        return Gap(harm.kind, harm.what, max(gaps), max(silent), max(back))
 
     def _end(self) -> None:
         faults, topics = self.result.faults, len(self.workload.publishers)

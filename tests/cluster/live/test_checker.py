@@ -93,9 +93,9 @@ def test_quantiles_are_values_that_were_seen() -> None:
 
 def test_the_table_and_the_picture_name_each_kind_once() -> None:
     gaps = [
-        Gap("kill-node", "n1", 0.1, 0.0),
-        Gap("kill-node", "n2", 0.3, 0.0),
-        Gap("cut-off", "n1", math.inf, 0.0),
+        Gap("kill-node", "n1", 0.1, 0.0, 0.0),
+        Gap("kill-node", "n2", 0.3, 0.0, 0.0),
+        Gap("cut-off", "n1", math.inf, 0.0, 0.0),
     ]
     assert [line.split()[:3] for line in table(gaps).splitlines()[1:]] == [
         ["kill-node", "2", "100"],
