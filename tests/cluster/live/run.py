@@ -113,6 +113,7 @@ class LiveRun:
         recovered = self._recovered(what, RECOVERY_S) and self._all_are_back(what)
         # Acknowledgements that were on their way when the harm began come after it: the gap is looked for up to here.
         harm.ends = time.monotonic()
+        harm.healed = min(harm.healed, harm.ends)
         recovered = recovered and self._recovered(f"after {what}", RECOVERY_S)
         gap = self._gap(harm, nodes)
         self.result.gaps.append(gap)
@@ -145,7 +146,8 @@ class LiveRun:
         for node, publisher in zip(nodes, self.workload.publishers, strict=True):
             of_it = gap_of(publisher.acked_at, harm.began, harm.healed)
             (silent if node in harm.silent else gaps).append(of_it)
-            back.append(gap_of(publisher.acked_at, harm.healed, harm.ends))
+            if node not in harm.silent:
+                back.append(gap_of(publisher.acked_at, harm.healed, harm.ends))
         return Gap(harm.kind, harm.what, max(gaps), max(silent), max(back))
 
     def _end(self) -> None:
