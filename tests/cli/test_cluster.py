@@ -60,10 +60,11 @@ def status_of(nodes: str, *shards: Versioned, is_current: bool = True, **fields:
 
 
 class Agent:
-    """heard: what an operator said. why: the answer to orders; won: that to claims"""
+    """heard: what an operator said. why: the answer to orders; then: the status after one; won: the answer to claims"""
 
     def __init__(self, data: Path, status: Status) -> None:
         self.status, self.why, self.won = status, "", True
+        self.then: Status | None = None
         self.heard: list[AgentMessage] = []
         (data / "_cluster").mkdir(parents=True)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -94,6 +95,7 @@ class Agent:
             case AskStatus(request=request):
                 return msgspec.structs.replace(self.status, request=request)
             case Order(request=request) | Leave(request=request):
+                self.status = self.then or self.status
                 return Done(request, self.why)
             case Claim(request=request):
                 return Claimed(request, self.won, True, None)
@@ -218,6 +220,16 @@ def test_an_order_that_the_leader_refuses_says_why(agent: Callable[[Status], Age
     agent(WHOLE).why = "b is 3 GB behind"
     ended = cluster("move", "0", "--to", "b")
     assert ended.status == 1 and "not handed over" in ended.err and "b is 3 GB behind" in ended.err
+
+
+def test_an_order_that_came_true_without_an_answer_is_done(
+    agent: Callable[[Status], Agent], cluster: Ask
+) -> None:
+    """The leader hands over and ends: its answer is lost, the record tells."""
+    server = agent(WHOLE)
+    server.why, server.then = "the process of shard 0 ended", status_of("a b c", shard("b", "a", "b", "c"))
+    ended = cluster("move", "0", "--to", "b")
+    assert ended.status == 0 and "shard 0 is led by b#bbbb" in ended.out, ended.err
 
 
 def test_nothing_is_ordered_while_the_control_plane_is_away(

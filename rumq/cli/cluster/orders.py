@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 from rumq.cli.cluster.agent_dialog import AgentDialog, OrderFailed
@@ -11,6 +12,8 @@ from rumq.cluster.control.records import ShardRecord, View
 from rumq.errors import RumqError
 
 Tell = Callable[[str], None]
+COMES_TRUE_SECONDS_MAX = 5.0  # a successor takes over within one or two
+LOOK_SECONDS = 0.2
 
 
 class NotPossible(RumqError):
@@ -137,16 +140,36 @@ def rebalance(dialog: AgentDialog, tell: Tell) -> None:
 
 
 def hand_over(dialog: AgentDialog, shard: int, to: str, tell: Tell) -> None:
+    """Also done if the leader ended before it could say so, and the successor leads."""
     try:
         dialog.order("hand-over", shard, to=to)
     except OrderFailed as fault:
-        raise OrderFailed(f"shard {shard} was not handed over to {to}: {fault}") from None
+        if not came_true(dialog, shard, lambda record: record.leader == to):
+            raise OrderFailed(f"shard {shard} was not handed over to {to}: {fault}") from None
     tell(f"shard {shard} is led by {to}")
 
 
 def change(dialog: AgentDialog, shard: int, replicas: list[str], tell: Tell) -> None:
+    """As `hand_over`: a leader that is not among the new replicas ends as soon as they are in force."""
     try:
         dialog.order("members", shard, members=replicas)
     except OrderFailed as fault:
-        raise OrderFailed(f"shard {shard} keeps its replicas: {fault}") from None
+        if not came_true(dialog, shard, lambda record: is_changed(record, replicas)):
+            raise OrderFailed(f"shard {shard} keeps its replicas: {fault}") from None
     tell(f"shard {shard} has its copies at {' '.join(replicas)}")
+
+
+def is_changed(record: ShardRecord, replicas: list[str]) -> bool:
+    return set(record.replicas) == set(replicas) and record.old_replicas is None
+
+
+def came_true(dialog: AgentDialog, shard: int, is_so: Callable[[ShardRecord], bool]) -> bool:
+    """Whether a shard's record becomes so within some seconds."""
+    until = time.monotonic() + COMES_TRUE_SECONDS_MAX
+    while True:
+        view = dialog.status().view
+        if view is not None and shard < len(view.shards) and is_so(view.shards[shard].record):
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(LOOK_SECONDS)
