@@ -146,6 +146,18 @@ class Disk:
         for part in self.parts.values():
             part.lose_power(self.random)
 
+    def damage(self) -> None:
+        """The end of a partition cannot be read any more."""
+        part = self.random.choice(list(self.parts.values()))
+        if part.durable.segments:
+            last = part.durable.segments[-1]
+            del last.data[self.random.randrange(len(last.data) // RECORD_BYTES + 1) * RECORD_BYTES :]
+            if len(part.durable.segments) > 1 and self.random.random() < 0.5:
+                part.durable.segments.pop()
+        part.now = part.durable.copy()
+        self.opened = m.DOUBTED
+        self.told = dict.fromkeys(PARTITIONS, 0)
+
     def values(self, partition: str) -> list[int]:
         """Of the whole log, from its first lsn on."""
         found: list[int] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rumq.cluster.replication.messages import ReplicaMessage
+from rumq.cluster.replication.messages import DOUBTED, ReplicaMessage
 
 if TYPE_CHECKING:
     from tests.cluster.simulation.process import Node
@@ -34,7 +34,8 @@ class Faults:
             (self._kill, 6), (self._power, 4), (self._power_all, 1), (self._isolate, 5), (self._one_way, 4),
             (self._halves, 2), (self._cut_link, 5), (self._pause, 5), (self._slow_disk, 3), (self._fail_disk, 1),
             (self._trap, 5), (self._etcd_cut, 3), (self._etcd_silent, 2), (self._etcd_stale, 2),
-            (self._slow_links, 1), (self._trim, 5), (self._hand_over, 3), (self._members, 2), (self._stop_long, 2),
+            (self._slow_links, 3), (self._trim, 5), (self._hand_over, 3), (self._members, 2), (self._stop_long, 2),
+            (self._old_leader, 3), (self._damage, 1),
         ]  # fmt: skip
         chosen = [each for each in kinds if random.random() < 0.7] or kinds
         self._kinds = [kind for kind, _ in chosen]
@@ -96,6 +97,40 @@ class Faults:
 
     def _kill(self) -> None:
         self._world.kill(self._some(), power=False)
+
+    def _old_leader(self) -> None:
+        """It hears nothing of a newer one: it is cut off but for one follower, which crashes again and again."""
+        world, random = self._world, self._random
+        leader = world.control.stored.record.leader
+        others = [name for name in world.nodes if name != leader]
+        if leader not in world.nodes:
+            return
+        kept = world.nodes[random.choice(others)]
+        seconds = random.uniform(1.5, 4.0)
+        agent = world.control.agents[leader]
+        agent.is_cut = True
+        world.at(world.now + seconds, setattr, agent, "is_cut", False)
+        for name in others:
+            if name != kept.name:
+                self._block(leader, name, seconds)
+                self._block(name, leader, seconds)
+        process = world.nodes[leader].process
+        if process is not None and random.random() < 0.7:
+            process.pause(random.uniform(0.3, 1.5))
+        for _ in range(random.randrange(1, 4)):
+            world.at(world.now + random.uniform(0.5, seconds), self._crash, kept)
+
+    def _crash(self, node: Node) -> None:
+        if self.is_on:
+            self._world.kill(node, power=self._random.random() < 0.5, away=self._random.choice((0.01, 0.1)))
+
+    def _damage(self) -> None:
+        """A copy has lost what it had synced, and its process sees that when it starts."""
+        world = self._world
+        if not any(node.disk.opened == DOUBTED for node in world.nodes.values()):
+            node = self._some()
+            world.kill(node, power=True)
+            node.disk.damage()
 
     def _power(self) -> None:
         self._world.kill(self._some(), power=True)

@@ -22,6 +22,7 @@ class Cursor:
 
     def __init__(self, name: str, stop: int) -> None:
         self.name, self.stop = name, stop
+        self.is_waiting = False  # for its pace
 
 
 def cut_of(logs: MemoryLogs, partition: str, theirs: list[m.SegmentInfo], epoch: int) -> tuple[m.Cut, Cursor]:

@@ -150,12 +150,26 @@ class Leader:
             link = self._process.dialed.get(peer)
             if link is None:
                 continue
+            if cursor.is_waiting:
+                continue
+            sent = 0
             try:
                 for frame, raw in frames_behind(self._logs, partition, cursor, self.core.epoch):
                     link.send(0, frame, raw)
+                    sent += 1
+                    if self._world.build.feed_seconds and sent == 2:  # R12: paced
+                        cursor.is_waiting = True
+                        when = self._world.now + self._world.build.feed_seconds
+                        self._world.at(when, self._process.take, self._go_on, peer, partition, cursor)
+                        break
             except KeyError:
                 self._process.hang_up(peer)
                 self.unreachable(peer)
+
+    def _go_on(self, peer: str, partition: str, cursor: Cursor) -> None:
+        cursor.is_waiting = False
+        if self._cursors.get((peer, partition)) is cursor:
+            self._send_on(partition, peer)
 
     def _feed(self, feed: fx.Feed) -> None:
         cut, cursor = cut_of(self._logs, feed.partition, feed.segments, self.core.epoch)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from rumq.cluster.control.records import ShardRecord
+from rumq.cluster.replication.messages import DOUBTED
 from tests.cluster.simulation.disk import PARTITIONS, Disk
 
 
@@ -97,7 +98,12 @@ class Ledger:
                 )
 
     def _is_kept(self, partition: str, lsn: int, value: int, group: list[str]) -> bool:
-        has = sum(self._disks[each].parts[partition].durable.value(lsn) == value for each in group)
+        has = sum(
+            self._disks[each].opened
+            == DOUBTED  # it says that it may lack something, and has no vote until it has all
+            or self._disks[each].parts[partition].durable.value(lsn) == value
+            for each in group
+        )
         return 2 * has > len(group)
 
     def check_kept(self, record: ShardRecord) -> None:

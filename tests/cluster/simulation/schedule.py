@@ -21,8 +21,9 @@ def run(seed: int, say: Callable[[str], None] | None = None) -> Counter[str]:
     random = Random(seed * 7919 + 1)
     voters = random.choice((3, 3, 3, 5))
     build = Build(
-        voters, random.choice((0, 1, 1, 2)), random.random() < 0.5, random.choice((0.01, 0.02, 0.05))
-    )
+        voters, random.choice((0, 1, 1, 2)), random.random() < 0.5, random.choice((0.01, 0.02, 0.05)),
+        random.choice((0.0, 0.0, 0.003, 0.02)),
+    )  # fmt: skip
     world = World(seed, build, say)
     try:
         play(world, random.uniform(3.0, 7.0))

@@ -27,12 +27,15 @@ CHECK_SECONDS = 0.5
 
 
 class Build(NamedTuple):
-    """voters, spares: nodes; writes_early: leaders write before their term is open"""
+    """voters, spares: nodes; writes_early: leaders write before their term is open
+
+    publish_seconds: between two messages; feed_seconds: between two blocks of what a follower lacks"""
 
     voters: int = 3
     spares: int = 1
     writes_early: bool = True
     publish_seconds: float = 0.02
+    feed_seconds: float = 0.0
 
 
 class World:

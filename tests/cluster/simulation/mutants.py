@@ -1,0 +1,281 @@
+"""Faults of the rules, planted one at a time into the loaded modules: the runs must find each within some seeds.
+
+A fault that no run finds would mean that the simulation proves nothing about its rule."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+CORES = "rumq.cluster.replication."
+HERE = "tests.cluster.simulation."
+
+
+class Line(NamedTuple):
+    module: str
+    right: str
+    wrong: str
+
+
+class Mutant(NamedTuple):
+    """rule: of docs/replication.md; first: a seed whose run fails; seeds_max: within so many from 0 on, one is found"""
+
+    name: str
+    rule: str
+    lines: list[Line]
+    first: int = 0
+    seeds_max: int = 1000
+
+
+MUTANTS = [
+    Mutant(
+        "acknowledgement before the sync", "R6",
+        [
+            Line(
+                HERE + "disk",
+                "        if self.sync_is_real:\n            for part",
+                "        if False:\n            for part",
+            )
+        ],
+    ),
+    Mutant(
+        "the leader counts itself before its sync", "R6",
+        [
+            Line(
+                HERE + "leader", "        self._send_on(partition)\n        self._sync()\n",
+                "        self._send_on(partition)\n        self.core.written(partition, lsn + 1)\n"
+                "        self._sync()\n",
+            )
+        ], first=1,
+    ),
+    Mutant(
+        "a promise is lost in a crash", "R2",
+        [
+            Line(
+                HERE + "disk", "        self._disk.promised, self._disk.opened = promised, opened\n",
+                "        self._disk.opened = opened\n",
+            )
+        ], first=65,
+    ),
+    Mutant(
+        "the longest log wins", "R3",
+        [
+            Line(
+                CORES + "adoption",
+                "latest = {peer: each for peer, each in promised.items() if each.opened == best}",
+                "latest = dict(promised)",
+            ),
+            Line(CORES + "adoption", "if own.opened == best and ends[node]", "if ends[node]"),
+        ], first=2,
+    ),
+    Mutant(
+        "the log with the highest promise wins", "R3",
+        [
+            Line(
+                CORES + "standby_core", "self._reply(link, m.Promised(epoch, self._state.opened, ends))",
+                "self._reply(link, m.Promised(epoch, was, ends))",
+            ),
+            Line(
+                CORES + "standby_core",
+                "        if epoch > self._state.promised:\n            self._state.promise(epoch)\n",
+                "        was = self._state.promised\n        if epoch > self._state.promised:\n"
+                "            self._state.promise(epoch)\n",
+            ),
+        ], first=1,
+    ),
+    Mutant(
+        "acknowledgements of followers that have not opened the term count", "R7",
+        [
+            Line(
+                CORES + "leader_core",
+                "            if follower.has_opened:\n                self._commit(message.partition)\n",
+                "            self._commit(message.partition)\n",
+            ),
+            Line(
+                CORES + "leader_core", "for peer, f in self._followers.items() if f.has_opened}",
+                "for peer, f in self._followers.items()}",
+            ),
+        ], first=470,
+    ),
+    Mutant(
+        "the term is open once a majority has promised it", "R4",
+        [
+            Line(
+                CORES + "leader_core",
+                "            if follower.has_opened:\n                self._commit(message.partition)\n",
+                "            self._commit(message.partition)\n",
+            ),
+            Line(
+                CORES + "leader_core", "for peer, f in self._followers.items() if f.has_opened}",
+                "for peer, f in self._followers.items()}",
+            ),
+            Line(
+                CORES + "leader_core", "*(peer for peer, f in self._followers.items() if f.has_opened)",
+                "*(peer for peer, f in self._followers.items() if f.has_promised)",
+            ),
+        ], first=470,
+    ),
+    Mutant(
+        "followers do not check the epoch", "R5",
+        [
+            Line(
+                CORES + "standby_core",
+                'elif link != self._leader or getattr(message, "epoch", -1) != self._state.promised:',
+                "elif False:",
+            ),
+            Line(
+                CORES + "standby_core",
+                "        if epoch < self._state.promised:\n            self._outdated(link)\n            return\n"
+                "        if self",
+                "        if self",
+            ),
+        ], first=2,
+    ),
+    Mutant(
+        "a leader starts without a majority of promises", "R2",
+        [Line(CORES + "office", "if not has_quorum(self._view.record, sound):", "if len(sound) < 1:")], first=3,
+    ),
+    Mutant(
+        "a cut goes below the committed mark", "R5",
+        [
+            Line(
+                "commitlog.replica.differences",
+                "    drop = [state.name for state in theirs if state.name not in kept]\n",
+                "    drop = [state.name for state in theirs]\n    tail = None\n",
+            )
+        ],
+    ),
+    Mutant(
+        "the claim is not conditional", "C1",
+        [Line(HERE + "control", "won = self.stored.revision == revision or", "won = True or")], first=2,
+    ),
+    Mutant(
+        "a majority of the new members is enough", "R7",
+        [
+            Line(
+                CORES + "quorum",
+                "return [record.replicas, record.old_replicas] if record.old_replicas is not None else"
+                " [record.replicas]",
+                "return [record.replicas]",
+            )
+        ], first=6,
+    ),
+    Mutant(
+        "a leader commits what it has not synced itself", "R7",
+        [
+            Line(
+                CORES + "leader_core", "lsn = min(committed_lsn(self.record, synced), self.own[partition])",
+                "lsn = committed_lsn(self.record, synced)",
+            )
+        ], first=238,
+    ),
+    Mutant(
+        "a change of members ends before its term is open", "R7",
+        [
+            Line(
+                HERE + "leader",
+                "if self._asked is not None or not self.core.is_open or",
+                "if self._asked is not None or",
+            ),
+        ], first=111,
+    ),
+    Mutant(
+        "a follower notes the term before it has the log", "R4",
+        [
+            Line(
+                CORES + "standby_core", "        if isinstance(message, m.Inventory):\n            self.flush()\n",
+                "        if isinstance(message, m.Inventory):\n            self._state.open(epoch)\n"
+                "            self.flush()\n",
+            )
+        ], first=76,
+    ),
+    Mutant(
+        "a claimant notes the term before it has the log", "R4",
+        [
+            Line(
+                CORES + "office",
+                "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
+                "        self._state.open(self.epoch)\n"
+                "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
+            )
+        ], first=137,
+    ),
+    Mutant(
+        "a damaged copy counts", "R11",
+        [
+            Line(CORES + "office", "if each.opened != m.DOUBTED]", "]"),
+            Line(
+                CORES + "adoption",
+                "for each in promised.values() if each.opened != m.DOUBTED)",
+                "for each in promised.values())",
+            ),
+            Line(
+                CORES + "standby_core",
+                "        if self._state.opened == m.DOUBTED:\n            return  # R11\n",
+                "",
+            ),
+        ], first=128,
+    ),
+    Mutant(
+        "the mark is told of copies that have not opened the term", "R5",
+        [
+            Line(CORES + "leader_core", "        if not follower.has_opened:\n            return {}\n", ""),
+            Line(CORES + "leader_core", "            lsn = min(lsn, follower.synced.get(partition, 0))\n", ""),
+            Line(
+                CORES + "standby_core",
+                "            if self._state.opened == epoch:  # else",
+                "            if True:  # else",
+            ),
+        ], first=22,
+    ),
+]  # fmt: skip
+
+
+@contextmanager
+def planted(mutant: Mutant) -> Iterator[None]:
+    """The loaded modules have the mutant's lines; as they were afterwards."""
+    saved = [(module, dict(vars(module))) for module in modules()]
+    try:
+        for line in mutant.lines:
+            plant(line)
+        yield
+    finally:
+        for module, names in saved:
+            vars(module).update(names)
+        SOURCES.clear()
+
+
+SOURCES: dict[str, str] = {}  # of modules that have a planted line
+
+
+def plant(line: Line) -> None:
+    module = import_module(line.module)
+    source = SOURCES.get(line.module) or text_of(module)
+    assert source.count(line.right) == 1, f"{line.module}: bring the list up to date: {line.right!r}"
+    SOURCES[line.module] = source = source.replace(line.right, line.wrong)
+    before = dict(vars(module))
+    exec(compile(source, str(module.__file__), "exec"), vars(module))
+    after = vars(module)
+    changed = {
+        id(old): after[name] for name, old in before.items() if after[name] is not old and callable(old)
+    }
+    for other in modules():
+        for name, value in list(vars(other).items()):
+            if id(value) in changed and other is not module:
+                setattr(other, name, changed[id(value)])
+
+
+def text_of(module: ModuleType) -> str:
+    assert module.__file__ is not None
+    return (Path(module.__file__).parent / (module.__name__.rpartition(".")[2] + ".py")).read_text()
+
+
+def modules() -> list[ModuleType]:
+    return [
+        module for name, module in sys.modules.items() if name.startswith((CORES, HERE, "commitlog.replica."))
+    ]
