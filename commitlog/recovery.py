@@ -14,6 +14,7 @@ from commitlog.dictionary import maybe_snapshot, take_offsets
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
 from commitlog.index import Index, load_places, maybe_index, read_segment
+from commitlog.known_tail import KnownTail
 from commitlog.manifest import Edit, Manifest, clock_edit
 from commitlog.preallocation import data_end
 from commitlog.segments import SegmentFile
@@ -54,9 +55,12 @@ class Recovered:
 
 
 def recover(
-    files: Files, directory: str, manifest: Manifest, stream: str, number: int, now_us: int
-) -> Recovered:
-    """Scan a partition's directory. raises: OSError, FormatTooNew"""
+    files: Files, directory: str, manifest: Manifest, stream: str, number: int, now_us: int,
+    tail: KnownTail | None = None,
+) -> Recovered:  # fmt: skip
+    """Scan a partition's directory. tail: what this process has read, written and synced of the last segment
+
+    raises: OSError, FormatTooNew"""
     found = Recovered()
     edits = manifest.load()
     found.known_gaps = [Gap(e["base_lsn"], e["next_lsn"], e["why"]) for e in edits if e["edit"] == "gap"]
@@ -70,9 +74,9 @@ def recover(
     found.first_lsn = found.next_lsn = first if listed.first_lsn is None else listed.first_lsn
     load_snapshot(files, directory, found)
     for one in listed.segments:
-        add_segment(files, one, found)
+        add_segment(files, one, found, tail if one is listed.segments[-1] else None)
     conclude(listed, found, now_us)
-    for segment in reversed(found.segments):
+    for segment in () if found.last_ts else reversed(found.segments):
         places = load_places(files, segment.path, segment.end_lsn or 0, segment.logical_end)
         if places:
             found.last_ts = places[-1].last_ts
@@ -88,7 +92,7 @@ def load_snapshot(files: Files, directory: str, found: Recovered) -> None:
         found.publishers = snapshot.publishers or [b""]
 
 
-def add_segment(files: Files, listed: Found, found: Recovered) -> None:
+def add_segment(files: Files, listed: Found, found: Recovered, tail: KnownTail | None = None) -> None:
     segment = SegmentFile(listed.path, listed.base_lsn, listed.opening.header.salt, listed.opening.first_ts)
     found.epoch = max(found.epoch, 1 + listed.opening.header.epoch)
     if listed.opening.damage is not None:
@@ -96,7 +100,11 @@ def add_segment(files: Files, listed: Found, found: Recovered) -> None:
     if listed.base_lsn > found.next_lsn:
         report_gap(found, Gap(found.next_lsn, listed.base_lsn, f"no segment before {listed.path} has them"))
     edit = listed.edit
-    if edit is None:
+    known = tail if edit is None and tail is not None and is_of(tail, listed) else None
+    if known is not None:
+        found.clean = False
+        edit = {"edit": "end", "segment": known.name, "end_lsn": known.end_lsn, "stop": known.stop}
+    elif edit is None:
         edit = scan_tail(files, listed, found)
     found.edits.append(edit)
     if listed.size > edit["stop"]:
@@ -110,12 +118,16 @@ def add_segment(files: Files, listed: Found, found: Recovered) -> None:
     if listed.edit is not None and listed.size < edit["stop"]:
         found.short.append(cut_short(files, listed, segment.end_lsn, edit["stop"]))
     segment.indexed = True
-    if segment.end_lsn > found.snapshot_lsn:
+    if known is not None:
+        add_known(known, found)
+        segment.indexed = False
+    elif segment.end_lsn > found.snapshot_lsn:
         index = maybe_index(files, segment.path, segment.end_lsn, segment.logical_end)
         if index is None:
             index = read_segment(files, segment.path, segment.logical_end)
             segment.indexed = False
         add_index(index, found)
+        found.last_ts = index.places[-1].last_ts if index.places else found.last_ts
     found.segments.append(segment)
     found.next_lsn = max(found.next_lsn, segment.end_lsn)
 
@@ -183,16 +195,37 @@ def report_gap(found: Recovered, gap: Gap) -> None:
         found.gaps.append(gap)
 
 
+def is_of(tail: KnownTail, listed: Found) -> bool:
+    """Whether it is what is known of this segment, and nothing says more of it."""
+    is_last = listed.limit_lsn is None and listed.opening.damage is None
+    return is_last and listed.path.rpartition("/")[2] == tail.name and listed.size >= tail.stop
+
+
+def add_known(tail: KnownTail, found: Recovered) -> None:
+    """Add the names of the last segment, and the next offset of each topic."""
+    offsets = found.next_offsets
+    offsets.frombytes(bytes(8 * max(0, len(tail.following) - len(offsets))))
+    for topic_id, following in enumerate(tail.following):
+        if following > offsets[topic_id]:
+            offsets[topic_id] = following
+    add_names(tail.names, tail.publishers, found)
+    found.last_ts = tail.last_ts or found.last_ts
+
+
 def add_index(index: Index, found: Recovered) -> None:
     """Add an index's names, and the next offset of each topic."""
+    take_offsets(index, found.next_offsets)
+    add_names(index.names, index.publishers, found)
+
+
+def add_names(topics: dict[int, bytes], publishers: dict[int, bytes], found: Recovered) -> None:
     names, offsets = found.topic_names, found.next_offsets
-    take_offsets(index, offsets)
-    more = max(len(offsets), 1 + max(index.names, default=-1))
+    more = max(len(offsets), 1 + max(topics, default=-1))
     offsets.frombytes(bytes(8 * (more - len(offsets))))
     names.extend([b""] * (more - len(names)))
-    for topic_id, name in index.names.items():
+    for topic_id, name in topics.items():
         names[topic_id] = name
-    for number, name in index.publishers.items():
+    for number, name in publishers.items():
         while len(found.publishers) <= number:
             found.publishers.append(b"")
         found.publishers[number] = name

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from commitlog.chunk import Chunk, Gap
@@ -15,6 +15,7 @@ from commitlog.cold_reads import ColdRead
 from commitlog.dictionary import Dictionary
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
 from commitlog.files import Files, make_durable_directory, replace_file, whole_file
+from commitlog.known_tail import KnownTail
 from commitlog.manifest import Manifest
 from commitlog.os_errors import at_start
 from commitlog.partition import Partition
@@ -29,6 +30,7 @@ from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_
 
 FORMAT = "rumq 1"
 GENERATION = 1
+NOTHING_KNOWN: Mapping[str, KnownTail] = {}
 STREAM_BYTES_MAX = 64  # room in a segment's header
 
 
@@ -104,6 +106,7 @@ def open_store(
     internal_generation: int = GENERATION,
     elsewhere: Callable[[StreamSpec, int, int], PartitionReader | None] | None = None, lock: int | None = None,
     volatile: Callable[[int], PartitionReader] | None = None, epoch: int = 0,
+    tails: Mapping[str, KnownTail] = NOTHING_KNOWN,
 ) -> Store:  # fmt: skip
     """Open or create a data directory, and recover every partition.
 
@@ -113,13 +116,14 @@ def open_store(
     lock: of a directory that is locked already
     volatile: index -> a partition without files and topics of a stream, behind all others
     epoch: segments carry at least this one, of the leader of a cluster's shard
+    tails: by directory, what this process knows of the last segments (`recovery.recover`)
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
     raises: DirectoryInUse, FormatTooNew, NotWritable
     """
     taken = None
     opened = partial(
         open_partition, files, root, now_us=now_us, boot_id=boot_id, random=random, direct_bytes_min=direct_bytes_min,
-        epoch=epoch,
+        epoch=epoch, tails=tails,
     )  # fmt: skip
     try:
         if lock is None:
@@ -181,14 +185,14 @@ def check_format(files: Files, root: str) -> None:
 def open_partition(
     files: Files, root: str, identity: PartitionId, *, now_us: int, boot_id: bytes = bytes(16),
     random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 0, direct_bytes_min: int = 1 << 17,
-    epoch: int = 0,
+    epoch: int = 0, tails: Mapping[str, KnownTail] = NOTHING_KNOWN,
 ) -> tuple[Partition, Recovered]:  # fmt: skip
     """One partition, recovered. raises: OSError, StoreError"""
     spec, number, generation = identity.spec, identity.number, identity.generation
     directory = f"{root}/{spec.name}/g{generation}/p{number}"
     make_durable_directory(files, directory, known=root)
     manifest = Manifest(files, directory)
-    found = recover(files, directory, manifest, spec.name, number, now_us)
+    found = recover(files, directory, manifest, spec.name, number, now_us, tails.get(directory))
     manifest.rewrite(found.edits)
     try:
         remove_segments(files, found.leftover)

@@ -23,6 +23,10 @@ from commitlog.index import Index, index_path, maybe_index, read_segment, write_
 from commitlog.replica.inventory import SegmentState
 from commitlog.topic_table import topic_table
 
+SAVED_AT_ONCE_TOPICS_MAX = (
+    1 << 16
+)  # else now and then: who opens the copy reads the indexes of what is not saved
+
 
 class ReplicaNames:
     """lsn: every finished segment below is in it"""
@@ -48,6 +52,8 @@ class ReplicaNames:
             index = read_segment(self._files, path, segment.stop)
         with self._lock:
             self._take(index, segment)
+            if len(self._topics) <= SAVED_AT_ONCE_TOPICS_MAX:
+                self._dictionary.save(self._dictionary.lsn)
         if is_new:
             write_index(self._files, path, index, segment.end_lsn, segment.stop)
             if not self._files.exists(path):  # removed meanwhile

@@ -22,6 +22,7 @@ from rumq.shards.processes.fd_passing import ShardSocket
 from rumq.shards.stats.event_log import tell
 
 if TYPE_CHECKING:  # a broker alone needs nothing of a cluster
+    from commitlog.known_tail import KnownTail
     from rumq.cli.node.cluster_place import ClusterPlace
 
 STATE_SEGMENT_BYTES = 16 << 20
@@ -65,7 +66,7 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
             hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), lock=place.lock,
             internal=internal_stream(settings), internal_number=place.index,
             internal_generation=place.generation, elsewhere=elsewhere,
-            volatile=volatile if settings.sys.interval_seconds else None,
+            volatile=volatile if settings.sys.interval_seconds else None, tails=known_tails(place),
         )  # fmt: skip
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
@@ -86,6 +87,12 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
         for path in found.unreadable:
             tell("log.gap", **where, why=path)
     return store
+
+
+def known_tails(place: Place) -> dict[str, KnownTail]:
+    """What a process that has followed knows of the last segments, by directory."""
+    tails = place.cluster.office.tails if place.cluster is not None else {}
+    return {f"{place.data}/{key}": tail for key, tail in tails.items()}
 
 
 def internal_stream(settings: Settings) -> StreamSpec:

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from commitlog.files import Files
+from commitlog.known_tail import KnownTail, TailReader
 from commitlog.replica.block_reader import read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
@@ -37,6 +38,7 @@ class NodeLogCopies:
         self._copies = {
             each.key: MirrorPartition(files, f"{data}/{each.key}", each.stream, each.number) for each in partitions
         }  # fmt: skip
+        self._readers = {key: TailReader(files, f"{data}/{key}") for key in self._ids}
         self._touched: dict[str, None] = {}
         self._indexer = ThreadPoolExecutor(1, "rumq-index")
         self._indexing: Future[None] | None = None
@@ -50,11 +52,25 @@ class NodeLogCopies:
     def has_log(self) -> bool:
         return any(copy.next_lsn for copy in self._copies.values())
 
-    def work(self) -> None:
-        """When nobody waits: write zeros ahead, index what is finished. Mostly nothing is due. raises: OSError"""
+    def work(self) -> bool:
+        """When nobody waits: write zeros ahead, read the last segments, index what is finished. Mostly nothing is due.
+
+        returns: whether there is more to do. raises: OSError"""
         for copy in self._copies.values():
             if copy.wants_room():
                 copy.make_room()
+        self._index_one()
+        is_more = False
+        for key, copy in self._copies.items():
+            is_more |= self._readers[key].read_on(*copy.tail)
+        return is_more
+
+    def tails(self) -> dict[str, KnownTail]:
+        """Of the last segments, by key, for whoever opens the log next, once all is synced. raises: OSError"""
+        found = {key: self._readers[key].maybe_known(*copy.tail) for key, copy in self._copies.items()}
+        return {key: tail for key, tail in found.items() if tail is not None}
+
+    def _index_one(self) -> None:
         if self._indexing is not None:
             if not self._indexing.done():
                 return
@@ -85,6 +101,7 @@ class NodeLogCopies:
             copy.open_segment(frame.name, bytes(raw))
         elif isinstance(frame, m.Cut):
             copy.cut(frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn)
+            self._readers[frame.partition].begin("")
         elif isinstance(frame, m.Names):
             copy.adopt_names(bytes(raw))
         else:

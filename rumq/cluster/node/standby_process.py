@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from commitlog.known_tail import KnownTail
 from rumq.cluster.agent.agent_socket import AgentLink
 from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
 from rumq.cluster.control.records import NodeRecord, View
@@ -46,12 +47,15 @@ class Standing(NamedTuple):
 
 
 class TakenOffice(NamedTuple):
-    """lead: what the rules say; view: the last one; agent: the link to it; links: to the replicas that have promised"""
+    """lead: what the rules say; view: the last one; agent: the link to it; links: to the replicas that have promised
+
+    tails: of the copies, by partition: what need not be read again"""
 
     lead: fx.Lead
     view: View
     agent: AgentLink
     links: list[FrameLink]
+    tails: dict[str, KnownTail]
 
 
 class StandbyProcess:
@@ -77,6 +81,7 @@ class StandbyProcess:
         self._agent_at = self._report_at = self._give_back_at = 0.0
         self._request = 0
         self._lead: fx.Lead | None = None
+        self._has_work = False
 
     def run(self, is_stopping: Callable[[], bool]) -> TakenOffice | None:
         """Until it leads, or `is_stopping`: None. raises: OSError, LogError: this copy cannot go on (R10)"""
@@ -88,12 +93,13 @@ class StandbyProcess:
             now = time.monotonic()
             self._meet_agent(now)
             wait = max(0.0, min(core.next_deadline, self._report_at, now + AGENT_SECONDS) - now)
+            wait = 0.0 if self._has_work else wait
             for key, _ in self._selector.select(wait):
                 key.data()
             core.flush()
             core.tick(time.monotonic())
             self._carry_out()
-            self._copies.work()  # behind the acknowledgements
+            self._has_work = self._copies.work()  # behind the acknowledgements
             self._report(time.monotonic())
             if now >= self._give_back_at:
                 self._give_back_at = now + GIVE_BACK_SECONDS
@@ -305,9 +311,10 @@ class StandbyProcess:
         for link in self._incoming.values():
             link.close()
         self._selector.close()
+        tails = self._copies.tails()
         self._copies.close()
         links = [link for link in self._dialled.values() if not link.is_connecting]
-        return TakenOffice(lead, self._view, self._agent, links)
+        return TakenOffice(lead, self._view, self._agent, links, tails)
 
     def _close(self) -> None:
         for link in (*self._incoming.values(), *self._dialled.values()):
