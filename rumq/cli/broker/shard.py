@@ -18,14 +18,13 @@ from rumq.cli.broker.client_connections import open_listeners, take_handed_over
 from rumq.cli.broker.process_tuning import freeze, keep_memory, yield_soon
 from rumq.cli.broker.reload import Reload
 from rumq.cli.broker.shard_store import Place, note_inventory, open_shard_store
-from rumq.cli.broker.shutdown import LINGER_SECONDS_MAX, stop
+from rumq.cli.broker.shutdown import stop
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.limits import limits
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.sidecars import sidecars
 from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
-from rumq.mqtt.reasons import Reason
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import Listener
 from rumq.net.pump import Pump
@@ -222,10 +221,6 @@ class ShardProcess:
         Else it ends as if it had been killed: what was acknowledged is on other nodes, and a leader is chosen there."""
         if leader.hand_over():
             await trio.sleep(leader.hand_over_seconds_max)
-            for connection in list(self._shard.pump.connections.values()):
-                if not connection.link.is_bus:
-                    connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the node is stopping")
-            await trio.sleep(LINGER_SECONDS_MAX)
             leader.leave()
         leader.close()
         self._shard.commit.is_draining = True

@@ -18,6 +18,7 @@ from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded
+from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.connection.listener_policy import ListenerPolicy
@@ -52,6 +53,7 @@ class Leader:
         self._handing_over: list[
             tuple[int, Callable[[Done], object], Callable[[], None]]
         ] = []  # who asked for it
+        self._is_leaving = False
 
     # Before the shard is built
 
@@ -155,10 +157,22 @@ class Leader:
         for request, say, flush in self._handing_over:
             say(Done(request))
             flush()
+        if self._handing_over:
+            self.dismiss_clients(Reason.ADMINISTRATIVE_ACTION, "another node serves this client from now on")
+        elif self._is_leaving:
+            self.dismiss_clients(Reason.SERVER_SHUTTING_DOWN, "the node is stopping")
         os._exit(DEPOSED)
+
+    def dismiss_clients(self, reason: Reason, why: str) -> None:
+        """Send each client the reason, as far as its socket takes it at once."""
+        for connection in list(self._shard.pump.connections.values()):
+            if not connection.link.is_bus:
+                connection.link.dismiss(reason, why)
+                connection.flush()
 
     def leave(self) -> None:
         """End at once, without a successor: one is chosen."""
+        self.dismiss_clients(Reason.SERVER_SHUTTING_DOWN, "the node is stopping")
         os._exit(DEPOSED)
 
     def _report(self) -> None:
@@ -182,6 +196,7 @@ class Leader:
         to = self.successor()
         if to is None:
             return False
+        self._is_leaving = True
         self._replication.hand_over(to, lambda why: None)
         return True
 
