@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 
 from rumq.cluster.connections.dial import Later, dial
 from rumq.cluster.connections.host_addresses import HostAddresses
@@ -21,6 +22,8 @@ from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN, HandoverState, encode_state
 from rumq.net.pump import Pump
 from rumq.net.relay import RELAY_BYTES, ClientEnd, RelaySocket
+
+LAST_WORDS_SECONDS = 0.1  # of a leader that hands over
 
 
 class RemoteRelays:
@@ -83,13 +86,16 @@ class RemoteRelays:
             failed(fault.strerror or str(fault))
 
     def view_changed(self, view: View) -> None:
-        """End the clients of those that lead no more."""
+        """End the clients of those that lead no more, unless they do it themselves, and say why."""
         self._view = view
         for key in list(self._sockets):
             shard, epoch = key
             if epoch_of(view, shard) > epoch:
-                for near in list(self._sockets.pop(key)):
-                    near.link.lost("another node leads the shard")
+                self._later(LAST_WORDS_SECONDS, partial(self._end, self._sockets.pop(key)))
+
+    def _end(self, sockets: set[RemoteSocket]) -> None:
+        for near in list(sockets):
+            near.link.lost("another node leads the shard")
 
 
 class RemoteSocket(RelaySocket):

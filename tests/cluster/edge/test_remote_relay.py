@@ -193,6 +193,9 @@ def test_a_view_with_another_leader_ends_the_clients_of_the_old_one(world: World
     assert len(world.edge.relays) == 1
     world.epochs[0] += 1
     world.lead({0: world.leader(0, 2), 1: HERE})
+    world.turn(3)
+    assert world.edge.pump.connections, "the old leader may still say why"
+    world.wait(0.3)
     while through.under.read(1):
         pass
     world.until(lambda: not world.edge.pump.connections)
