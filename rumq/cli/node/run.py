@@ -27,6 +27,7 @@ from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.shards.processes.fd_passing import make_shard_sockets
 from rumq.shards.processes.supervisor import Supervisor
+from rumq.shards.processes.watchdog import watchdog_seconds
 from rumq.shards.stats.event_log import tell
 
 FAILED = 1
@@ -63,7 +64,7 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
     host, port = place.doorways[0].address
     supervisor = Supervisor(
         cluster.shards + 2, child, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),
-        reread=latest.reread,
+        reread=latest.reread, watchdog_seconds=watchdog_seconds(os.getpid()),
     )  # fmt: skip
     status = supervisor.run(place.started)
     tell("broker.stopped", seconds=round(time.monotonic() - place.started, 3), exit_status=status)

@@ -44,7 +44,7 @@ class Child:
 class Supervisor:
     def __init__(
         self, count: int, run_shard: Callable[[int, int], int], *, event: Callable[..., None],
-        all_ready: Callable[..., None], reread: Callable[[], None], watchdog_seconds: float = 0.0,
+        all_ready: Callable[..., None], reread: Callable[[], None], watchdog_seconds: float,
     ) -> None:  # fmt: skip
         """run_shard: runs shard `index` in a process of its own, where SIGHUP is blocked until it can reload; writes
         IS_READY to a descriptor once it is, HAS_RELOADED after each SIGHUP, and returns its exit status

@@ -306,6 +306,7 @@ def test_the_new_process_ends_with_the_shard_s_status_and_never_goes_on_as_the_s
         event=lambda name, **fields: events.append((name, fields)),
         all_ready=lambda **_: None,
         reread=lambda: None,
+        watchdog_seconds=0.0,
     )
     with pytest.raises(Exit) as ended:
         made._run_child(4, 9)
