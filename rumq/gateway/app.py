@@ -58,7 +58,10 @@ class App:
             return as_json(document)
 
         async def metrics(request: Request) -> Response:
-            return Response(await self._metrics.text(), media_type=CONTENT_TYPE)
+            text = await self._metrics.text()
+            if client := request.query_params.get("client"):
+                text += await self._metrics.of_client(client)
+            return Response(text, media_type=CONTENT_TYPE)
 
         routes.append(self._open("/api/v1/openapi.json", openapi))
         if self._context.settings.metrics == "open":

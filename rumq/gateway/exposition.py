@@ -9,10 +9,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.exposition import generate_latest
 
 from rumq.admin.figures import HistogramFigures, ShardFigures
+from rumq.admin.rows import ClientRow
 from rumq.gateway import metric_table as t
 from rumq.session.state.histogram import BOUNDS
 
-__all__ = ["CONTENT_TYPE", "exposition"]
+__all__ = ["CONTENT_TYPE", "exposition", "of_client"]
 
 
 class Families:
@@ -23,6 +24,16 @@ class Families:
 
     def collect(self) -> list[Metric]:
         return self._families
+
+
+def of_client(row: ClientRow) -> bytes:
+    """The text of one client's series, which are told on demand only."""
+    found = []
+    for metric in t.CLIENTS:
+        made = family(metric, metric.labels)
+        made.add_metric([row.client_id], float(getattr(row, metric.key)))
+        found.append(made)
+    return bytes(generate_latest(Families(found)))
 
 
 def exposition(

@@ -15,6 +15,7 @@ Histograms have {len(BOUNDS)} buckets, each twice as wide as the one before, fro
 GROUPS = {
     "Counters of a shard": t.COUNTERS, "Gauges of a shard": t.GAUGES, "By label": t.LABELLED,
     "By partition": t.PARTITIONS, "Histograms": t.HISTOGRAMS, "The gateway": t.GATEWAY,
+    "Of one client, with `/metrics?client=ID`": t.CLIENTS,
 }  # fmt: skip
 
 

@@ -162,6 +162,32 @@ HISTOGRAMS = (
         "rumq_turn_seconds", "histogram", "turn", "turns in which something came, without waiting and sending"
     ),
 )
+CLIENT = ("client_id",)
+CLIENTS = (
+    Metric(
+        "rumq_client_published_total",
+        "counter",
+        "published",
+        "messages that it published in this session",
+        CLIENT,
+    ),
+    Metric(
+        "rumq_client_delivered_total",
+        "counter",
+        "delivered",
+        "messages that it was sent in this session",
+        CLIENT,
+    ),
+    Metric(
+        "rumq_client_received_bytes_total", "counter", "bytes_in", "bytes read from its connection", CLIENT
+    ),
+    Metric("rumq_client_sent_bytes_total", "counter", "bytes_out", "bytes sent over its connection", CLIENT),
+    Metric("rumq_client_in_flight", "gauge", "in_flight", "sent at QoS 1 or 2 and not acknowledged", CLIENT),
+    Metric(
+        "rumq_client_behind_records", "gauge", "behind_records", "records that it has not read yet", CLIENT
+    ),
+    Metric("rumq_client_connected", "gauge", "connected", "1: it is connected", CLIENT),
+)
 GATEWAY = (
     Metric("rumq_up", "gauge", "", "1: every shard answers"),
     Metric("rumq_gateway_connections", "gauge", "", "HTTP connections"),
@@ -172,4 +198,4 @@ GATEWAY = (
     Metric("rumq_gateway_requests_total", "counter", "", "requests, by class of their status", ("status",)),
     Metric("rumq_gateway_published_total", "counter", "", "messages published over REST and acknowledged"),
 )
-TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *GATEWAY)
+TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLIENTS, *GATEWAY)

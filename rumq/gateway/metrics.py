@@ -10,7 +10,7 @@ from rumq.admin.figures import ShardFigures
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
 from rumq.gateway.context import Context
-from rumq.gateway.exposition import exposition
+from rumq.gateway.exposition import exposition, of_client
 
 REMEMBER_SECONDS = 1.0
 
@@ -29,6 +29,15 @@ class Metrics:
                 self._text = await self._made()
                 self._made_at = self._context.now()
             return self._text
+
+    async def of_client(self, client_id: str) -> bytes:
+        """Series of one client; none if it has no session."""
+        try:
+            found = await self._context.shards.ask(OPERATIONS["client"], q.OneClient(client=client_id))
+        except (RumqError, ValueError):
+            return b""
+        assert isinstance(found, a.ClientDetail)
+        return of_client(found.client) if found.client is not None else b""
 
     async def _made(self) -> bytes:
         context = self._context

@@ -6,9 +6,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rumq.admin.figures import HistogramFigures, LaggingClient, ShardFigures
 from rumq.gateway import metric_table as t
-from rumq.gateway.exposition import exposition
+from rumq.gateway.exposition import exposition, of_client
 from rumq.gateway.metric_docs import page
 from rumq.session.state.histogram import BOUNDS, Histogram
+from tests.faults.shard import Client
 from tests.shards.admin.test_views import Shard, ask, shard
 
 BUCKETS = len(BOUNDS) + 1  # the last one has no bound
@@ -33,7 +34,10 @@ def test_the_page_is_made_from_the_table() -> None:
 
 def test_a_scrape_has_every_metric_of_the_table_and_no_other(shard: Shard) -> None:
     found = ask(shard, "metrics").shards
-    text = exposition(found, {}, {"2xx": 1}).decode()
+    Client(shard, "c", 5)
+    row = ask(shard, "client", client="c").client
+    text = exposition(found, {}, {"2xx": 1}).decode() + of_client(row).decode()
+    assert 'rumq_client_received_bytes_total{client_id="c"}' in text
     families = {family.name for family in text_string_to_metric_families(text)}
     assert families == {metric.name.removesuffix("_total") for metric in t.TABLE}
 
