@@ -210,7 +210,7 @@ class Faults:
 
         assert isinstance(link, Link)
         for side in (0, 1):
-            link.cut_at[side] = max(0, link.sent[side] - self._random.randrange(6))
+            link.lose(side, self._random.randrange(6))
             self._world.at(self._world.now + self._random.choice((0.0, 0.001, 0.2, 1.0)), link.end, side)
 
     def _slow_links(self) -> None:

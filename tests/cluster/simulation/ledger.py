@@ -91,6 +91,8 @@ class Ledger:
         if self.values[partition].get(lsn) != value:
             raise Wrong(f"{value} is acknowledged at lsn {lsn} of {partition}, and is not committed there")
         self.acknowledged += 1
+        if lsn < self.first[partition]:
+            return  # an old leader hears late of what retention has removed since
         for group in groups(record):
             if not self._is_kept(partition, lsn, value, group):
                 raise Wrong(

@@ -60,7 +60,7 @@ MUTANTS = [
                 HERE + "disk", "        self._disk.promised, self._disk.opened = promised, opened\n",
                 "        self._disk.opened = opened\n",
             )
-        ], first=65,
+        ], first=221,
     ),
     Mutant(
         "the longest log wins", "R3",
@@ -138,7 +138,7 @@ MUTANTS = [
     ),
     Mutant(
         "a leader starts without a majority of promises", "R2",
-        [Line(CORES + "office", "if not has_quorum(self._view.record, sound):", "if len(sound) < 1:")], first=3,
+        [Line(CORES + "office", "if not has_quorum(self._view.record, sound):", "if len(sound) < 1:")], first=6,
     ),
     Mutant(
         "a cut goes below the committed mark", "R5",

@@ -83,9 +83,15 @@ class Link:
             return
         self.is_open[side] = False
         if is_reset:
-            self.cut_at[side] = max(0, self.sent[side] - self.world.random.randrange(4))
+            self.lose(side, self.world.random.randrange(4))
         self.send(side, None)
         self._forget()
+
+    def lose(self, side: int, count: int) -> None:
+        """What this side has sent last, that much and all that it sends yet."""
+        cut_at = max(0, self.sent[side] - count)
+        earlier = self.cut_at[side]
+        self.cut_at[side] = cut_at if earlier is None else min(earlier, cut_at)
 
     def expire(self, side: int) -> None:
         """Nothing was heard for long: this side gives up. The other side may never hear of it, or late."""

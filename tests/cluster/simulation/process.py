@@ -151,7 +151,7 @@ class Process:
                 link.close(side, is_reset=self.world.random.random() < 0.5)
             else:
                 link.is_open[side] = False
-                link.cut_at[side] = max(0, link.sent[side] - self.world.random.randrange(4))
+                link.lose(side, self.world.random.randrange(4))
                 link.world.at(self.world.now + self.world.random.uniform(0.3, 3.0), link.end, 1 - side)
 
     # Links

@@ -1,0 +1,170 @@
+"""A leader: what it is told, and what it does. The rules by number are those of docs/replication.md."""
+
+from rumq.cluster.control.records import ShardRecord
+from rumq.cluster.replication import effects as fx
+from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.leader_core import LeaderCore
+
+P = "main/g0/p0"
+VOTERS = ["a", "b", "c"]
+
+
+def record(epoch: int = 5, replicas: list[str] = VOTERS, old: list[str] | None = None) -> ShardRecord:
+    return ShardRecord(epoch=epoch, leader="a", claim=f"c{epoch}", replicas=replicas, old_replicas=old)
+
+
+def leader(end: int = 10, replicas: list[str] = VOTERS) -> LeaderCore:
+    core = LeaderCore(5, "a", record(replicas=replicas), {P: end})
+    core.start()
+    return core
+
+
+def kinds(core: LeaderCore) -> list[str]:
+    return [
+        type(each.message).__name__ if isinstance(each, fx.Send) else type(each).__name__
+        for each in core.take_effects()
+    ]
+
+
+def link(core: LeaderCore, peer: str, opened: int = 4, end: int = 10) -> None:
+    core.connected(peer)
+    core.received(peer, m.Promised(core.epoch, opened, {P: end}), 0.0)
+    core.received(peer, m.Segments(core.epoch, P, []), 0.0)
+
+
+def synced(core: LeaderCore, peer: str, lsn: int) -> None:
+    core.received(peer, m.Synced(core.epoch, P, lsn, "s", 0), 0.0)
+
+
+def opens(core: LeaderCore, peer: str) -> None:
+    core.received(peer, m.Opened(core.epoch), 0.0)
+
+
+def test_one_replica_alone_opens_at_once_and_commits_what_it_syncs() -> None:
+    core = leader(replicas=["a"])
+    core.written(P, 12)
+    assert core.take_effects() == [fx.TermOpen(), fx.Committed(P, 10), fx.Committed(P, 12)]
+
+
+def test_r4_the_term_is_open_once_a_majority_has_noted_it() -> None:
+    core = leader()
+    link(core, "b")
+    assert kinds(core) == ["Promise", "Inventory", "Feed"]
+    synced(core, "b", 9)
+    assert kinds(core) == []
+    synced(core, "b", 10)
+    assert kinds(core) == ["Complete"]
+    assert not core.is_open
+    opens(core, "b")
+    assert core.take_effects() == [fx.TermOpen(), fx.Committed(P, 10)]
+
+
+def test_r4_opened_without_everything_counts_for_nothing() -> None:
+    core = leader()
+    link(core, "b")
+    opens(core, "b")
+    assert not core.is_open
+
+
+def test_r7_acknowledgements_of_a_follower_that_has_not_opened_the_term_do_not_count() -> None:
+    core = leader(replicas=["a", "b", "c", "d", "e"])
+    for peer in ("b", "c"):
+        link(core, peer)
+        synced(core, peer, 10)
+        opens(core, peer)
+    core.written(P, 12)
+    for peer in ("d", "e"):
+        link(core, peer)
+        synced(core, peer, 12)
+    core.take_effects()
+    assert core.committed(P) == 10
+    for peer in ("d", "e"):
+        opens(core, peer)
+    assert core.committed(P) == 12, "nothing more needs to be said of them"
+
+
+def test_r7_nothing_is_committed_that_is_not_synced_here() -> None:
+    core = leader()
+    for peer in ("b", "c"):
+        link(core, peer)
+        synced(core, peer, 10)
+        opens(core, peer)
+        synced(core, peer, 15)
+    assert core.committed(P) == 10
+    core.written(P, 13)
+    assert core.committed(P) == 13
+
+
+def test_what_a_follower_says_before_its_copy_is_compared_does_not_count() -> None:
+    core = leader()
+    core.connected("b")
+    core.received("b", m.Promised(5, 4, {P: 99}), 0.0)
+    synced(core, "b", 99)
+    assert kinds(core) == ["Promise", "Inventory"]
+
+
+def test_r5_the_mark_is_told_of_copies_that_have_opened_the_term_and_no_further_than_they_go() -> None:
+    core = leader()
+    link(core, "b")
+    synced(core, "b", 10)
+    opens(core, "b")
+    link(core, "c", end=3)
+    core.take_effects()
+    core.tick(0.0)
+    assert core.take_effects() == [fx.Send("b", m.Beat(5, {P: 10})), fx.Send("c", m.Beat(5, {}))]
+
+
+def test_r9_a_higher_promise_ends_the_term() -> None:
+    core = leader()
+    link(core, "b")
+    core.take_effects()
+    core.received("b", m.Outdated(5), 0.0)
+    assert not core.is_deposed, "another link of the same term"
+    core.received("b", m.Outdated(6), 0.0)
+    assert core.is_deposed
+    assert kinds(core) == ["Deposed"]
+    core.tick(9.0)
+    assert core.next_deadline == float("inf")
+
+
+def test_answers_of_an_earlier_epoch_are_not_taken_for_this_one() -> None:
+    core = leader()
+    link(core, "b")
+    core.change(6, record(6, ["a", "b", "d"], VOTERS))
+    core.received("b", m.Synced(5, P, 10, "s", 0), 0.0)
+    core.received("b", m.Opened(5), 0.0)
+    assert not core.is_open
+
+
+def test_while_members_change_both_sets_must_open_and_then_the_new_one_alone_counts() -> None:
+    core = leader()
+    for peer in ("b", "c"):
+        link(core, peer)
+        synced(core, peer, 10)
+        opens(core, peer)
+    core.change(6, record(6, ["a", "d", "e"], VOTERS))
+    assert not core.is_open
+    for peer in ("b", "d"):
+        link(core, peer)
+        synced(core, peer, 10)
+        opens(core, peer)
+        assert core.is_open == (peer == "d"), "b is in the old set only"
+    core.settle(record(6, ["a", "d", "e"]))
+    assert core.peers == ["d", "e"]
+    core.written(P, 11)
+    synced(core, "d", 11)
+    assert core.committed(P) == 11
+
+
+def test_a_leader_that_is_no_member_any_more_ends() -> None:
+    core = leader()
+    core.change(6, record(6, ["b", "c", "d"], VOTERS))
+    core.settle(record(6, ["b", "c", "d"]))
+    assert core.is_deposed
+
+
+def test_the_operator_is_told_once_when_too_few_answer() -> None:
+    core = leader()
+    for now in (0.0, 1.0, 2.1, 3.0):
+        core.tick(now)
+    assert core.take_effects() == [fx.QuorumLost(["b", "c"])]
