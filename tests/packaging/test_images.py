@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rumq.cli.main import main
-from tests.packaging.conftest import ROOT, known_environment, tool
+from tests.packaging.conftest import ROOT, tool
 
 COMPOSE = ("compose.yaml", "compose.cluster.yaml")
 
@@ -86,7 +86,7 @@ def test_a_broker_takes_what_a_compose_file_sets(name: str, node: str, tmp_path:
     config = f"{tmp_path}/etc/config.toml"
     done = subprocess.run(
         [sys.executable, "-m", "rumq", "run", "--check", "--config", config, "--data", str(tmp_path / "data")],
-        env=known_environment(environment), capture_output=True, text=True, timeout=60, check=False,
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
 
