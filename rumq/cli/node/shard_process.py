@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import replace
 from importlib import import_module
 
 from commitlog import LogError, RealFiles
-from commitlog.replica.replica_state import ReplicaState, load_state
+from commitlog.replica.replica_state import DIRECTORY, ReplicaState, load_state
 from rumq.cli.broker.process_tuning import freeze
 from rumq.cli.broker.shard import serve_shard
 from rumq.cli.broker.shard_store import Place
@@ -16,9 +17,11 @@ from rumq.cli.data.missing_partition import STATE_STREAM
 from rumq.cli.node.cluster_place import ClusterPlace
 from rumq.cli.node.node import Node
 from rumq.cli.node.node_certificates import link_tls
+from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.streams import GENERATION
 from rumq.cluster.agent.agent_socket import SOCKET_NAME
 from rumq.cluster.node.beats import OpeningBeats
+from rumq.cluster.node.copy_disk import CopyDisk
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.standby_process import StandbyProcess, Standing
 from rumq.shards.processes.fd_passing import FdPassing
@@ -44,6 +47,7 @@ def run_shard(node: Node) -> int:
             node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
             GivenBack(doors, place.count).give_back,
             link_tls(node.settings),
+            CopyDisk(f"{place.data}/{DIRECTORY}", reserve(node.settings, place.data), time.monotonic),
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         warm_up()

@@ -18,6 +18,7 @@ from rumq.cluster.agent.agent_socket import AgentLink
 from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
 from rumq.cluster.control.records import NodeRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL, Greeting, Refused
+from rumq.cluster.node.copy_disk import CopyDisk
 from rumq.cluster.node.frame_link import FrameLink, LinkTls
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.replication import effects as fx
@@ -36,7 +37,8 @@ class Standing(NamedTuple):
     """Where a shard's process stands. node: id of this one; listener: for other nodes' processes
 
     give_back: called every now and then: clients that were handed to this process go back to the edge
-    tls: of links between nodes, None for plain bytes"""
+    tls: of links between nodes, None for plain bytes
+    disk: that of the copy, None if nobody looks after it"""
 
     node: str
     shard: int
@@ -44,6 +46,7 @@ class Standing(NamedTuple):
     listener: socket.socket
     give_back: Callable[[], None] = lambda: None
     tls: LinkTls | None = None
+    disk: CopyDisk | None = None
 
 
 class TakenOffice(NamedTuple):
@@ -68,6 +71,8 @@ class StandbyProcess:
         self._core = StandbyCore(
             standing.node, copies, state, patience=lambda: draw.uniform(*PATIENCE_SECONDS),
             unique=lambda: os.urandom(8).hex(), now=time.monotonic(),
+            is_well=lambda: standing.disk is None or standing.disk.is_well(),
+            can_lead=lambda: standing.disk is None or standing.disk.can_lead(),
         )  # fmt: skip
         self._state = state
         self._selector = selectors.DefaultSelector()
@@ -96,7 +101,10 @@ class StandbyProcess:
             wait = 0.0 if self._has_work else wait
             for key, _ in self._selector.select(wait):
                 key.data()
+            began = time.monotonic()
             core.flush()
+            if self._standing.disk is not None:
+                self._standing.disk.took(time.monotonic() - began)
             core.tick(time.monotonic())
             self._carry_out()
             self._has_work = self._copies.work()  # behind the acknowledgements

@@ -30,6 +30,7 @@ class Follower:
         self.told: dict[str, int] = {}  # committed lsns
         self.asked: Counter[str] = Counter()  # by partition, inventories that have not been answered
         self.heard_at: float | None = None
+        self.is_well = True  # it may lead: R10
 
 
 class LeaderCore:
@@ -82,6 +83,18 @@ class LeaderCore:
             and all(follower.synced.get(p, 0) >= lsn for p, lsn in self.own.items())
         )
 
+    def maybe_successor(self) -> str | None:
+        """A voter that may lead instead: its disk is well, and it lacks the least; None: there is none."""
+        well = [
+            peer
+            for peer in self.record.replicas
+            if (follower := self._followers.get(peer)) is not None
+            and follower.is_linked
+            and follower.has_opened
+            and follower.is_well
+        ]
+        return max(well, key=lambda peer: sum(self._followers[peer].synced.values()), default=None)
+
     # Links
 
     def start(self) -> None:
@@ -111,7 +124,9 @@ class LeaderCore:
         if getattr(message, "epoch", self.epoch) != self.epoch:
             return  # it answers an earlier epoch of this leader
         follower.heard_at = now
-        if isinstance(message, m.Promised):
+        if isinstance(message, m.Heard):
+            follower.is_well = message.is_well
+        elif isinstance(message, m.Promised):
             self._promised(peer, follower, message)
         elif isinstance(message, m.Segments) and follower.has_promised:
             follower.asked[message.partition] = max(0, follower.asked[message.partition] - 1)

@@ -166,9 +166,10 @@ class Beat(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Heard(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """Answers a beat."""
+    """Answers a beat. is_well: the follower's disk is good enough to lead with"""
 
     epoch: int
+    is_well: bool = True
 
 
 class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):

@@ -16,6 +16,7 @@ from rumq.cluster.replication.ports import DataFrame, LogCopies, ReplicaState
 
 PATIENCE_SECONDS = (0.4, 0.9)  # a leader that is silent for so long may be gone; chosen anew for each wait
 BEHIND_SECONDS = 5.0
+UNWELL_SECONDS = 3.0  # so much longer one waits whose disk is full or slow: others may be better
 
 
 class StandbyCore:
@@ -23,11 +24,15 @@ class StandbyCore:
 
     def __init__(
         self, node: str, logs: LogCopies, state: ReplicaState, *, patience: Callable[[], float],
-        unique: Callable[[], str], now: float,
+        unique: Callable[[], str], now: float, is_well: Callable[[], bool] = lambda: True,
+        can_lead: Callable[[], bool] = lambda: True,
     ) -> None:  # fmt: skip
-        """node: its id; patience: draws from PATIENCE_SECONDS; unique: an id for a claim; now: monotonic seconds"""
+        """node: its id; patience: draws from PATIENCE_SECONDS; unique: an id for a claim; now: monotonic seconds
+
+        is_well: whether its disk is, as far as is known; can_lead: ... and was tried just now. R10"""
         self.node, self._logs, self._state = node, logs, state
-        self._patience = patience
+        self._patience, self._is_well, self._can_lead = patience, is_well, can_lead
+        self._unwell_since: float | None = None
         self.view: Versioned | None = None
         self.is_current = False
         self.is_leading = False
@@ -59,6 +64,7 @@ class StandbyCore:
 
     def _hears(self, now: float) -> None:
         self._heard_at, self._try_at, self._is_eager = now, now + self._patience(), False
+        self._unwell_since = None
 
     # The control plane
 
@@ -119,9 +125,21 @@ class StandbyCore:
             return
         if self._state.opened == m.DOUBTED:
             return  # R11
-        if self.node in self.view.record.voters and not self.hears_leader(now):
+        if self.node in self.view.record.voters and not self.hears_leader(now) and self._may_lead(now):
             self._office.begin(self.view, now)
             self._take_office()
+
+    def _may_lead(self, now: float) -> bool:
+        """R10: a disk that is full, fails or is slow is left to others, as long as they may want to lead."""
+        if self._can_lead():
+            self._unwell_since = None
+            return True
+        if self._unwell_since is None:
+            self._unwell_since = now
+            self._effects.append(
+                fx.Alarm("cluster.disk_unwell", "the disk is full, slow or fails: this node lets others lead")
+            )
+        return now - self._unwell_since >= UNWELL_SECONDS
 
     # What comes over links
 
@@ -181,8 +199,8 @@ class StandbyCore:
             if self._state.opened == epoch:  # else its records may be others than those that are committed
                 for partition, lsn in message.committed.items():
                     self._logs.note_committed(partition, lsn)
-            self._reply(link, m.Heard(epoch))
-        elif isinstance(message, m.Succeed) and self.view is not None:
+            self._reply(link, m.Heard(epoch, self._is_well()))
+        elif isinstance(message, m.Succeed) and self.view is not None and self._is_well():
             self.flush()
             self._leader = None
             self._office.begin(self.view, now, asked=True)

@@ -25,10 +25,12 @@ from rumq.shards.replication.copied_partition import CopiedPartition, Piece, Tri
 from rumq.shards.replication.feeder import Feeder, Feeds
 from rumq.shards.replication.follower_links import Connect, FollowerLinks
 from rumq.shards.replication.hand_over import HandOver
+from rumq.shards.replication.leader_disk import DiskWatch, Groups, Problem, Space, maybe_problem
 from rumq.shards.replication.piece_frames import frames_of
 from rumq.shards.turn.ports import Clock, EventSink, ReadPool, Timers
 
 LOOK_SECONDS = 0.01  # of a hand-over
+SUCCEED_SECONDS = 0.2  # until a leader that resigns ends
 ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
 
 
@@ -61,8 +63,12 @@ class Network(NamedTuple):
     watch: Callable[[int, Callable[[], None]], None]
 
 
-class Commit(Protocol):
+class Commit(Groups, Protocol):
     """`rumq.shards.write_path.group_commit`."""
+
+    @property
+    def space(self) -> Space:
+        """Who knows how much is free."""
 
     def replicated(self, index: int, lsn: int) -> None:
         """A majority has a partition up to an lsn."""
@@ -95,6 +101,7 @@ class Replication:
         assert store.internal is not None
         self._term, self._commit = term, commit
         self._timers, self._clock, self._events = timers, clock, events
+        self.disk = DiskWatch(self, term.shard, events)
         self._has_news = False
         self._loop_thread = threading.get_ident()
         self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -188,6 +195,16 @@ class Replication:
                 self._hand_over = None
             else:
                 self._timers.later(LOOK_SECONDS, self._look)
+
+    def disk_problem(self) -> Problem | None:
+        """Why this leader's disk is not good enough."""
+        commit = self._commit()
+        return maybe_problem([copied.partition for copied in self._copied.values()], commit, commit.space)
+
+    def resign(self, to: str, why: str) -> None:
+        """Have a follower lead, and wait for nothing: what is pending here was promised to nobody."""
+        self._succeed(to)  # if this is lost, it finds the leader gone
+        self._timers.later(SUCCEED_SECONDS, lambda: self.depose(f"this node cannot lead: {why}"))
 
     def _succeed(self, peer: str) -> None:
         link = self._links.link(peer)
@@ -364,6 +381,8 @@ class Replication:
         self.core.tick(now)
         self._carry_out()
         self._links.tick()
+        if self._hand_over is None:
+            self.disk.look(now)
 
     def figures(self) -> dict[str, Any]:
         """For the operator: committed lsns by partition, and how many records each follower lacks; None: it is away."""

@@ -7,7 +7,7 @@ from rumq.shards.turn.queues cimport StepQueue
 cdef class GroupCommit:
     cdef public bint is_draining, is_frozen
     cdef public double linger
-    cdef public list _due, _in_flight, _mark_due, _own, _partitions, _retry, _submitted
+    cdef public list _due, _in_flight, _mark_due, _own, _partitions, _retry, _submitted, slow_groups
     cdef public Histogram writes
     cdef public AckTracker _acks
     cdef public StepQueue _commands

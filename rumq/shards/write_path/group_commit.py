@@ -25,6 +25,7 @@ WRITE_BYTES = 1 << 18  # with so much pending a group is written at once, whethe
 MARK_SECONDS = 0.05  # after the last group, what is durable is written down
 ROOM_WAITS_MAX = 8  # groups that are written first when zeros ahead are due
 RETRY_SECONDS = 1.0  # an offline partition tries again
+SLOW_SECONDS = 2.0
 
 
 class CommitOptions(NamedTuple):
@@ -64,6 +65,7 @@ class GroupCommit:
             Histogram()
         )  # of groups, from the hand-over to the writer until the loop knows of the end
         self._submitted = [0.0] * count
+        self.slow_groups: list[int] = [0] * count  # in a row, by partition
 
     def roll(self, index: int) -> None:
         """Go on in a new segment of a partition, as soon as nothing of it is being written."""
@@ -181,7 +183,9 @@ class GroupCommit:
         if group.chunks:
             self._admission.online(index)
             self._mark_due[index] = self._clock.monotonic + MARK_SECONDS
-            self.writes.observe(monotonic() - self._submitted[index])
+            seconds = monotonic() - self._submitted[index]
+            self.writes.observe(seconds)
+            self.slow_groups[index] = self.slow_groups[index] + 1 if seconds >= SLOW_SECONDS else 0
         if len(group.news) > 1 or not group.chunks:  # more than its chunk: segments came and went
             while (job := partition.take_seal_job()) is not None:
                 self._workers.reader.submit(job.run, self._indexed)
@@ -200,6 +204,16 @@ class GroupCommit:
         if index < self._routed:
             self._commands.put(Committed(index, lsn))
         self._acks.release(index)
+
+    @property
+    def space(self) -> WriteAdmission:
+        """Who knows how much is free."""
+        return self._admission
+
+    def busy_seconds(self) -> float:
+        """How long the oldest group in flight has been so."""
+        began = [at for at, busy in zip(self._submitted, self._in_flight, strict=True) if busy]
+        return monotonic() - min(began) if began else 0.0
 
     def is_written(self) -> bool:
         """Whether nothing is pending or being written."""
