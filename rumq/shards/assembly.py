@@ -43,7 +43,8 @@ from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
 from rumq.shards.replication.follower_links import Connect, connector
-from rumq.shards.replication.replication import Network, Replication, Term
+from rumq.shards.replication.replication import Network, Replication
+from rumq.shards.replication.term import Term
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
 from rumq.shards.retention.export_positions import ExportPositions

@@ -15,7 +15,7 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.assembly import Platform, ShardContext, build_shard
 from rumq.shards.replication.follower_links import Connect, connector
-from rumq.shards.replication.replication import Term
+from rumq.shards.replication.term import Term
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.stats.sys_publisher import Status
 from rumq.shards.turn.turn import Turn

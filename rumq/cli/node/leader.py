@@ -27,7 +27,8 @@ from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
 from rumq.shards.processes.supervisor import DEPOSED
 from rumq.shards.replication.follower_links import connector
-from rumq.shards.replication.replication import Replication, Term
+from rumq.shards.replication.replication import Replication
+from rumq.shards.replication.term import Term
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.scheduler import TimerQueue
 

@@ -9,7 +9,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from commitlog.partition import Partition
@@ -19,7 +18,6 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import BEAT_SECONDS, LeaderCore
-from rumq.shards.processes.supervisor import DEPOSED
 from rumq.shards.replication.asker import Askers
 from rumq.shards.replication.copied_partition import CopiedPartition, Piece, Trimmed
 from rumq.shards.replication.feeder import Feeder, Feeds
@@ -27,33 +25,12 @@ from rumq.shards.replication.follower_links import Connect, FollowerLinks
 from rumq.shards.replication.hand_over import HandOver
 from rumq.shards.replication.leader_disk import DiskWatch, Groups, Problem, Space, maybe_problem
 from rumq.shards.replication.piece_frames import frames_of
+from rumq.shards.replication.term import Term
 from rumq.shards.turn.ports import Clock, EventSink, ReadPool, Timers
 
 LOOK_SECONDS = 0.01  # of a hand-over
 SUCCEED_SECONDS = 0.2  # until a leader that resigns ends
 ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
-
-
-def leave() -> None:
-    """End the process at once: what is in flight must not be sealed."""
-    os._exit(DEPOSED)
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """With what a leader took office. cluster: its id; node: of this node; epoch, record: as claimed
-
-    view: of the cluster then; resolve: the IP address of a host, None while it is looked up; end: ends the process of a
-    leader that is deposed"""
-
-    cluster: str
-    shard: int
-    node: str
-    epoch: int
-    record: ShardRecord
-    view: View
-    resolve: Callable[[str], str | None] = lambda host: host
-    end: Callable[[], None] = leave
 
 
 class Network(NamedTuple):

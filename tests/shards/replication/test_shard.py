@@ -6,7 +6,7 @@ from typing import Any
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink
-from rumq.shards.replication.replication import Term
+from rumq.shards.replication.term import Term
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.faults.shard import Client, Shard

@@ -21,7 +21,8 @@ from rumq.cluster.replication.standby_core import StandbyCore
 from rumq.mqtt.kernels.batch import Batch
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink
-from rumq.shards.replication.replication import Network, Replication, Term
+from rumq.shards.replication.replication import Network, Replication
+from rumq.shards.replication.term import Term
 from rumq.shards.turn.queues import StepQueue
 from rumq.shards.turn.scheduler import ShardClock, TimerQueue
 from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
