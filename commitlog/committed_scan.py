@@ -11,11 +11,14 @@ from commitlog.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, ChunkPosition
 
 
 class CommittedScan:
-    """The scan so far. proved: every lsn below it is committed; sealed: the SEAL chunk was found."""
+    """The scan so far. proved: every lsn below it is committed; sealed: the SEAL chunk was found
+
+    marked: the highest committed mark, which may be below the segment; 0: there is none"""
 
     def __init__(self, salt: int, base_lsn: int) -> None:
         self.salt = salt
         self.proved = base_lsn
+        self.marked = 0
         self.sealed = False
         self._position = SEGMENT_HEADER_BYTES
         self._reached = base_lsn
@@ -35,7 +38,8 @@ class CommittedScan:
 
     def _take(self, chunks: Iterable[tuple[int, Header]]) -> None:
         for at, header in chunks:
-            self.proved = max(self.proved, header.durable_lsn)
+            self.marked = max(self.marked, header.durable_lsn)
+            self.proved = max(self.proved, self.marked)
             self._position = at + header.total_len
             self.sealed = header.kind == SEAL
             if header.kind in HOLDS_RECORDS and header.count and header.base_lsn >= self._reached:

@@ -9,13 +9,18 @@ import os
 from commitlog.files import Files, whole_file
 from commitlog.partition_view import PartitionView
 
+NODE = "_cluster"  # of a data directory whose partitions are copies; as of `commitlog.replica.replica_state`
+
 
 class LogReader:
     """Every partition of a data directory."""
 
-    def __init__(self, files: Files, root: str) -> None:
-        """raises: FileNotFoundError when it is no data directory"""
+    def __init__(self, files: Files, root: str, *, only_committed: bool = False) -> None:
+        """only_committed: of a node of a cluster, leave out what its copies cannot prove to be committed
+
+        raises: FileNotFoundError when it is no data directory"""
         self._files, self.root = files, root
+        self._only_marked = only_committed and files.exists(f"{root}/{NODE}")
         if not files.exists(f"{root}/FORMAT"):
             raise FileNotFoundError(f"{root}: no data directory of rumq (it has no FORMAT)")
 
@@ -44,8 +49,9 @@ class LogReader:
         held = held_by_a_live_process(self._files, self.root)
         while True:
             view = PartitionView(
-                self._files, directory, stream, int(generation[1:]), int(number[1:]), held, earlier
-            )
+                self._files, directory, stream, int(generation[1:]), int(number[1:]), held, earlier,
+                only_marked=self._only_marked,
+            )  # fmt: skip
             if held or not (held := held_by_a_live_process(self._files, self.root)):
                 return view
             # A broker has started since: it may be writing to the last segment.

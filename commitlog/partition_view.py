@@ -2,7 +2,8 @@
 
 The files show which records may be read (`end_lsn`). If no live process holds the directory: every whole chunk, as the
 next start keeps them. Otherwise: sealed and abandoned segments, and the last one up to the highest committed mark in
-its chunks, which an idle broker writes by itself.
+its chunks, which an idle broker writes by itself. Of a copy in a cluster, held or not, only what its marks prove:
+whatever is behind them may be cut when another node leads.
 docs/log-format.md, "Reading"."""
 
 from __future__ import annotations
@@ -31,12 +32,15 @@ class PartitionView:
 
     def __init__(
         self, files: Files, directory: str, stream: str, generation: int, number: int, held: bool,
-        earlier: PartitionView | None = None,
+        earlier: PartitionView | None = None, *, only_marked: bool = False,
     ) -> None:  # fmt: skip
-        """held: a live process holds the directory; earlier: a view of the same partition, whose scans are reused"""
+        """held: a live process holds the directory; earlier: a view of the same partition, whose scans are reused
+
+        only_marked: of a copy in a cluster, the records below its highest committed mark"""
         self._files = files
         self.directory, self.stream, self.generation, self.number = directory, stream, generation, number
         self.held = held
+        self.awaits_mark = False  # a segment has ended, and a mark is yet to say that it is committed
         self._segments: list[SegmentFile] = []
         self._sizes: dict[str, int] = {}
         self._finished: set[str] = set()
@@ -56,9 +60,42 @@ class PartitionView:
         self._scans.keep({s.path for s in self._segments})
         base_lsn = self._segments[0].base_lsn if self._segments else 0
         self.first_lsn = base_lsn if first_lsn is None else first_lsn
+        if only_marked:
+            self._clip_to_marks()
         self.end_lsn = max((s.end_lsn or 0 for s in self._segments), default=self.first_lsn)
-        if not held:
+        if not held and not only_marked:
             self.end_lsn = max(self.end_lsn, listed.ended_lsn)
+
+    def _clip_to_marks(self) -> None:
+        """Leave out what no mark proves. cost: a scan of the headers of the last segments, of one as a rule"""
+        marked = 0
+        for segment in reversed(self._segments):
+            marked = max(marked, self._scan(segment).marked)
+            if marked >= segment.base_lsn:
+                break  # everything before this segment is below the mark
+        for segment in self._segments:
+            if (segment.end_lsn or 0) > marked:
+                self.awaits_mark |= segment.path in self._finished
+                self._finished.discard(segment.path)
+                segment.end_lsn = max(segment.base_lsn, marked)
+        self._segments = [s for s in self._segments[:1] if s.base_lsn >= marked] + [
+            s for s in self._segments if s.base_lsn < marked
+        ]
+
+    def _scan(self, segment: SegmentFile) -> CommittedScan:
+        """Up to the file's end as it is now."""
+        handle = self._files.open(segment.path)
+        try:
+            return self._advanced(handle, segment.path, segment, self._sizes[segment.path])
+        finally:
+            self._files.close(handle)
+
+    def _advanced(self, handle: int, path: str, segment: SegmentFile, size: int) -> CommittedScan:
+        scan = self._scans.scans.get(path)
+        if scan is None or scan.salt != segment.salt:
+            scan = self._scans.scans[path] = CommittedScan(segment.salt, segment.base_lsn)
+        scan.advance(self._files, handle, size)
+        return scan
 
     def _take_all(self, listed: Listing) -> bool:
         """Whether the last segment was still there."""
@@ -183,10 +220,7 @@ class PartitionView:
 
     def _take_active(self, handle: int, found: Found, segment: SegmentFile) -> None:
         """A segment that a broker writes to: committed up to its marks."""
-        scan = self._scans.scans.get(found.path)
-        if scan is None or scan.salt != segment.salt:
-            scan = self._scans.scans[found.path] = CommittedScan(segment.salt, segment.base_lsn)
-        scan.advance(self._files, handle, found.size)
+        scan = self._advanced(handle, found.path, segment, found.size)
         segment.places, segment.end_lsn, segment.sealed = scan.places(), scan.proved, scan.sealed
         segment.logical_end = SEGMENT_HEADER_BYTES
         if segment.places:

@@ -92,7 +92,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/spark": (
         {
             "numpy", "pandas", "py4j", "pyarrow", "pyspark", "trio", "rumq.client", "rumq.errors", "rumq.flight.client",
-            "rumq.flight.tickets", "rumq.lake", "rumq.mqtt", "rumq.table", "rumq.version",
+            "rumq.flight.copies_client", "rumq.flight.tickets", "rumq.lake", "rumq.mqtt", "rumq.table", "rumq.version",
         },
         set(),
     ),

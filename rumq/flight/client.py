@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from rumq.flight.client_credentials import header_of, tls_of
-from rumq.flight.connection_faults import LASTING, why_away
+from rumq.flight.connection_faults import why_away
 from rumq.flight.errors import Away, BadRequest, Busy, Failed, NotAllowed, maybe_fault
+from rumq.flight.retries import Retries
 from rumq.flight.tickets import Ticket
 from rumq.table.flight_location import FlightLocation
 
 AHEAD = 2  # batches that are fetched while one is used
-AWAY_RETRY_SECONDS = 5.0  # longest pause between retries while a server is away
 T = TypeVar("T")
 
 
@@ -35,9 +35,9 @@ class LogClient:
         now: Callable[[], float] = time.monotonic, known: bool = False,
     ) -> None:  # fmt: skip
         """known: another process had an answer from this server, so wait through an outage"""
-        self._location, self._wait, self._now, self._known = location, wait, now, known
+        self._location = location
         self._client: fl.FlightClient | None = None
-        self._away_since: float | None = None
+        self._retries = Retries(location, wait, now, known=known)
 
     def heads(self) -> dict[str, dict[str, int]]:
         """As `rumq.flight.served_log.Log.heads`."""
@@ -67,14 +67,14 @@ class LogClient:
 
         raises: the server's error (rumq.flight.errors, DataLoss), Away after the last retry
         """
-        left = self._location.retries
+        left = self._retries.first
         while True:
             try:
-                for batch, next_lsn in self._received(ticket):
+                for batch, next_lsn in self.received(ticket):
                     yield batch
-                    ticket, left = msgspec.structs.replace(ticket, start=next_lsn), self._location.retries
-                    self._note_answer()
-                self._note_answer()
+                    ticket, left = msgspec.structs.replace(ticket, start=next_lsn), self._retries.first
+                    self._retries.note_answer()
+                self._retries.note_answer()
                 return
             except (Away, Busy) as fault:
                 self._before_retry(left, fault)
@@ -95,34 +95,23 @@ class LogClient:
             return json.loads(next(iter(self._connected().do_action(action, options))).body.to_pybytes())
 
     def _with_retries(self, call: Callable[[], T]) -> T:
-        left = self._location.retries
+        left = self._retries.first
         while True:
             try:
                 found = call()
-                self._note_answer()
+                self._retries.note_answer()
                 return found
             except (Away, Busy) as fault:
                 self._before_retry(left, fault)
                 left -= 1
 
-    def _note_answer(self) -> None:
-        self._known, self._away_since = True, None
-
     def _before_retry(self, left: int, fault: Away | Busy) -> None:
-        """Called in an `except` block: wait, or raise."""
+        """Wait, or raise the fault."""
         self.close()
-        seconds = self._location.retry_seconds * 2.0 ** min(self._location.retries - left, 20)
-        if left <= 0:
-            if not self._known or (isinstance(fault, Away) and fault.why in LASTING):
-                raise
-            seconds = min(seconds, AWAY_RETRY_SECONDS)
-            if self._away_since is None:
-                self._away_since = self._now()
-            if self._now() - self._away_since + seconds > self._location.away_seconds_max:
-                raise
-        self._wait(seconds)
+        self._retries.before_retry(left, fault)
 
-    def _received(self, ticket: Ticket) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def received(self, ticket: Ticket) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """As `batches`, without retries; each batch with the lsn to resume from."""
         with translated(self._location.address):
             reader = self._connected().do_get(fl.Ticket(ticket.to_bytes()), self._options())
             for chunk in prefetched(reader, self._location.read_seconds_max):

@@ -57,6 +57,7 @@ class Exporter:
     ) -> None:  # fmt: skip
         self._files, self._data, self._folder, self._streams = files, data, folder, streams
         self._marks, self._step, self._event = marks, step, event
+        self.awaits_mark = False  # in a cluster, a segment is finished and not known to be committed yet
         folder.lock()
         try:
             self.manifest = Manifest(folder).writable()
@@ -104,9 +105,10 @@ class Exporter:
 
     def run(self) -> ExportCounts:
         """Export every finished segment that the lake does not have. raises: OSError, LakeError"""
-        done = ExportCounts()
-        for view in LogReader(self._files, self._data).partitions():
+        done, self.awaits_mark = ExportCounts(), False
+        for view in LogReader(self._files, self._data, only_committed=True).partitions():
             if self._streams is None or view.stream in self._streams:
+                self.awaits_mark |= view.awaits_mark
                 for more in self._partition(view):
                     done = ExportCounts(*map(sum, zip(done, more, strict=True)))
         return done

@@ -115,12 +115,14 @@ class Manifest:
         self.partitions: dict[str, Partition] = {}
         self.bad_lines: list[int] = []
         self._torn = self._whole = b""
+        self._bytes = 0  # of the file
         self._load()
 
     def _load(self) -> None:
         if self._folder.size(NAME) < 0:
             return
         raw = self._folder.read(NAME)
+        self._bytes = len(raw)
         lines = raw.split(b"\n")
         # A torn line has no end, or, after a power loss, pages that were never written. It was never committed.
         self._torn = lines.pop()
@@ -150,6 +152,7 @@ class Manifest:
         if self._torn:
             self._folder.put(NAME, self._whole, lambda _: None)
             self._torn = b""
+            self._bytes = len(self._whole)
         return self
 
     def edits(self) -> Iterator[Edit]:
@@ -172,8 +175,18 @@ class Manifest:
         }
 
     def add(self, edit: Edit) -> None:
-        """Append an edit, synced. After `writable`. raises: OSError; then read the manifest again"""
-        self._folder.append(NAME, encode(edit))
+        """Append an edit, synced. After `writable`. raises: OSError, LakeError; then read the manifest again
+
+        An object store excludes no second exporter: in a cluster the one of an earlier leader may live a moment longer
+        than it leads. Whoever finds a line that it did not write reads the manifest again, and goes on behind it."""
+        line, there = encode(edit), max(0, self._folder.size(NAME))
+        if there != self._bytes:
+            raise LakeError(
+                self._folder.location,
+                f"another process has exported to it: {NAME} has {there} bytes and had {self._bytes}",
+            )
+        self._folder.append(NAME, line)
+        self._bytes += len(line)
         self._apply(edit)
 
     def _apply(self, edit: Edit) -> None:

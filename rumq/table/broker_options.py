@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rumq.table.errors import BadOption, UnknownOption
-from rumq.table.flight_location import ADDRESS, FlightLocation, maybe_address
+from rumq.table.flight_location import ADDRESS, FlightLocation, maybe_addresses
 
 NAMES = (
     "broker", "username", "passwordFile", "tokenFile", "tlsCa", "tlsCertificate", "tlsKey", "readTimeoutMs",
@@ -25,15 +25,15 @@ def maybe_flight_location(said: Mapping[str, str]) -> FlightLocation | None:
             )
         return None
     broker = given["broker"]
-    address = maybe_address(broker)
-    if address is None:
+    addresses = maybe_addresses(broker)
+    if addresses is None:
         more = " (MQTT is for writing)" if broker.startswith("mqtt") else ""
         raise BadOption("broker", broker, f"{ADDRESS}{more}")
     if "path" in said:
         raise BadOption("broker", broker, "it or a path, as in .load(), not both")
-    check_pairs(given, address)
+    check_pairs(given, addresses[0])
     return FlightLocation(
-        address,
+        addresses[0],
         given.get("username"),
         given.get("passwordFile"),
         given.get("tokenFile"),
@@ -44,6 +44,7 @@ def maybe_flight_location(said: Mapping[str, str]) -> FlightLocation | None:
         whole_number(given, "fetchOffset.numRetries", 3, 0),
         whole_number(given, "fetchOffset.retryIntervalMs", 1000, 0) / 1000,
         whole_number(given, "awayTimeoutMs", 300_000, 0) / 1000,
+        addresses[1:],
     )
 
 

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 PORT = 8815
 SCHEMES = ("grpc", "grpc+tls")
-ADDRESS = "grpc://host:8815 or grpc+tls://host:8815"
+ADDRESS = (
+    "grpc://host:8815 or grpc+tls://host:8815; of a cluster those of its nodes, with commas between them"
+)
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class FlightLocation:
     read_seconds_max: between two batches, and for any other answer
     retries: of a call without answer; retry_seconds: before the first, doubled before each further one
     away_seconds_max: how long to wait for a server that has answered before
+    copies: addresses of further servers of the same log, nodes of a cluster
     """
 
     address: str
@@ -32,6 +35,11 @@ class FlightLocation:
     retries: int = 3
     retry_seconds: float = 1.0
     away_seconds_max: float = 0.0
+    copies: tuple[str, ...] = ()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return (self.address, *self.copies)
 
 
 def maybe_address(text: str) -> str | None:
@@ -51,3 +59,12 @@ def maybe_address(text: str) -> str | None:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port or PORT}"
+
+
+def maybe_addresses(text: str) -> tuple[str, ...] | None:
+    """Of one server, or of several with commas between them, all with or all without TLS; None if one is invalid."""
+    found = [maybe_address(each.strip()) for each in text.split(",")]
+    valid = tuple(dict.fromkeys(each for each in found if each is not None))
+    if None in found or len({each.partition(":")[0] for each in valid}) != 1:
+        return None
+    return valid

@@ -38,7 +38,7 @@ class ReadablePartition(Protocol):
 def log_reader(path: str) -> LogReader:
     """raises: BadOption if there is no log"""
     try:
-        return LogReader(RealFiles(), path)
+        return LogReader(RealFiles(), path, only_committed=True)
     except (OSError, StoreError) as fault:
         raise BadOption("path", path, f"a data directory of rumq ({fault})") from None
 

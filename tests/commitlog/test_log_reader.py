@@ -8,6 +8,7 @@ import pytest
 
 from commitlog import Chunk, Gap, RealFiles
 from commitlog.log_reader import LogReader
+from commitlog.partition_view import PartitionView
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
@@ -215,3 +216,35 @@ def test_a_reader_beside_a_writer_sees_a_growing_log_that_never_changes(tmp_path
     assert isinstance(partition.cold_read(partition.first_lsn).run()[0], Chunk)
     store.close()
     assert everything(opened(RealFiles(), root=root).partitions[0])[0][-1].lsn == 2999
+
+
+@pytest.mark.parametrize("holder", [ALIVE, f"pid {2**22 + 1}\n"])
+def test_of_a_copy_in_a_cluster_only_what_its_marks_prove_is_read(holder: str) -> None:
+    """Also of segments that have ended, and of a node that is dead: another leader may cut what is behind the marks."""
+    files = SimulatedFiles()
+    partition = opened(files, holder=holder, segment_bytes_max=12_000).partitions[0]
+    partition.replicated_lsn = 0  # a majority has nothing yet
+    files.create("data/_cluster")
+
+    def committed() -> PartitionView:
+        return LogReader(files.beside(), "data", only_committed=True).partitions()[0]
+
+    for first in range(0, 50, 10):
+        append(partition, some_records(10, first))
+        write(partition)
+    assert len(segments(files)) > 2
+    assert (committed().end_lsn, committed().awaits_mark) == (0, True)
+    assert view(files.beside()).end_lsn >= 40, "a broker alone shows them"
+    partition.note_replicated(25)
+    mark(partition)
+    seen = committed()
+    assert records_of(viewed(seen)[0]) == some_records(25) and viewed(seen)[1] == []
+    assert [s.end_lsn for s in seen.segments() if s.finished] == [
+        s.end_lsn for s in view(files.beside()).segments() if s.finished and s.end_lsn <= 25
+    ]
+    assert seen.segment_of(24) and not seen.segment_of(25)
+    partition.note_replicated(50)
+    mark(partition)
+    seen = committed()
+    assert (seen.end_lsn, seen.awaits_mark) == (50, False)
+    assert records_of(viewed(seen)[0]) == some_records(50)

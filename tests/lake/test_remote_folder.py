@@ -16,6 +16,7 @@ from rumq.lake.lake_reader import Lake, find_time, read
 from rumq.lake.manifest import Manifest
 from rumq.lake.table import next_version, register
 from rumq.lake.verify import verify
+from tests.commitlog.records import mark
 from tests.lake.lakes import HOUR, MADE_NOW, Crash, Log, crash_at, lsns_in
 
 P0 = "main/g1/p0"
@@ -96,3 +97,40 @@ def test_a_uri_with_a_secret_is_refused_without_repeating_it(place: str) -> None
     with pytest.raises(LakeError, match="AWS_SECRET_ACCESS_KEY") as caught:
         folder_at(place)
     assert "hidden" not in str(caught.value)
+
+
+def test_two_exporters_of_one_store_leave_no_hole_and_nothing_twice(tmp_path: Path) -> None:
+    """In a cluster the one of an earlier leader may live on for a moment: it finds the line of the other."""
+    log = Log()
+    log.fill(5)
+    earlier = Exporter(log.files, "data", store(tmp_path))
+    earlier.run()
+    log.fill(4, first=5)
+    later = Exporter(log.files, "data", store(tmp_path))
+    assert later.run().segments == 1
+    log.fill(4, first=9)
+    with pytest.raises(LakeError, match="another process has exported to it"):
+        earlier.run()
+    Exporter(log.files, "data", store(tmp_path)).run()
+    with pytest.raises(LakeError, match="another process has exported to it"):
+        later.merge(1 << 40)
+    assert lsns_in(tmp_path / "bucket/lake") == list(range(log.finished_lsn))
+    assert [found for found in verify(store(tmp_path)) if found.severity == "error"] == []
+
+
+def test_in_a_cluster_a_segment_is_exported_once_a_mark_says_that_it_is_committed(tmp_path: Path) -> None:
+    """What is behind the marks of a copy may be cut when another node leads."""
+    log = Log()
+    log.partition.replicated_lsn = 0
+    log.files.put("data/_cluster", b"")
+    log.fill(9)
+    exporter = Exporter(log.files, "data", store(tmp_path))
+    assert exporter.run().segments == 0 and exporter.awaits_mark
+    log.partition.note_replicated(100)
+    mark(log.partition)
+    assert exporter.run().segments == 1 and exporter.awaits_mark
+    log.partition.note_replicated(180)
+    mark(log.partition)
+    exporter.run()
+    assert not exporter.awaits_mark
+    assert lsns_in(tmp_path / "bucket/lake") == list(range(log.finished_lsn))

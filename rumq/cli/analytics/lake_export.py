@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
 import time
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NICE = 10
 POLL_SECONDS = 1.0
+PR_SET_PDEATHSIG = 1
 MERGE_SECONDS = 7200  # an hour's segments are sealed and exported by then
 RETRY_SECONDS = (1.0, 5.0, 30.0, 60.0)
 
@@ -49,6 +51,8 @@ def export(args: argparse.Namespace) -> int:
         return 0
     signal.signal(signal.SIGTERM, stop)
     if args.for_broker:
+        # A leader that was deposed is gone at once; what this one was writing is written again by the next.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the broker too, which stops us
     try:
         export_continuously(args)
@@ -83,7 +87,7 @@ def export_continuously(args: argparse.Namespace) -> None:
             try:
                 exporting = exporting or exporter(args)
                 exporting.run()
-                seen, failed = found, 0
+                seen, failed = None if exporting.awaits_mark else found, 0
                 if hour != merged:
                     merged = hour  # a failed merge is retried with the next hour
                     exporting.merge(hour, now_s=int(time.time()), keep_s=args.keep)

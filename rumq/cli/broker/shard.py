@@ -22,7 +22,7 @@ from rumq.cli.broker.shutdown import stop
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.limits import limits
 from rumq.cli.wiring.listener_policies import ListenerPolicies
-from rumq.cli.wiring.sidecars import sidecars
+from rumq.cli.wiring.sidecars import leader_sidecars, sidecars
 from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
 from rumq.net.lingering_close import LingeringClose
@@ -33,7 +33,7 @@ from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Platform, Shard, ShardContext, build_shard
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
-from rumq.shards.processes.sidecars import Sidecars
+from rumq.shards.processes.sidecars import Sidecar, Sidecars
 from rumq.shards.processes.supervisor import HAS_RELOADED, IS_ALIVE, IS_READY
 from rumq.shards.processes.watchdog import ALIVE, Heartbeat, watchdog_seconds
 from rumq.shards.retention.export_positions import ExportPositions
@@ -137,7 +137,7 @@ class ShardProcess:
         self._scrubber = Worker("rumq-scrub", shard.events.failed)
         shard.pump.watch(self._scrubber.fd, self._scrubber.finish)
         # One shard owns the sidecars, which start and end with it, as in a broker of one process.
-        self._sidecars = Sidecars(sidecars(settings, place.data, place.sources) if place.index == 0 else [])
+        self._sidecars = Sidecars(sidecars_of(settings, place))
 
     async def run(self, settings_reload: Reload) -> None:
         """Serve until a stop signal."""
@@ -251,6 +251,15 @@ class ShardProcess:
         if place.count == 1:
             seconds = round(time.monotonic() - place.started, 3)
             tell("broker.stopped", seconds=seconds, exit_status=0)
+
+
+def sidecars_of(settings: Settings, place: Place) -> list[Sidecar]:
+    """Those that this process owns."""
+    if place.index != 0:
+        return []
+    if place.cluster is not None:
+        return leader_sidecars(settings, place.data, place.sources)  # Flight belongs to the node
+    return sidecars(settings, place.data, place.sources)
 
 
 def when_open(shard: Shard, call: Callable[[], None]) -> None:

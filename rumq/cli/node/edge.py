@@ -1,10 +1,12 @@
-"""The edge of a node as a process: accepts clients and passes them to the leaders of their shards, until a signal."""
+"""The edge of a node as a process: accepts clients and passes them to the leaders of their shards, until a signal.
+
+It owns the node's Flight server."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import trio
@@ -15,6 +17,7 @@ from rumq.cli.node.node_certificates import node_tls
 from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import ListeningSocket
+from rumq.cli.wiring.sidecars import flight_sidecars
 from rumq.cli.wiring.transports import reload, transports_of
 from rumq.cluster.connections.agent_link import SOCKET_NAME
 from rumq.cluster.edge.assembly import Edge, build_edge
@@ -28,6 +31,7 @@ from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import ConnectionSetup, Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.processes.fd_passing import ShardSocket
+from rumq.shards.processes.sidecars import Sidecars
 from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
 from rumq.shards.stats.event_log import tell
 from rumq.shards.turn.loop import Loop
@@ -40,12 +44,14 @@ LINGER_SECONDS_MAX = 0.25
 class EdgePlace:
     """Environment of an edge. data: the data directory; doors: of the cluster's shards by number, and the edge's own
 
-    doorways: the listening sockets; ready: a pipe to report it, or -1"""
+    doorways: the listening sockets; ready: a pipe to report it, or -1
+    sources: command line flags that give another process the same settings"""
 
     data: str
     doors: list[ShardSocket]
     doorways: list[ListeningSocket]
     ready: int = -1
+    sources: Sequence[str] = ()
 
 
 def serve_edge(settings: Settings, place: EdgePlace, read: Callable[[], Settings]) -> int:
@@ -78,12 +84,15 @@ class EdgeProcess:
         self._settings, self._place, self._edge, self._read = settings, place, edge, read
         self._policies, self._transports = policies, transports
         self._listeners: list[Listener] = []
+        # Whoever leads, the copies of this node are served.
+        self._sidecars = Sidecars(flight_sidecars(settings, place.data, list(place.sources)))
 
     async def run(self) -> None:
         """Serve until a stop signal."""
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             self._listeners += self._open_listeners()
+            self._sidecars.start()
             self._announce(IS_READY)
             async for number in signals:
                 if number != signal.SIGHUP:
@@ -128,6 +137,7 @@ class EdgeProcess:
         for policy, new in zip(self._policies, made, strict=False):
             policy.become(new)
         self._settings = wanted
+        self._sidecars.reload()
 
     def _announce(self, what: bytes) -> None:
         if self._place.ready >= 0:
@@ -139,6 +149,7 @@ class EdgeProcess:
         for listener in self._listeners:
             listener.close()
         edge.agent.close()
+        self._sidecars.stop()
         for connection in list(edge.pump.connections.values()):
             if not connection.link.is_bus:
                 connection.link.end(with_will=False)

@@ -53,7 +53,7 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
             if index < cluster.shards:
                 return run_shard(here)
             if index == cluster.shards:
-                edge = EdgePlace(place.data, node.doors, place.doorways, ready)
+                edge = EdgePlace(place.data, node.doors, place.doorways, ready, place.sources)
                 return serve_edge(now, edge, read)
             return run_agent(here)
         except RumqError as fault:

@@ -57,10 +57,13 @@ def check_flight(settings: Settings) -> None:
 
 
 def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
-    """sources: command line flags that give another process the same settings"""
+    """Of a broker alone. sources: command line flags that give another process the same settings"""
+    return [*leader_sidecars(settings, data, sources), *flight_sidecars(settings, data, sources)]
+
+
+def leader_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
+    """In a cluster they go with the leader of shard 0, so that one node exports."""
     found = [Sidecar(command, lake_died) for command in export_commands(settings, data)]
-    if settings.flight.port:
-        found.append(Sidecar(flight_command(data, sources), flight_died, reloads=True))
     if settings.gateway.port:
         command = [
             sys.executable,
@@ -74,6 +77,13 @@ def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]
         ]
         found.append(Sidecar(command, gateway_died, reloads=True))
     return found
+
+
+def flight_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
+    """In a cluster every node has one, which serves the copies of that node."""
+    if not settings.flight.port:
+        return []
+    return [Sidecar(flight_command(data, sources), flight_died, reloads=True)]
 
 
 def flight_command(data: str, sources: list[str]) -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rumq.flight.client import LogClient
+    from rumq.flight.copies_client import CopiesClient
 
 
 @dataclass(frozen=True)
@@ -100,14 +101,16 @@ def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def flight_client(location: FlightLocation, *, known: bool = False) -> LogClient:
+def flight_client(location: FlightLocation, *, known: bool = False) -> LogClient | CopiesClient:
     """One client per process and location, cached: a worker has many tasks. known: see `LogClient`"""
     from rumq.flight.client import LogClient
+    from rumq.flight.copies_client import CopiesClient
 
     key = os.getpid(), location
     if key not in _clients:
-        _clients[key] = LogClient(location, known=known)
+        made = CopiesClient if location.copies else LogClient
+        _clients[key] = made(location, known=known)
     return _clients[key]
 
 
-_clients: dict[tuple[int, FlightLocation], LogClient] = {}
+_clients: dict[tuple[int, FlightLocation], LogClient | CopiesClient] = {}
