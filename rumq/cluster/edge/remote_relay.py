@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
-from rumq.cluster.connections.dial import Later, dial
+from rumq.cluster.connections.dial import Dial, Later, dial
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.leaders import Leader, epoch_of
 from rumq.cluster.connections.node_tls import NodeTls
@@ -35,6 +35,7 @@ class RemoteRelays:
         """tls: None for plain bytes between nodes"""
         self._pump, self._addresses, self._later, self._tls = pump, addresses, later, tls
         self._view: View | None = None
+        self._dials: dict[Arrival, tuple[Leader, Dial]] = {}  # that have not been answered
         self._sockets: defaultdict[tuple[int, int], set[RemoteSocket]] = defaultdict(
             set
         )  # by shard and epoch
@@ -63,7 +64,12 @@ class RemoteRelays:
         def make(sock: socket.socket) -> Connection:
             return RemoteSocket(self._pump, sock, client.peer, RELAY_BYTES)
 
+        def not_taken(why: str) -> None:
+            self._dials.pop(arrival, None)
+            failed(why)
+
         def attach(near: Connection, rest: bytes) -> None:
+            self._dials.pop(arrival, None)
             if arrival.is_gone or epoch_of(self._view, leader.shard) > leader.epoch:
                 near.close()
                 failed("another leads the shard by now")
@@ -78,9 +84,9 @@ class RemoteRelays:
                 self._pump.feed(near, rest)
 
         try:
-            dial(
+            self._dials[arrival] = leader, dial(
                 self._pump, (address, leader.port), greeting, state, arrival.data,
-                make=make, taken=attach, failed=failed, later=self._later, tls=self._tls,
+                make=make, taken=attach, failed=not_taken, later=self._later, tls=self._tls,
             )  # fmt: skip
         except OSError as fault:
             failed(fault.strerror or str(fault))
@@ -88,6 +94,9 @@ class RemoteRelays:
     def view_changed(self, view: View) -> None:
         """End the clients of those that lead no more, unless they do it themselves, and say why."""
         self._view = view
+        for leader, each in list(self._dials.values()):
+            if epoch_of(view, leader.shard) > leader.epoch:
+                each.end()  # a process that is stopped does not answer, and its kernel accepts
         for key in list(self._sockets):
             shard, epoch = key
             if epoch_of(view, shard) > epoch:

@@ -43,6 +43,7 @@ class ClusterLinks:
         self._epochs: dict[int, int] = {}  # of the links that were made last, by shard
         self._wanted: set[int] = set()  # shards to be dialled
         self._dials: dict[int, Dial] = {}
+        self._dialled: dict[int, Leader] = {}  # whom these go to
         self._is_waiting = False
 
     def begin(self, attach: Attach, end: Callable[[int], None]) -> None:
@@ -59,6 +60,10 @@ class ClusterLinks:
             if epoch_of(view, shard) > epoch:
                 del self._epochs[shard]
                 self._end(shard)
+        for shard, leader in list(self._dialled.items()):
+            # One that is stopped does not answer, and its kernel accepts.
+            if shard in self._dials and epoch_of(view, shard) > leader.epoch:
+                self._dials.pop(shard).give_up()
         for shard in list(self._wanted):
             self._try(shard)
 
@@ -77,6 +82,7 @@ class ClusterLinks:
             "bus", self._view.cluster, self._view.node, shard, self._epoch, sender=self._index
         )
         try:
+            self._dialled[shard] = leader
             self._dials[shard] = dial(
                 self._pump(), (address, leader.port), greeting, b"", b"",
                 make=partial(self._connection, shard), taken=partial(self._taken, leader),

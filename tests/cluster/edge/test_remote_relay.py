@@ -285,3 +285,18 @@ def test_what_a_client_sends_while_it_waits_is_read_once_it_has_a_leader(world: 
     world.wait(1.0)
     world.lead({0: world.leader(0)})
     assert through.read(len(CONNECT) + 4) == CONNECT + b"more"
+
+
+def test_a_leader_that_is_stopped_is_left_as_soon_as_another_leads(world: World, peer: Any) -> None:
+    """Its kernel accepts, and nobody answers: no time passes here."""
+    _, through = peer
+    stopped = world.leader(0)
+    world.lead({0: stopped})
+    world.leaders.remove(stopped)
+    through.write(CONNECT)
+    world.until(lambda: len(world.edge.placement) == 1)
+    world.turn(5)
+    world.epochs[0] += 1
+    world.lead({0: world.leader(0, 2)})
+    assert through.read(len(CONNECT)) == CONNECT
+    stopped.die()

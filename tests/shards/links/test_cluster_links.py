@@ -121,3 +121,17 @@ def test_a_leader_of_an_epoch_that_is_over_is_left_at_once(world: World) -> None
     world.until(lambda: 1 in first.made)
     world.wait(1.0)
     assert not second.made
+
+
+def test_a_leader_that_is_stopped_is_left_as_soon_as_another_leads(world: World) -> None:
+    """Its kernel accepts, and nobody answers: no time passes here."""
+    stopped, dialler = world.leader(0), world.leader(1)
+    world.see(stopped, dialler)
+    world.leaders.remove(stopped)
+    dialler.links.dial(0)
+    world.turn(5)
+    assert not dialler.made
+    new = world.leader(0, 2)
+    world.see(new, dialler)
+    world.until(lambda: 0 in dialler.made and 1 in new.made)
+    stopped.end()
