@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOORS = ("rumq/session", "rumq/shards")
+FLOORS = ("rumq/session", "rumq/shards", "rumq/cluster/node", "rumq/cli/node")
 
 
 def behaves(text: str) -> bool:

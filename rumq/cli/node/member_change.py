@@ -15,6 +15,9 @@ from rumq.shards.replication.replication import Replication
 from rumq.shards.turn.ports import Timers
 
 LOOK_SECONDS = 0.1
+UNKNOWN_SECONDS = (
+    5.0  # without an answer, or with one that knows nothing: then the change is asked for once more
+)
 NEAR_RECORDS = 10_000  # a learner that lacks no more may vote
 
 
@@ -40,6 +43,8 @@ class MemberChange:
         self._revision = 0
         self._request = 0
         self._claimed: ShardRecord | None = None  # asked for, and not answered
+        self._asked: dict[str, ShardRecord] = {}  # by claim id, those of which one may still come into force
+        self._looks = 0  # since `_claimed` was asked for
         self._done: Callable[[str], None] = lambda why: None
         self._replicas = 0
         self._look()
@@ -76,9 +81,10 @@ class MemberChange:
     def _take(self, now: Versioned) -> None:
         """The record, as the control plane has it."""
         self._revision = now.revision
-        record, asked = now.record, self._claimed
-        if asked is None or record.claim != asked.claim:
+        record = now.record
+        if record.claim not in self._asked:
             return
+        self._asked.clear()  # the others name an older revision
         self._claimed = None
         if record.epoch > self._replication.core.epoch:
             self._state.promise(record.epoch)
@@ -89,16 +95,19 @@ class MemberChange:
 
     def _look(self) -> None:
         self._timers.later(LOOK_SECONDS, self._look)
+        self._looks += 1
+        if self._looks * LOOK_SECONDS >= UNKNOWN_SECONDS:
+            self._claimed = None  # of two changes of one revision, one at most is made
         if self._claimed is not None or not self._revision or not self._replication.core.is_open:
             return
         record = self._record
         if not self.wanted:
             self._find_half_done(record)
+        if self._step is Step.JOINING:  # the answer is there, or nobody has heard the question
+            self._step = Step.SETTLING if record.old_replicas is not None else Step.LEARNING
         if self._step is Step.LEARNING:
             self._learn(record)
-        elif self._step is Step.JOINING and record.old_replicas is not None:
-            self._step = Step.SETTLING
-        if self._step is Step.SETTLING:
+        elif self._step is Step.SETTLING:
             self._settle(record)
 
     def _find_half_done(self, record: ShardRecord) -> None:
@@ -107,6 +116,8 @@ class MemberChange:
         elif record.learners and len(record.replicas) < self._replicas:
             self.wanted = [*record.replicas, *record.learners][: self._replicas]
             self._step = Step.LEARNING
+        elif record.learners:
+            self._claim(record, learners=[])  # in whose place, only the last leader knew: it is ordered anew
 
     def _learn(self, record: ShardRecord) -> None:
         new = [each for each in self.wanted if each not in record.replicas]
@@ -147,4 +158,5 @@ class MemberChange:
         )  # fmt: skip
         self._request += 1
         if self._say(Claim(self._request, self._shard, self._revision, wanted)):
-            self._claimed = wanted
+            self._claimed = self._asked[wanted.claim] = wanted
+            self._looks = 0

@@ -83,8 +83,8 @@ class NodeLogCopies:
                 return
 
     def ends(self) -> dict[str, int]:
-        if self._touched:
-            self._sync_touched()
+        for key in self._touched:  # they are acknowledged by the next `sync`
+            self._copies[key].sync()
         return {key: copy.next_lsn for key, copy in self._copies.items()}
 
     def inventory(self, partition: str) -> list[m.SegmentInfo]:

@@ -322,6 +322,9 @@ class StandbyProcess:
         tails = self._copies.tails()
         self._copies.close()
         links = [link for link in self._dialled.values() if not link.is_connecting]
+        for link in self._dialled.values():
+            if link.is_connecting:
+                link.close()
         return TakenOffice(lead, self._view, self._agent, links, tails)
 
     def _close(self) -> None:

@@ -1,0 +1,55 @@
+"""The process of a shard on a node, up to where it follows. Its life in a node: test_run.py."""
+
+import os
+import signal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from commitlog import StreamSpec
+from rumq.cli.node import shard_process
+from rumq.cli.node.shard_process import StopSignal, copies_of, note_doubt
+from rumq.cluster.node.log_copies import CopyId
+
+
+def place(index: int, count: int) -> Any:
+    streams = [StreamSpec("main", ("#",), 4, "disk"), StreamSpec("plant", ("p/#",), 3, "disk")]
+    return SimpleNamespace(index=index, count=count, streams=streams, generation=5)
+
+
+def test_every_partition_and_journal_belongs_to_one_shard() -> None:
+    copies = [copies_of(place(index, 3)) for index in range(3)]
+    assert copies[1] == [
+        CopyId("main/g1/p1", "main", 1), CopyId("plant/g1/p0", "plant", 0), CopyId("_state/g5/p1", "_state", 1)
+    ]  # fmt: skip
+    keys = [each.key for some in copies for each in some]
+    assert len(keys) == len(set(keys)) == 4 + 3 + 3
+
+
+def test_a_copy_that_may_lack_what_it_acknowledged_has_no_say_and_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(shard_process, "tell", lambda name, **fields: told.append((name, fields)))
+    distrusted: list[bool] = []
+    state: Any = SimpleNamespace(distrust=lambda: distrusted.append(True))
+    note_doubt(SimpleNamespace(doubt=""), state, 1)  # type: ignore[arg-type]
+    assert told == distrusted == []
+    note_doubt(SimpleNamespace(doubt="main/g1/p1: a hole"), state, 1)  # type: ignore[arg-type]
+    assert distrusted == [True]
+    assert told == [("cluster.copy_doubted", {"shard": 1, "why": "main/g1/p1: a hole"})]
+
+
+def test_a_stop_signal_is_noted_until_somebody_else_takes_it() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        stopping = StopSignal()
+        assert not stopping.came
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopping.came
+        stopping.release()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,173 @@
+"""A link of replication over a socket: what is sent arrives, in order, however little the socket takes."""
+
+import socket
+import ssl
+from collections.abc import Iterator
+
+import pytest
+
+from rumq.cluster.links.frames import encoded
+from rumq.cluster.node.frame_link import OUTBOX_BYTES, FrameLink, LinkTls, Supply
+from rumq.cluster.replication import messages as m
+from tests.cluster.node.world import tcp_pair
+from tests.net.authorities import Authorities
+
+BIG = bytes(range(256)) * 4096  # 1 MiB
+
+
+def tls_of(authorities: Authorities, name: str = "server", authority: str = "ca") -> LinkTls:
+    contexts = []
+    for protocol in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT):
+        context = ssl.SSLContext(protocol)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(authorities.path(name), authorities.path(name, "key"))
+        context.load_verify_locations(authorities.path(authority))
+        contexts.append(context)
+    return LinkTls(*contexts)
+
+
+@pytest.fixture(params=["plain", "tls"])
+def tls(request: pytest.FixtureRequest, authorities: Authorities) -> LinkTls | None:
+    return tls_of(authorities) if request.param == "tls" else None
+
+
+@pytest.fixture
+def links(tls: LinkTls | None) -> Iterator[tuple[FrameLink, FrameLink]]:
+    """Who has dialled, and who was dialled."""
+    near, far = tcp_pair()
+    pair = FrameLink(near, tls, is_connecting=True), FrameLink(far, tls)
+    yield pair
+    for each in pair:
+        each.close()
+
+
+def carried(sender: FrameLink, receiver: FrameLink, count: int) -> list[tuple[m.ReplicaMessage, memoryview]]:
+    """So many messages; each end is served in turn."""
+    got: list[tuple[m.ReplicaMessage, memoryview]] = []
+    for _ in range(100_000):
+        sender.flush()
+        got += receiver.read()
+        receiver.flush()
+        assert sender.read() == []
+        if len(got) >= count or sender.closed or receiver.closed:
+            return got
+    raise AssertionError(f"{len(got)} of {count} came")
+
+
+def test_messages_and_raw_bytes_arrive_both_ways(links: tuple[FrameLink, FrameLink]) -> None:
+    near, far = links
+    assert near.has_output  # not yet connected
+    near.send(m.Promise(3))
+    near.send(m.Write(3, "main/g1/p0", "x.seg", 4096), (BIG, b"tail"))
+    [(promise, _), (write, raw)] = carried(near, far, 2)
+    assert promise == m.Promise(3) and isinstance(write, m.Write) and bytes(raw) == BIG + b"tail"
+    assert not near.has_output
+    far.send(m.Heard(3))
+    assert carried(far, near, 1) == [(m.Heard(3), b"")]
+
+
+def test_a_full_socket_is_not_waited_for(links: tuple[FrameLink, FrameLink]) -> None:
+    near, far = links
+    for at in range(24):
+        near.send(m.Write(1, "p", "s", at), (BIG,))
+    near.flush()
+    assert near.has_output and not near.closed
+    got = carried(near, far, 24)
+    assert [each.position for each, _ in got] == list(range(24))  # type: ignore[union-attr]
+    assert all(raw == BIG for _, raw in got)
+
+
+def test_a_supply_is_drawn_as_the_socket_takes_it(links: tuple[FrameLink, FrameLink]) -> None:
+    near, far = links
+    drawn = 0
+
+    def supply() -> Supply:
+        nonlocal drawn
+        for at in range(40):
+            drawn += 1
+            yield m.Write(1, "p", "s", at), (BIG,)
+        yield m.Fetched(1, "p"), ()
+
+    near.send(m.Heard(1))  # is before it
+    near.supply = supply()
+    near.flush()
+    if not near.is_connecting:
+        near.flush()
+    assert drawn <= OUTBOX_BYTES // len(BIG) + 8  # not all of it is in memory
+    got = [each for each, _ in carried(near, far, 42)]
+    assert got[0] == m.Heard(1) and got[-1] == m.Fetched(1, "p") and drawn == 40
+    assert near.supply is None and not near.has_output
+
+
+def test_a_link_that_is_to_close_sends_everything_before(links: tuple[FrameLink, FrameLink]) -> None:
+    near, far = links
+    near.send(m.Heard(0))
+    assert carried(near, far, 1)
+    far.send(m.Outdated(7), (BIG,))
+    far.closes = True
+    got: list[m.ReplicaMessage] = []
+    for _ in range(10_000):
+        far.flush()
+        got += [message for message, _ in near.read()]
+        if near.closed:
+            break
+    assert far.closed and near.closed and got == [m.Outdated(7)]
+
+
+def test_what_is_no_frame_ends_a_link() -> None:
+    near, far = tcp_pair()
+    link = FrameLink(far)
+    near.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    while not link.closed:
+        assert link.read() == []
+    near.close()
+
+
+def test_a_message_in_pieces_is_one_message() -> None:
+    near, far = tcp_pair()
+    link = FrameLink(far)
+    data = encoded(m.Promise(9), (b"raw",))
+    got: list[tuple[m.ReplicaMessage, memoryview]] = []
+    for byte in data:
+        assert got == []
+        near.sendall(bytes([byte]))
+        got += link.read()
+    while not got:
+        got += link.read()
+    assert got == [(m.Promise(9), b"raw")]
+    near.close()
+    link.close()
+
+
+def test_a_connection_that_is_refused_is_closed_by_the_first_flush() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+    sock = socket.socket()
+    sock.setblocking(False)
+    sock.connect_ex(address)
+    link = FrameLink(sock, is_connecting=True)
+    link.send(m.Poll())
+    for _ in range(1000):
+        link.flush()
+        if link.closed:
+            break
+    assert link.closed and link.fd >= 0
+
+
+@pytest.mark.parametrize("who", ["stranger dials", "plain bytes"])
+def test_a_stranger_gets_no_link(authorities: Authorities, who: str) -> None:
+    near, far = tcp_pair()
+    stranger = tls_of(authorities, "stranger", "ca") if who == "stranger dials" else None
+    dials, dialled = FrameLink(near, stranger, is_connecting=True), FrameLink(far, tls_of(authorities))
+    dials.send(m.Promise(1), (BIG,))
+    for _ in range(10_000):
+        dials.flush()
+        assert dialled.read() == []
+        if not dialled.closed:
+            dialled.flush()
+        dials.read()
+        if dialled.closed:
+            break
+    assert dialled.closed
+    dials.close()

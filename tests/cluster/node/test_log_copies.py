@@ -1,0 +1,66 @@
+"""The partitions of a shard on a node that does not lead it, on a simulated disk."""
+
+import pytest
+
+from commitlog import LogError
+from commitlog.testing.simulated_files import SimulatedFiles
+from rumq.cluster.node.log_copies import NodeLogCopies
+from rumq.cluster.replication import messages as m
+from tests.cluster.node.world import COPIES, KEY, filled, frames, log
+
+
+def blank() -> NodeLogCopies:
+    return NodeLogCopies(SimulatedFiles(), "data", COPIES)
+
+
+def test_a_blank_copy_becomes_the_leaders_log() -> None:
+    source, copies = log(3), blank()
+    assert not copies.has_log and not copies.doubt and copies.ends() == {KEY: 0}
+    filled(copies, source)
+    assert copies.has_log and copies.ends() == {KEY: 30}
+    [ours], [theirs] = copies.inventory(KEY), source.inventory(KEY)
+    assert (ours.name, ours.end_lsn, ours.stop) == (theirs.name, theirs.end_lsn, theirs.stop)
+
+
+def test_only_what_was_touched_is_told_when_it_is_synced() -> None:
+    copies = filled(blank(), log(1))
+    assert copies.sync() == []
+    more = log(1)
+    copies = blank()
+    for message, raw in frames(more):
+        copies.apply(message, memoryview(raw))  # type: ignore[arg-type]
+    [(key, next_lsn, name, stop)] = copies.sync()
+    [segment] = copies.inventory(KEY)
+    assert (key, next_lsn, name, stop) == (KEY, 10, segment.name, segment.stop)
+
+
+def test_who_asks_for_the_ends_takes_no_acknowledgement_away() -> None:
+    copies = blank()
+    for message, raw in frames(log(1)):
+        copies.apply(message, memoryview(raw))  # type: ignore[arg-type]
+    assert copies.ends() == {KEY: 10}  # a poll, before the group is acknowledged
+    assert [told[:2] for told in copies.sync()] == [(KEY, 10)]
+
+
+def test_a_claimant_gets_what_it_lacks_and_no_more() -> None:
+    source = log(3)
+    copies = filled(blank(), log(2))  # the same names and bytes, up to there
+    served = [message for message, _ in source.serve(1, KEY, copies.inventory(KEY))]
+    assert [type(each) for each in served] == [m.Cut, m.Write, m.Fetched]
+    assert served[1].position == copies.inventory(KEY)[0].stop  # type: ignore[union-attr]
+
+
+def test_what_is_committed_is_never_cut() -> None:
+    copies = filled(blank(), log(2))
+    copies.note_committed(KEY, 20)
+    [segment] = copies.inventory(KEY)
+    with pytest.raises(LogError):
+        copies.apply(m.Cut(1, KEY, [segment.name], "", 0, 0, 0), memoryview(b""))
+
+
+def test_work_prepares_room_and_indexes_when_nobody_waits() -> None:
+    copies = filled(blank(), log(1))
+    for _ in range(3):
+        copies.work()
+    assert copies.ends() == {KEY: 10}
+    copies.close()
