@@ -179,6 +179,8 @@ class Owner:
     def lost(self) -> None:
         for partition in self.partitions:
             partition.outgoing.detach()
+            # Its successor, whose disk may be another one, says anew what it refuses.
+            self._admission.elsewhere(partition.index, False, "")
             self._quota.elsewhere(partition.index, False)
 
     @property

@@ -87,4 +87,11 @@ def test_watermarks_and_records_become_commands(world: World) -> None:
 def test_refusals_of_an_owner_end_with_its_link(world: World) -> None:
     world.owner.retained_full(m.RetainedFull(0, True), memoryview(b""))
     world.owner.lost()
-    assert world.limits == [(0, True), (0, False)]
+    assert world.limits == [(0, True), (0, False, ""), (0, False)]
+
+
+def test_a_successor_is_not_held_to_the_refusals_of_a_disk_that_was_full(world: World) -> None:
+    """Its disk may be another one: it would not take back what it never said."""
+    world.owner.refusing(m.Refusing(0, True, "offline"), memoryview(b""))
+    world.owner.lost()
+    assert world.limits[:2] == [(0, True, "offline"), (0, False, "")]
