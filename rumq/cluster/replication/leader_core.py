@@ -217,6 +217,7 @@ class LeaderCore:
             return
         synced = {peer: f.synced.get(partition, 0) for peer, f in self._followers.items() if f.has_opened}
         synced[self.node] = self.own[partition]
+        # Nothing that is not synced here: `change` goes on in the next epoch without a fence.
         lsn = min(committed_lsn(self.record, synced), self.own[partition])
         if lsn > self._committed[partition]:
             self._committed[partition] = lsn

@@ -69,7 +69,10 @@ class Leader:
     # Links
 
     def connected(self, peer: str) -> None:
-        self.core.connected(peer)
+        if peer in self.core.peers:
+            self.core.connected(peer)
+        else:  # it is no member any more; if it is one again, it is dialled again
+            self._process.hang_up(peer)
 
     def answered(self, peer: str, message: m.ReplicaMessage, raw: memoryview) -> None:
         self.core.received(peer, message, self._world.now)

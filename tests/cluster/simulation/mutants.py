@@ -192,7 +192,7 @@ MUTANTS = [
                 "        if isinstance(message, m.Inventory):\n            self._state.open(epoch)\n"
                 "            self.flush()\n",
             )
-        ], first=76,
+        ], first=310,
     ),
     Mutant(
         "a claimant notes the term before it has the log", "R4",
@@ -203,7 +203,7 @@ MUTANTS = [
                 "        self._state.open(self.epoch)\n"
                 "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
             )
-        ], first=137,
+        ], first=200,
     ),
     Mutant(
         "a damaged copy counts", "R11",
@@ -219,7 +219,7 @@ MUTANTS = [
                 "        if self._state.opened == m.DOUBTED:\n            return  # R11\n",
                 "",
             ),
-        ], first=128,
+        ], first=60,
     ),
     Mutant(
         "the mark is told of copies that have not opened the term", "R5",
