@@ -25,7 +25,7 @@ LOST = (Ended, ConnectionError, TimeoutError, OSError)
 
 
 class Doors:
-    """Where clients connect. A client begins at a node of its own, and goes on to any other when that fails."""
+    """Where clients connect. A client begins at a node of its own, and goes to any other when that does not answer."""
 
     def __init__(self, addresses: Sequence[Address], seed: int) -> None:
         self.addresses = list(addresses)
@@ -37,12 +37,12 @@ class Doors:
 
 
 class Client:
-    """The loop that both kinds of clients share. node: number of the node it is at; was_at: when it came there"""
+    """The loop that both kinds of clients share. home, node: numbers of the node it prefers, and is at"""
 
     def __init__(self, doors: Doors, home: int) -> None:
         self._doors, self.home, self.node = doors, home, home
         self.goes_home = threading.Event()
-        self.connections = 0
+        self.was_accepted = False  # the last connection got a CONNACK
         self.stopping = threading.Event()
 
     def run(self, serve: Callable[[Address], None]) -> None:
@@ -51,11 +51,13 @@ class Client:
             if self.goes_home.is_set():
                 self.goes_home.clear()
                 self.node = self.home
+            self.was_accepted = False
             try:
-                self.connections += 1
                 serve(self._doors.addresses[self.node])
-            except LOST:
-                self.node = self._doors.other_than(self.node)
+            except LOST as fault:
+                # As most clients do: the same address once more after a connection that ended, another one otherwise.
+                if isinstance(fault, TimeoutError) or not self.was_accepted:
+                    self.node = self._doors.other_than(self.node)
                 self.stopping.wait(BACKOFF_S)
 
 
@@ -79,6 +81,7 @@ class Publisher(ClosedLoopPublisher):
             connack = peer.connect(self.name, clean=False, properties=LASTING)
             if connack.code:
                 raise Ended(f"CONNACK {connack.code:#04x}")
+            self.client.was_accepted = True
             if not connack.session_present and self.in_flight:
                 self.ledger.faults.append(f"the session of {self.name} is gone")
             for packet_id, (entry, released) in list(self.in_flight.items()):
@@ -134,6 +137,7 @@ class Subscriber(AttachedSubscriber):
             connack = peer.connect(self.name, clean=False, properties=LASTING)
             if connack.code:
                 raise Ended(f"CONNACK {connack.code:#04x}")
+            self.client.was_accepted = True
             if not connack.session_present:
                 self.ledger.faults.append(f"the session of {self.name} is gone")
                 self.client.stopping.set()
