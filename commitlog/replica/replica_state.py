@@ -18,10 +18,12 @@ DOUBTED = -1  # instead of an opened epoch
 class ReplicaState:
     """promised: the highest epoch that was promised; opened: the epoch of the last leader whose log is completely here
 
-    disk: the id of the disk that these are true of"""
+    disk: the id of the disk that these are true of; restored: the last time that the disk was an old copy"""
 
-    def __init__(self, files: Files, path: str, promised: int, opened: int, disk: str) -> None:
-        self._files, self._path = files, path
+    def __init__(
+        self, files: Files, path: str, promised: int, opened: int, disk: str, restored: int = 0
+    ) -> None:
+        self._files, self._path, self.restored = files, path, restored
         self.promised, self.opened, self.disk = promised, opened, disk
 
     def promise(self, epoch: int) -> None:
@@ -47,8 +49,18 @@ class ReplicaState:
         if self.opened != DOUBTED:
             self._save(self.promised, DOUBTED)
 
+    def note_restored(self, restored: int) -> bool:
+        """The disk is an old copy; restored: which time, ever higher. returns: whether that is news. raises: OSError"""
+        if restored <= self.restored:
+            return False
+        self.restored = restored
+        self._save(self.promised, DOUBTED)
+        return True
+
     def _save(self, promised: int, opened: int) -> None:
-        content = {"promised": promised, "opened": opened, "disk": self.disk}
+        content: dict[str, int | str] = {"promised": promised, "opened": opened, "disk": self.disk}
+        if self.restored:
+            content["restored"] = self.restored
         replace_file(self._files, self._path, (json.dumps(content) + "\n").encode())
         self.promised, self.opened = promised, opened
 
@@ -69,14 +81,14 @@ def load_state(files: Files, root: str, shard: int, disk: str, *, has_log: bool)
     found = decoded(whole_file(files, path))
     if found is None:
         raise refusal(root, path, "is damaged")
-    promised, opened, of_disk = found
+    promised, opened, of_disk, restored = found
     if of_disk != disk:
         raise refusal(root, path, f"is of disk {of_disk}, and this is {disk}")
-    return ReplicaState(files, path, promised, opened, disk)
+    return ReplicaState(files, path, promised, opened, disk, restored)
 
 
-def decoded(raw: bytes) -> tuple[int, int, str] | None:
-    """(promised, opened, disk); None if it is no state."""
+def decoded(raw: bytes) -> tuple[int, int, str, int] | None:
+    """(promised, opened, disk, restored); None if it is no state."""
     try:
         content = json.loads(raw)
     except ValueError:
@@ -84,9 +96,12 @@ def decoded(raw: bytes) -> tuple[int, int, str] | None:
     if not isinstance(content, dict):
         return None
     promised, opened, disk = (content.get(key) for key in ("promised", "opened", "disk"))
+    restored = content.get("restored", 0)
     if type(promised) is not int or type(opened) is not int or not isinstance(disk, str):
         return None
-    return (promised, opened, disk) if DOUBTED <= opened <= promised < NUMBER_MAX else None
+    if type(restored) is not int:
+        return None
+    return (promised, opened, disk, restored) if DOUBTED <= opened <= promised < NUMBER_MAX else None
 
 
 def refusal(root: str, path: str, what: str) -> StoreError:

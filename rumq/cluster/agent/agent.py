@@ -17,6 +17,7 @@ from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentServer, LocalProcess
 from rumq.cluster.agent.auto_replacement import AutoReplacement
 from rumq.cluster.agent.control_contact import ControlContact
+from rumq.cluster.agent.disk_stamp import DiskStamp
 from rumq.cluster.agent.formation import SeveralLogs, first_records, forms_cluster
 from rumq.cluster.agent.messages import (
     AgentMessage,
@@ -63,6 +64,7 @@ class Agent:
         self._data = Path(settings.data)
         self._tracker: ViewTracker | None = None
         self._server = AgentServer(self._data / SOCKET_NAME, self._met, self._heard, self._gone)
+        self._stamp = DiskStamp(self._data)
         self._orders = OrderRouting(self._server)
         self._replacement = AutoReplacement(settings.replace_seconds)
         self._reports: dict[int, Report] = {}
@@ -83,6 +85,7 @@ class Agent:
                 cluster = await self._join()
                 epochs = SeenEpochs(self._data)
                 self._tracker = ViewTracker(self._identity.id, cluster, epochs)
+                self._tracker.restored = self._stamp.restored
                 nursery.start_soon(self._keep_announced)
                 nursery.start_soon(self._keep_listed, self._tracker, cluster)
                 nursery.start_soon(self._plane.changes, self._hinted)
@@ -111,12 +114,26 @@ class Agent:
                 cluster = found or await self._plane.cluster_record(make)
                 check_cluster(settings, cluster)
                 self._identity = met_cluster(self._data, self._identity, cluster.id)
+                await self._look_at_disk()
             except Unreachable as fault:
                 self._contact.failed(fault)
                 await trio.sleep(RETRY_SECONDS)
                 continue
             self._contact.answered()
             return cluster
+
+    async def _look_at_disk(self) -> None:
+        """Before the node's processes see any view, so before they vote."""
+        noted = await self._plane.stamp(self._identity.disk, 0)
+        if self._stamp.met(noted):
+            log.error("cluster.disk_restored", why=disk_restored(self._identity))
+
+    async def _rise(self) -> None:
+        try:
+            stamp = self._stamp.rise()
+        except OSError:
+            return  # a full or failing disk; the shards' processes tell
+        await self._plane.stamp(self._identity.disk, stamp)
 
     async def _look_at_versions(self) -> None:
         for version, faults in (await self._plane.version_faults()).items():
@@ -135,6 +152,7 @@ class Agent:
                 else:
                     await self._plane.announce(self._node_record())
                     taken_at = None
+                    await self._rise()
                 beats += 1
                 self._contact.answered()
             except LeaseLost:
@@ -332,6 +350,14 @@ def check_cluster(settings: AgentSettings, cluster: ClusterRecord) -> None:
             f"the cluster {settings.cluster!r} has feature level {cluster.feature_level}, and this version of rumq, "
             f"{settings.version}, knows {FEATURE_LEVEL}: install the version that the other nodes have"
         )
+
+
+def disk_restored(identity: NodeIdentity) -> str:
+    return (
+        f"the data directory of {identity.id} was restored from an old copy: what it acknowledged since is missing. "
+        "Its copies have no vote until the shards' leaders have repaired them, which needs a majority of the others; "
+        "if that is gone, see rumqd cluster force-leader --help"
+    )
 
 
 def cluster_gone(identity: NodeIdentity) -> str:

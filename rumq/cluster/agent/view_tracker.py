@@ -45,7 +45,9 @@ class SeenEpochs:
 
 
 class ViewTracker:
-    """node: id of this one; cluster: its record. `view` is None until the first snapshot"""
+    """node: id of this one; cluster: its record. `view` is None until the first snapshot
+
+    restored: as in the view"""
 
     def __init__(self, node: str, cluster: ClusterRecord, epochs: SeenEpochs) -> None:
         self.view: View | None = None
@@ -54,6 +56,7 @@ class ViewTracker:
         self._low: set[int] = set()
         self._told_back: set[int] = set()
         self._clocks: dict[str, int] = {}
+        self.restored = 0
         self._clocks_off: set[str] = set()
 
     def take(self, snapshot: Snapshot, now: float, now_us: int) -> bool:
@@ -68,7 +71,7 @@ class ViewTracker:
         back = sorted(self._told_back)
         view = View(
             cluster=self._cluster.id, node=self._node, replicas=self._cluster.replicas, nodes=snapshot.nodes,
-            shards=shards, is_current=True, epochs_back=back,
+            shards=shards, is_current=True, epochs_back=back, restored=self.restored,
         )  # fmt: skip
         self._epochs.note({number: each.record.epoch for number, each in enumerate(shards)})
         return self._show(view)

@@ -98,6 +98,9 @@ class ControlPlane(Protocol):
         While the record still has `revision` the change may yet arrive, so this raises OutcomeUnknown: ask later, or
         replace again with the same revision, of which only one can win."""
 
+    async def stamp(self, disk: str, stamp: int) -> int:
+        """Note the stamp of a disk, if it is higher than the one that is there. returns: the one that was there"""
+
     async def changes(self, hint: Callable[[], None]) -> None:
         """Call `hint` whenever something may have changed, and after each time without a watch. Until cancelled."""
 

@@ -139,6 +139,17 @@ class EtcdControl:
             raise OutcomeUnknown(f"shard {shard} still has revision {revision}")
         return Replaced(won, now)
 
+    async def stamp(self, disk: str, stamp: int) -> int:
+        key = self._prefix + b"stamp/" + disk.encode()
+        kept = await self._etcd.read(key)
+        held = int(kept[0].value) if kept and kept[0].value.isdigit() else 0
+        if stamp > held:
+            try:
+                await self._put_if(key, kept[0].mod_revision if kept else 0, b"%d" % stamp)
+            except OutcomeUnknown as fault:  # a later one takes its place
+                raise Unreachable(fault.why) from fault
+        return held
+
     async def changes(self, hint: Callable[[], None]) -> None:
         while True:
             try:

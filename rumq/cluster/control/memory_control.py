@@ -28,6 +28,7 @@ class MemoryStore:
         self.revision = 0
         self.cluster: ClusterRecord | None = None
         self.shards: dict[int, Versioned] = {}
+        self.stamps: dict[str, int] = {}  # by disk
         self.leases: dict[int, float] = {}  # id -> when it expires
         self.announced: dict[str, tuple[NodeRecord, int]] = {}  # by name; lease
         self.hints: list[Callable[[], None]] = []
@@ -151,6 +152,12 @@ class MemoryControl:
         if won is None:
             raise OutcomeUnknown(f"shard {shard} still has revision {revision}")
         return Replaced(won, held)
+
+    async def stamp(self, disk: str, stamp: int) -> int:
+        await self._pass()
+        held = self.store.stamps.get(disk, 0)
+        self.store.stamps[disk] = max(held, stamp)
+        return held
 
     async def changes(self, hint: Callable[[], None]) -> None:
         def unless_deaf() -> None:

@@ -79,7 +79,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """What a node knows of its cluster. node: its own id; nodes: those with a live lease; shards: by number
 
     is_current: the control plane answered within the last seconds
-    epochs_back: shards whose record has a lower epoch than was seen before; nothing is claimed from it"""
+    epochs_back: shards whose record has a lower epoch than was seen before; nothing is claimed from it
+    restored: this node's disk is an old copy, and lacks what came before this stamp; 0: it is not"""
 
     cluster: str
     node: str
@@ -88,6 +89,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     shards: list[Versioned]
     is_current: bool
     epochs_back: list[int] = []
+    restored: int = 0
 
     def node_of(self, node_id: str) -> NodeRecord | None:
         return next((each for each in self.nodes if each.id == node_id), None)

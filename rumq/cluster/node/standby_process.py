@@ -291,6 +291,8 @@ class StandbyProcess:
         self._view = view
         self._addresses.update({each.id: each for each in view.nodes})
         shard = self._standing.shard
+        if self._state.note_restored(view.restored):
+            self._tell("cluster.copy_doubted", shard=shard, why="the disk was restored from an old copy")
         known = view.shards[shard] if shard < len(view.shards) else None
         self._core.seen(known if known is not None and known.revision else None, view.is_current, now)
 

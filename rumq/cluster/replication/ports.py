@@ -40,3 +40,6 @@ class ReplicaState(Protocol):
 
     def open(self, epoch: int) -> None:
         """Durable when it returns. raises: OSError"""
+
+    def note_restored(self, restored: int) -> bool:
+        """As of `View.restored`: doubt the log, once. returns: whether that is news; durable then. raises: OSError"""

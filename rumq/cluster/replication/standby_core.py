@@ -167,6 +167,10 @@ class StandbyCore:
         if epoch < self._state.promised:
             self._outdated(link)
             return
+        if self._state.opened == m.DOUBTED and self.record is not None and epoch < self.record.epoch:
+            # R11: what it had promised may be forgotten as well; in the epoch of the record it may promise anew.
+            self._reply(link, m.Outdated(self.record.epoch), is_last=True)
+            return
         if self._office.is_taken and epoch == self._office.epoch:
             self._outdated(link)
             return

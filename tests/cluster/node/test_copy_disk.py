@@ -90,3 +90,18 @@ def test_who_is_not_well_says_so_and_does_not_succeed() -> None:
     said = core.take_effects()
     assert fx.Reply(1, m.Heard(1, is_well=False)) in said
     assert not any(isinstance(effect, fx.ClaimShard) for effect in said)
+
+
+def test_a_doubted_copy_promises_nothing_below_the_epoch_of_the_record() -> None:
+    """R11: an old copy of a disk has forgotten what it promised, too."""
+    core = standby(is_well=True)
+    state = core._state
+    state.promise = lambda epoch: setattr(state, "promised", epoch)  # type: ignore[method-assign]
+    state.opened = m.DOUBTED
+    record = ShardRecord(epoch=5, leader="n2", claim="", replicas=["n1", "n2", "n3"])
+    core.seen(Versioned(record, 2), True, 0.0)
+    core.take_effects()
+    core.received(1, m.Promise(4), NOTHING, 0.1)
+    assert core.take_effects() == [fx.Reply(1, m.Outdated(5), is_last=True)] and state.promised == 0
+    core.received(2, m.Promise(5), NOTHING, 0.1)
+    assert state.promised == 5
