@@ -96,6 +96,13 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         set(),
     ),
+    "rumq/mirror": (
+        {
+            "commitlog", "numpy", "pyarrow", "rumq.errors", "rumq.flight.client", "rumq.flight.copies_client",
+            "rumq.flight.tickets", "rumq.spark.sink", "rumq.table",
+        },
+        WORLD - {"threading"},
+    ),
     "rumq/client": ({"trio", "wsproto", "rumq.mqtt", "rumq.errors"}, set()),
     "rumq/gateway": (
         {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rumq.cli import access_denied
 from rumq.cli.admin import acl, ask, certs, check, import_mosquitto, init, passwd
-from rumq.cli.analytics import flight, lake, spark
+from rumq.cli.analytics import flight, lake, mirror, spark
 from rumq.cli.client import (
     pub,
     sub,  # fmt: skip
@@ -178,6 +178,10 @@ def build_parser() -> argparse.ArgumentParser:
     made = command(flight.NAME, flight.LINE, flight.ABOUT, flight.EXAMPLES)
     flight.add_arguments(made)
     made.set_defaults(run=flight.run)
+
+    made = command(mirror.NAME, mirror.LINE, mirror.ABOUT, mirror.EXAMPLES)
+    mirror.add_arguments(made)
+    made.set_defaults(run=mirror.run)
 
     made = command(gateway.NAME, gateway.LINE, gateway.ABOUT, gateway.EXAMPLES)
     gateway.add_arguments(made)

@@ -54,6 +54,8 @@ LEVELS = {
     "log.unreachable": "error",
     "log.missing": "error",
     "log.unwritten": "error",
+    "mirror.failed": "error",
+    "mirror.gap": "warning",
     "publish.slowed": "warning",
     "refusals.summed": "warning",
     "retained.full": "warning",
