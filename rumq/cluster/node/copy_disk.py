@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 LOOK_SECONDS = 1.0
 SLOW_SECONDS = 2.0
-REMEMBERED_SECONDS = 30.0  # so long a slow sync counts
+SLOW_SYNCS = 2  # in a row: a pause of the process, or of the machine, makes one
+REMEMBERED_SECONDS = 30.0  # so long they count, unless one is quick
 PROBE = "probe"  # a file beside the state of the copies
 PROBE_BYTES = 4096
 FREED = 1.25  # as many times the least must be free: a leader gives up at the least
@@ -27,10 +28,15 @@ class CopyDisk:
         self._free_bytes = free_bytes or free_bytes_of
         self._looked_at = self._slow_until = float("-inf")
         self._has_room = True
+        self._slow = 0  # syncs in a row
 
     def took(self, seconds: float) -> None:
         """A sync took so long."""
-        if seconds >= SLOW_SECONDS:
+        if seconds < SLOW_SECONDS:
+            self._slow, self._slow_until = 0, float("-inf")
+            return
+        self._slow += 1
+        if self._slow >= SLOW_SYNCS:
             self._slow_until = self._clock() + REMEMBERED_SECONDS
 
     def is_well(self) -> bool:
