@@ -15,12 +15,13 @@ from typing import Protocol
 
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
+from rumq.mqtt.reasons import Reason
 from rumq.session.connection.clock import Clock
 from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.histogram import Histogram
-from rumq.session.state.session import Session
+from rumq.session.state.session import Session, SessionConnection
 
 AWAITED_SECONDS = (
     10.0  # after the last acknowledgement that waited for a partition, it still counts as awaited
@@ -235,6 +236,21 @@ class AckTracker:
             parts >>= 1
             index += 1
         send_ready(client)
+
+    def give_up(self, seconds: float, why: str) -> int:
+        """End the connections of those who have waited for so long: nothing was promised to them. returns: how many"""
+        until = self._clock.monotonic - seconds
+        links: dict[SessionConnection, None] = {}
+        for waiting in self._waiting:
+            for _, pending in waiting:
+                if pending.began > until:
+                    break
+                link = pending.client.session.link
+                if pending.began and not pending.client.closed and link is not None:
+                    links[link] = None
+        for link in links:
+            link.dismiss(Reason.SERVER_BUSY, why)
+        return len(links)
 
     def release(self, index: int) -> None:
         """A partition has committed more: send what has become true."""

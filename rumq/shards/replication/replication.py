@@ -30,6 +30,7 @@ from rumq.shards.turn.ports import Clock, EventSink, ReadPool, Timers
 
 LOOK_SECONDS = 0.01  # of a hand-over
 SUCCEED_SECONDS = 0.2  # until a leader that resigns ends
+WAIT_SECONDS_MAX = 10.0  # of a client, for a majority
 ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
 
 
@@ -51,6 +52,9 @@ class Commit(Groups, Protocol):
         """A majority has a partition up to an lsn."""
 
     def is_written(self) -> bool: ...
+    def give_up(self, seconds: float, why: str) -> int:
+        """End those who have waited so long for an acknowledgement. returns: how many"""
+
     def is_settled(self) -> bool: ...
     def freeze(self, is_frozen: bool) -> None: ...
 
@@ -78,6 +82,7 @@ class Replication:
         assert store.internal is not None
         self._term, self._commit = term, commit
         self._timers, self._clock, self._events = timers, clock, events
+        self._end_waits_at = 0.0
         self.disk = DiskWatch(self, term.shard, events)
         self._has_news = False
         self._loop_thread = threading.get_ident()
@@ -360,6 +365,16 @@ class Replication:
         self._links.tick()
         if self._hand_over is None:
             self.disk.look(now)
+        self._end_waits(now)
+
+    def _end_waits(self, now: float) -> None:
+        """Who waits for copies that do not come tries elsewhere, or again: docs/replication.md, "Below a majority"."""
+        if now < self._end_waits_at:
+            return
+        self._end_waits_at = now + 1.0
+        count = self._commit().give_up(WAIT_SECONDS_MAX, "too few copies of the log answer")
+        if count:
+            self._events.tell("cluster.waits_ended", shard=self._term.shard, clients=count)
 
     def figures(self) -> dict[str, Any]:
         """For the operator: committed lsns by partition, and how many records each follower lacks; None: it is away."""

@@ -210,6 +210,10 @@ class GroupCommit:
         """Who knows how much is free."""
         return self._admission
 
+    def give_up(self, seconds: float, why: str) -> int:
+        """As of `AckTracker`."""
+        return self._acks.give_up(seconds, why)
+
     def busy_seconds(self) -> float:
         """How long the oldest group in flight has been so."""
         began = [at for at, busy in zip(self._submitted, self._in_flight, strict=True) if busy]

@@ -1,9 +1,11 @@
 """Acknowledgements leave when every part of their promise is committed, each client's in order."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 from rumq.mqtt.kernels.wire_state import Wire
+from rumq.mqtt.reasons import Reason
 from rumq.session.connection.pending_acks import AckTracker
 
 
@@ -21,9 +23,18 @@ class Client:
         self.holds: Any = None
         self.barriers, self.raised, self.closed = 0, False, False
         self.releases = 0
+        self.session = SimpleNamespace(link=None)
 
     def released(self) -> None:
         self.releases += 1
+
+
+class Link:
+    def __init__(self, told: Callable[[Reason], None]) -> None:
+        self._told = told
+
+    def dismiss(self, reason: Reason, why: str | None = None) -> None:
+        self._told(reason)
 
 
 class World:
@@ -90,3 +101,25 @@ def test_a_client_that_has_left_gets_nothing_and_a_step_without_promises_costs_n
     world.commit(0)
     assert client.sent == []
     assert not world.acks.end_step() and world.flushes == 1
+
+
+def test_who_has_waited_too_long_loses_the_connection_and_nothing_is_promised() -> None:
+    world, early, late, gone = World(), Client(), Client(), Client()
+    dismissed: list[tuple[Client, Reason]] = []
+    for client in (early, late, gone):
+        client.session.link = Link(lambda reason, client=client: dismissed.append((client, reason)))
+    clock = world.acks._clock
+    clock.monotonic = 1.0  # type: ignore[misc]
+    world.append(0)
+    world.promise(early, b"early", 0b001)
+    world.promise(gone, b"gone", 0b001)
+    gone.closed = True
+    clock.monotonic = 5.0  # type: ignore[misc]
+    world.append(1)
+    world.promise(late, b"late", 0b010)
+    clock.monotonic = 10.9  # type: ignore[misc]
+    assert world.acks.give_up(10.0, "too few") == 0 and not dismissed
+    clock.monotonic = 11.0  # type: ignore[misc]
+    assert world.acks.give_up(10.0, "too few") == 1
+    assert dismissed == [(early, Reason.SERVER_BUSY)]
+    assert early.sent == late.sent == []
