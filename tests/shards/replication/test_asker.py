@@ -1,0 +1,43 @@
+"""Other replicas that ask a leader: it says that it leads, gives way to higher epochs, and to nothing else."""
+
+import pytest
+
+from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.cluster.replication import messages as m
+from rumq.shards.replication.asker import Askers
+from tests.shards.replication.world import Wire
+
+
+class World:
+    def __init__(self) -> None:
+        self.deposed: list[str] = []
+        self.askers = Askers(lambda: 4, lambda: 70, self.deposed.append)
+        self.wire = Wire("n2")
+        self.link = self.askers.link_over(self.wire, "n2")
+
+    def ask(self, message: m.ReplicaMessage) -> list[m.ReplicaMessage]:
+        data = encoded(message)
+        self.link.receive(data, 0, len(data))
+        reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        return [answer for answer, _ in reader.feed(b"".join(self.wire.outbox))]
+
+
+def test_a_leader_hears_itself() -> None:
+    assert World().ask(m.Poll()) == [m.Polled(True, 4, 4, 70)]
+
+
+def test_a_higher_epoch_ends_the_term() -> None:
+    world = World()
+    assert world.ask(m.Promise(5)) == [] and world.deposed == ["n2 has won epoch 5, this term has 4"]
+
+
+@pytest.mark.parametrize("message", [m.Promise(4), m.Promise(3), m.Heard(9), m.Fetch(4, "p", [])])
+def test_everything_else_is_outdated(message: m.ReplicaMessage) -> None:
+    world = World()
+    assert world.ask(message) == [m.Outdated(4)] and world.wire.is_cut and world.deposed == []
+
+
+def test_links_end_with_the_leader() -> None:
+    world = World()
+    world.askers.close()
+    assert world.wire.is_cut and world.link.closed

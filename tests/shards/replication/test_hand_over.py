@@ -1,0 +1,71 @@
+"""A planned hand-over: asked once, when the successor has everything; given up in time."""
+
+from rumq.shards.replication.hand_over import (
+    CATCH_UP_SECONDS_MAX,
+    CLAIM_SECONDS_MAX,
+    PENDING_SECONDS_MAX,
+    HandOver,
+)
+
+
+class World:
+    def __init__(self) -> None:
+        self.written = self.full = False
+        self.asked: list[str] = []
+        self.failed: list[str] = []
+        self.settled = False
+        self.frozen = [False]
+        self.hand_over = HandOver(
+            "n2", 100.0, commit=self, has_all=lambda peer: self.full, succeed=self.asked.append,
+            done=self.failed.append,
+        )  # fmt: skip
+
+    def is_written(self) -> bool:
+        return self.written
+
+    def is_settled(self) -> bool:
+        return self.settled or self.written
+
+    def freeze(self, is_frozen: bool) -> None:
+        self.frozen.append(is_frozen)
+
+
+def test_the_successor_is_asked_once_when_nothing_is_pending_and_it_has_all() -> None:
+    world = World()
+    world.hand_over.look(100.0)
+    world.written = True
+    world.hand_over.look(100.01)
+    assert world.asked == [] and not world.frozen[-1]
+    world.full = True
+    for now in (100.02, 100.5, 101.9):
+        world.hand_over.look(now)
+    assert world.asked == ["n2"] and not world.hand_over.is_over and world.frozen[-1]
+
+
+def test_what_is_pending_for_long_is_not_written_any_more() -> None:
+    world = World()
+    world.full = True
+    world.hand_over.look(100.0 + PENDING_SECONDS_MAX)
+    assert not world.frozen[-1]  # what a turn has taken comes first
+    world.hand_over.look(100.1 + PENDING_SECONDS_MAX)
+    assert world.frozen[-1] and world.asked == []
+    world.settled = True
+    world.hand_over.look(100.2 + PENDING_SECONDS_MAX)
+    assert world.asked == ["n2"]
+
+
+def test_a_successor_that_does_not_claim_is_given_up() -> None:
+    world = World()
+    world.written = world.full = True
+    world.hand_over.look(109.0)
+    world.hand_over.look(109.0 + CLAIM_SECONDS_MAX)
+    assert world.failed == ["it did not take office in time"] and world.hand_over.is_over
+    assert not world.frozen[-1]
+    world.hand_over.look(200.0)
+    assert len(world.failed) == 1
+
+
+def test_a_successor_that_does_not_catch_up_is_given_up() -> None:
+    world = World()
+    world.hand_over.look(100.0 + CATCH_UP_SECONDS_MAX)
+    assert world.failed == ["it did not get everything in time"] and world.asked == []
