@@ -50,6 +50,8 @@ def merged(operation: Operation, request: q.Request, replies: list[Raw]) -> a.An
             raise RequestRefused(str(reply["error"]))
     if operation.name == "tree":
         replies = [same_levels_added(replies)]
+    if operation.name == "groups":
+        replies = [same_groups_added(replies)]
     if operation.name == "client":
         raw = next((reply for reply in replies if reply["found"]), replies[0])
     elif operation.name == "retained" and isinstance(request, q.Retained):
@@ -108,6 +110,24 @@ def same_levels_added(replies: list[Raw]) -> Raw:
             known["records"] += row["records"]
     return {
         "levels": list(levels.values()),
+        "left_out": max((reply["left_out"] for reply in replies), default=0),
+    }
+
+
+def same_groups_added(replies: list[Raw]) -> Raw:
+    """Members of one group are in several shards; its place is in one."""
+    groups: dict[str, Raw] = {}
+    for reply in replies:
+        for row in reply["groups"]:
+            known = groups.get(row["group"])
+            if known is None:
+                groups[row["group"]] = {**row}
+                continue
+            for name in ("members", "behind_records", "returned_records"):
+                known[name] += row[name]
+            known["clients"] = sorted([*known["clients"], *row["clients"]])
+    return {
+        "groups": list(groups.values()),
         "left_out": max((reply["left_out"] for reply in replies), default=0),
     }
 

@@ -9,8 +9,9 @@ from rumq.gateway import metric_table as t
 from rumq.gateway.exposition import exposition, of_client
 from rumq.gateway.metric_docs import page
 from rumq.session.state.histogram import BOUNDS, Histogram
-from tests.faults.shard import Client
-from tests.shards.admin.test_views import Shard, ask, shard
+from tests.faults.shard import Client, Shard
+from tests.shards.admin.conftest import shard
+from tests.shards.admin.world import ask
 
 BUCKETS = len(BOUNDS) + 1  # the last one has no bound
 ROOT = Path(__file__).parents[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from router.reader import Reader
 from router.slots import partition_of
@@ -42,7 +43,7 @@ class ClientDetail:
             if session.expires_at is None
             else round(session.expires_at - clock.monotonic, 1),
             "paused": isinstance(link, Connected) and link.state is State.PAUSED,
-            "subscriptions": list(self._subscriptions(session)),
+            "subscriptions": list(islice(self._subscriptions(session), ROWS_MAX)),
             "in_flight": [
                 r.InFlightRow(
                     packet_id=pid, waits_for=WAITS_FOR[state], partition=partition_of(code), lsn=lsn
@@ -62,17 +63,17 @@ class ClientDetail:
         }
 
     def _subscriptions(self, session: Session) -> Iterator[r.SubscriptionRow]:
-        """At most 200; of readers that many filters share the place is looked up once."""
+        """Made as they are taken; of readers that many filters share the place is looked up once."""
         subscriber = session.subscriber
         if subscriber.main is not None:
             behind = self._behind(subscriber.main)
-            for asked, subscription in list(subscriber.main_subscriptions.items())[:ROWS_MAX]:
+            for asked, subscription in subscriber.main_subscriptions.items():
                 yield subscription_row(asked, "live", subscription, behind)
         for kind, readers in (("late", subscriber.late), ("replay", subscriber.replays)):
-            for asked, reader in list(readers.items())[:ROWS_MAX]:
+            for asked, reader in readers.items():
                 for subscription in reader.group.subscriptions:
                     yield subscription_row(asked, kind, subscription, self._behind(reader))
-        for asked, share in list(subscriber.shares.items())[:ROWS_MAX]:
+        for asked, share in subscriber.shares.items():
             member = share.members.get(subscriber)
             for subscription in member.reader.group.subscriptions if member is not None else ():
                 yield subscription_row(asked, "shared", subscription, None)

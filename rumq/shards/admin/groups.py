@@ -31,14 +31,14 @@ class Groups:
             some = left[:GROUPS_A_TURN]
             del left[:GROUPS_A_TURN]
             for key in some:
-                if key in self._shares:
-                    rows.append(self._row(self._shares[key]))
+                share = self._shares.get(key)
+                if share is not None and has_client(share, asked.client):
+                    rows.append(self._row(share))
             if left:
                 self._timers.next_turn(go_on)
                 return
-            wanted = [row for row in rows if has_client(row, asked.client)]
-            answer: Answer = {"groups": wanted[: min(asked.offset + asked.limit, q.ROWS_MAX)]}
-            answer["left_out"] = len(wanted) - len(answer["groups"])
+            answer: Answer = {"groups": rows[: min(asked.offset + asked.limit, q.ROWS_MAX)]}
+            answer["left_out"] = len(rows) - len(answer["groups"])
             done(answer)
 
         go_on()
@@ -56,5 +56,8 @@ class Groups:
         )  # fmt: skip
 
 
-def has_client(row: r.GroupRow, pattern: str | None) -> bool:
-    return pattern is None or any(fnmatchcase(client, pattern) for client in row.clients)
+def has_client(share: SharedGroup, pattern: str | None) -> bool:
+    """Whether a member that is here has such a client id; also one that the row does not name."""
+    return pattern is None or any(
+        fnmatchcase(client_id_of(member.key), pattern) for member in share.members if not member.is_shard
+    )

@@ -32,7 +32,7 @@ class RetainedSearch:
         prefix = literal_prefix(asked.topic)
         found: list[Retained] = []
         after = place(max(asked.after or "", prefix)) if asked.after or prefix else None
-        if after is not None and not asked.after and (first := self._view.get(prefix)) is not None:
+        if prefix > (asked.after or "") and (first := self._view.get(prefix)) is not None:
             found += [first] if matches(asked.topic, prefix) else []  # the page begins behind it
 
         def go_on() -> None:

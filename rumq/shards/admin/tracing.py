@@ -60,12 +60,16 @@ class Tracing:
         self._looks = False
 
     def begin(self, asked: q.Trace) -> Answer:
-        """raises: ValueError when there are too many"""
+        """One that runs goes on for so long from now on. raises: ValueError when there are too many"""
         key = asked.kind, asked.name
-        if key not in self._traces and len(self._traces) >= TRACES_MAX:
+        known = self._traces.get(key)
+        if known is None and len(self._traces) >= TRACES_MAX:
             raise ValueError(f"{TRACES_MAX} traces run already: end one")
         now = self._parts.clock.monotonic
-        self._traces[key] = Trace(*key, now + asked.seconds, now)
+        if known is None:
+            self._traces[key] = Trace(*key, now + asked.seconds, now)
+        else:
+            known.until = now + asked.seconds  # connections have taps for it
         if self._parts.index == 0:
             self._parts.events.tell("trace.started", kind=asked.kind, whom=asked.name, seconds=asked.seconds)
         if not self._looks:

@@ -1,36 +1,12 @@
-"""What the operator has a shard do: bans, draining, places, segments, traces."""
-
-from collections.abc import Iterator
+"""What the operator has a shard do: bans, draining, places, segments."""
 
 import pytest
 
-from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.reasons import Reason
-from rumq.shards.admin.tracing import EVENTS_A_SECOND, LOOK_SECONDS
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.faults.shard import Client, Shard
-from tests.shards.admin.test_views import LASTING, ask, publish
-
-
-@pytest.fixture
-def shard() -> Iterator[Shard]:
-    made = Shard(SimulatedFiles())
-    yield made
-    made.end()
-
-
-def login(shard: Shard, client_id: str, **more: object) -> int:
-    """The reason code of CONNACK."""
-    client = Client.__new__(Client)
-    client.shard, client.version = shard, 5
-    client.room, client.refused, client.peer, client.closed = 1 << 20, False, "test", False
-    client.bytes_in = client.bytes_out = 0
-    client.tap = client.unparsed = None
-    client._bytes, client._early = bytearray(), []
-    client.link = shard.parts.broker.welcome(client)
-    client.say(wire.connect(client_id, 5, **more))
-    return client.take()[0].code
+from tests.shards.admin.world import LASTING, ask, login, publish
 
 
 @pytest.mark.parametrize(("kind", "name"), [("client", "c"), ("address", "test")])
@@ -104,32 +80,3 @@ def test_a_partition_is_sealed_and_trimmed(shard: Shard) -> None:
     assert [row.base_lsn for row in ask(shard, "segments", stream="main").segments] == [2]
     assert shard.told("log.trimmed")[0]["why"] == "operator"
     assert ask(shard, "seal", stream="nothing").done == 0
-
-
-def test_packets_of_a_traced_client_are_events_without_their_payload(shard: Shard) -> None:
-    client = Client(shard, "c", 5)
-    assert ask(shard, "trace", kind="client", name="c", seconds=10).done == 1
-    publish(shard, client, "secret/topic")
-    told = shard.told("trace.packet")
-    assert [(each["direction"], each["packet"]) for each in told] == [("in", "PUBLISH"), ("out", "PUBACK")]
-    assert told[0]["topic"] == "secret/topic" and "21.5" not in str(told)
-    shard.after(11.0)
-    publish(shard, client, "t")
-    assert len(shard.told("trace.packet")) == 2, "it is over"
-    assert shard.told("trace.ended") == [{"kind": "client", "whom": "c", "reported": 2, "left_out": 0}]
-
-
-def test_messages_of_a_traced_topic_are_events_at_a_bounded_rate(shard: Shard) -> None:
-    publisher = Client(shard, "p", 5)
-    for partition in shard.store.own:
-        partition._hot_bytes_max = 1 << 20  # what is no longer in memory is not read again for a trace
-    publish(shard, publisher, "t", "u")
-    ask(shard, "trace", kind="topic", name="t", seconds=10)
-    publish(shard, publisher, *["t"] * 150, "u")
-    shard.after(LOOK_SECONDS)
-    told = shard.told("trace.message")
-    assert len(told) == EVENTS_A_SECOND and {each["topic"] for each in told} == {"t"}
-    assert told[0]["offset"] == 1 and told[0]["payload_bytes"] == 4
-    (row,) = ask(shard, "traces").traces
-    assert (row.reported, row.left_out) == (100, 50)
-    assert ask(shard, "untrace", kind="topic", name="t").done == 1 and ask(shard, "traces").traces == []

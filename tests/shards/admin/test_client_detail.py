@@ -1,0 +1,76 @@
+"""One session in detail: its subscriptions by kind, what is in flight, limits; no list has more than 200 rows."""
+
+import pytest
+
+from rumq.session.flow_control.rate_limits import Bucket, Rate
+from rumq.shards.admin.client_detail import ROWS_MAX, bucket_row, sessions_of
+from tests.conformance import wire
+from tests.faults.shard import Client, Shard
+from tests.shards.admin.world import LASTING, ask, parts_of, publish
+
+
+def test_what_is_told_of_a_session_is_bounded(shard: Shard) -> None:
+    client = Client(shard, "c", 5, properties=LASTING)
+    filters = [(f"t/{number}", 1) for number in range(ROWS_MAX + 5)]
+    client.say(wire.subscribe(1, [*filters, ("t/#", 1), ("$share/g/t/1", 1)]))
+    publish(shard, Client(shard, "p", 5), *(f"t/{number}" for number in range(ROWS_MAX + 5)))
+    for number in range(ROWS_MAX + 5):
+        parts_of(shard).counted.drop_counters.count("expired", "c", f"t/{number}", 1)
+    found = ask(shard, "client", client="c")
+    assert len(found.client.subscriptions) == ROWS_MAX + 7
+    assert len(found.subscriptions) == len(found.in_flight) == len(found.undelivered) == ROWS_MAX
+
+
+def test_subscriptions_are_told_by_kind(shard: Shard) -> None:
+    publish(shard, Client(shard, "p", 5), "t")
+    client = Client(shard, "c", 5, properties=LASTING)
+    client.say(wire.subscribe(1, [("a", 0), ("$log/earliest/t", 1), ("$share/g/s", 2)]))
+    found = ask(shard, "client", client="c")
+    rows = [(row.filter, row.kind, row.qos, row.behind_records) for row in found.subscriptions]
+    assert rows[0] == ("a", "live", 0, 0) and rows[-1] == ("$share/g/s", "shared", 2, None)
+    assert [row[1] for row in rows] == ["live", "replay", "shared"]
+
+
+def test_what_a_message_at_qos_2_waits_for_is_told(shard: Shard) -> None:
+    client = Client(shard, "c", 5, properties=LASTING)
+    client.say(wire.subscribe(1, [("t", 2)]))
+    publisher = Client(shard, "p", 5)
+    publisher.say(wire.publish("t", b"1", 2, 1))
+    publisher.say(wire.ack(wire.Kind.PUBREL, 1))
+    (row,) = ask(shard, "client", client="c").in_flight
+    assert (row.waits_for, row.lsn) == ("PUBREC", 0)
+    client.say(wire.ack(wire.Kind.PUBREC, row.packet_id))
+    assert [row.waits_for for row in ask(shard, "client", client="c").in_flight] == ["PUBCOMP"]
+
+
+def test_a_session_is_found_by_its_whole_client_id(shard: Shard) -> None:
+    Client(shard, "c", 5)
+    Client(shard, "cc", 5)
+    assert [session.client_id for session in sessions_of(parts_of(shard), "c")] == ["c"]
+    assert sessions_of(parts_of(shard), "d") == []
+
+
+def test_a_limit_is_told_as_of_now_and_what_has_none_as_null() -> None:
+    bucket = Bucket(Rate(messages=10), 1000.0)
+    bucket.spend(25, 7, 1000.0)
+    row = bucket_row(bucket, 1000.3)
+    assert row.messages == pytest.approx(-2.0) and row.bytes is None
+
+
+def test_a_client_in_detail_has_subscriptions_places_and_what_is_in_flight(shard: Shard) -> None:
+    client = Client(shard, "c", 5, properties=LASTING)
+    client.say(wire.subscribe(1, [("t/#", 1)]))
+    publish(shard, Client(shard, "p", 5), "t/1", "t/2")
+    shard.parts.consumers.begin()
+    found = ask(shard, "client", client="c")
+    assert found.found and found.client.bytes_in > 0 and found.client.bytes_out > 0
+    assert [(row.filter, row.kind, row.qos, row.behind_records) for row in found.subscriptions] == [
+        ("t/#", "live", 1, 0)
+    ]
+    assert [(row.packet_id, row.waits_for) for row in found.in_flight] == [(1, "PUBACK"), (2, "PUBACK")]
+    client.say(wire.disconnect())
+    publish(shard, Client(shard, "q", 5), "t/3")
+    away = ask(shard, "client", client="c")
+    assert not away.client.connected and away.expires_seconds == 1_000_000
+    assert away.subscriptions[0].behind_records == 1
+    assert not ask(shard, "client", client="nobody").found

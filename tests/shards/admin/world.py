@@ -1,0 +1,52 @@
+"""The operator asks one whole shard, as over its socket."""
+
+from typing import Any
+
+import msgspec
+
+from rumq.admin.merging import merged
+from rumq.admin.operations import OPERATIONS, request_of
+from rumq.shards.admin.parts import AdminParts
+from tests.conformance import wire
+from tests.conformance.wire import Prop
+from tests.faults.shard import Client, Shard
+
+LASTING = [(Prop.SESSION_EXPIRY, 1_000_000)]
+
+
+def parts_of(shard: Shard) -> AdminParts:
+    """What the answers of this shard read."""
+    found: AdminParts = shard.parts.admin.more["client"].__self__._parts  # type: ignore[union-attr]
+    return found
+
+
+def ask(shard: Shard, question: str, **more: Any) -> Any:
+    """The answer as a program gets it: over the socket and merged, checked against its type."""
+    said = {"ask": question, **more}
+    answer = shard.parts.admin.answer(said)
+    if callable(answer):
+        answers: list[Any] = []
+        answer(answers.append)
+        for _ in range(8):
+            shard.settle()
+        (answer,) = answers
+    reply = msgspec.json.decode(msgspec.json.encode(answer))
+    return merged(OPERATIONS[question], request_of(said)[1], [reply])
+
+
+def publish(shard: Shard, client: Client, *topics: str, retain: bool = False) -> None:
+    for number, topic in enumerate(topics):
+        client.say(wire.publish(topic, b"21.5", 1, 1 + number, retain=retain))
+
+
+def login(shard: Shard, client_id: str, **more: object) -> int:
+    """The reason code of CONNACK."""
+    client = Client.__new__(Client)
+    client.shard, client.version = shard, 5
+    client.room, client.refused, client.peer, client.closed = 1 << 20, False, "test", False
+    client.bytes_in = client.bytes_out = 0
+    client.tap = client.unparsed = None
+    client._bytes, client._early = bytearray(), []
+    client.link = shard.parts.broker.welcome(client)
+    client.say(wire.connect(client_id, 5, **more))
+    return client.take()[0].code
