@@ -16,6 +16,7 @@ from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.leaders import Leader, epoch_of
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
+from rumq.cluster.edge.path_watch import LOOK_SECONDS, is_cut
 from rumq.cluster.edge.placement import Arrival
 from rumq.cluster.links.greeting import Greeting
 from rumq.net.connection import Connection
@@ -39,6 +40,7 @@ class RemoteRelays:
         self._sockets: defaultdict[tuple[int, int], set[RemoteSocket]] = defaultdict(
             set
         )  # by shard and epoch
+        self._is_looking = False
 
     def __len__(self) -> int:
         """How many clients are relayed."""
@@ -78,6 +80,7 @@ class RemoteRelays:
             taken()
             near.known = self._sockets[leader.shard, leader.epoch]
             near.known.add(near)
+            self._look_later()
             ClientEnd(self._pump, client, near)
             client.resume_reading()
             if rest:
@@ -90,6 +93,21 @@ class RemoteRelays:
             )  # fmt: skip
         except OSError as fault:
             failed(fault.strerror or str(fault))
+
+    def _look_later(self) -> None:
+        if not self._is_looking:
+            self._is_looking = True
+            self._later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """End the clients of leaders to which no path leads any more."""
+        self._is_looking = False
+        for key, sockets in list(self._sockets.items()):
+            if is_cut(near.sock for near in sockets):
+                for near in list(self._sockets.pop(key)):
+                    near.link.lost("no way to the node that leads the shard")
+        if len(self):
+            self._look_later()
 
     def view_changed(self, view: View) -> None:
         """End the clients of those that lead no more, unless they do it themselves, and say why."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rumq.cluster.edge import path_watch
 from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.relay import RELAY_BYTES
 from rumq.net.tls import TlsServer
@@ -199,6 +200,31 @@ def test_a_view_with_another_leader_ends_the_clients_of_the_old_one(world: World
     while through.under.read(1):
         pass
     world.until(lambda: not world.edge.pump.connections)
+
+
+def test_a_cut_path_ends_the_clients_of_the_leader_behind_it_and_no_others(
+    world: World, peer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else may notice the cut, so that the same leader goes on."""
+    _, through = peer
+    relayed(world, through)
+    again: list[int] = [2]
+    monkeypatch.setattr(path_watch, "retransmissions", lambda sock: again[0])
+    world.wait(0.6)
+    assert len(world.edge.relays) == 1
+    again[0] = 3
+    world.wait(0.6)
+    while through.under.read(1):
+        pass
+    world.until(lambda: not len(world.edge.relays))
+
+
+def test_a_connection_that_is_answered_retransmits_nothing() -> None:
+    one, other = socket.socketpair()
+    server = socket.create_server(("127.0.0.1", 0))
+    with one, other, server, socket.create_connection(server.getsockname()) as sock:
+        assert path_watch.retransmissions(sock) == path_watch.retransmissions(one) == 0
+        assert not path_watch.is_cut([sock, one])
 
 
 def test_a_client_is_no_pending_login_once_its_session_has_answered(world: World, peer: Any) -> None:
