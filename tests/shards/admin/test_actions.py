@@ -1,8 +1,13 @@
 """What the operator has a shard do: bans, draining, places, segments."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from rumq.admin import requests as q
 from rumq.mqtt.reasons import Reason
+from rumq.shards.admin.actions import is_named
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.faults.shard import Client, Shard
@@ -80,3 +85,15 @@ def test_a_partition_is_sealed_and_trimmed(shard: Shard) -> None:
     assert [row.base_lsn for row in ask(shard, "segments", stream="main").segments] == [2]
     assert shard.told("log.trimmed")[0]["why"] == "operator"
     assert ask(shard, "seal", stream="nothing").done == 0
+
+
+@pytest.mark.parametrize("peer", ["a:1883", "a"])
+def test_a_ban_names_clients_by_client_id_user_or_address(peer: str) -> None:
+    link = SimpleNamespace(transport=SimpleNamespace(peer=peer))
+    session: Any = SimpleNamespace(client_id="c", owner=SimpleNamespace(user="u"), link=link)
+    anonymous: Any = SimpleNamespace(client_id="u", owner=None, link=link)
+    for kind, name in (("client", "c"), ("user", "u"), ("address", "a")):
+        assert [is_named(session, q.Ban(kind=kind, name=each)) for each in "cua"] == [  # type: ignore[arg-type]
+            each == name for each in "cua"
+        ]
+    assert not is_named(anonymous, q.Ban(kind="user", name="u"))
