@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 
 from rumq.errors import RumqError
 from rumq.flight.tickets import Ticket
+from rumq.mirror.partition_mirror import MirrorRules, PartitionMirror
+from rumq.mirror.position import PositionFile
+from rumq.spark.sink.sink_connection import publish_all
+from rumq.spark.sink.sink_options import parse_sink_options
 from tests.broker_process import ENVIRONMENT, Rumqd
 from tests.cli.conftest import rumqd
 from tests.flight.served import client_at
@@ -103,6 +108,39 @@ def has(site: Site, wanted: int) -> bool:
         return sum(site.stored().values()) >= wanted
     except RumqError:
         return False  # its server is not back yet
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_batch_that_was_stored_and_not_written_down_is_repeated(
+    sites: tuple[Site, Site], tmp_path: Path, once: bool
+) -> None:
+    """As after a kill at the worst moment: exactly once stores nothing again, at least once all of it."""
+    one, other = sites
+    told = one.publish(0)
+    to = parse_sink_options({"broker": f"mqtt://127.0.0.1:{other.port}"})
+    rules = MirrorRules("m", "a", "b", (to,), once=once)
+
+    def killed_behind(*arguments: Any) -> int:
+        publish_all(*arguments)
+        raise OSError("killed")
+
+    client = client_at(one.flight, retries=3)
+    for partition in ("main/g1/p0", "main/g1/p1"):
+        first = PartitionMirror(rules, partition, client, PositionFile(tmp_path, partition), killed_behind)
+        head = client.heads()[partition]
+        if head["committed"] == head["first"]:
+            continue
+        with pytest.raises(OSError, match="killed"):
+            first.step()
+        again = PartitionMirror(rules, partition, client, PositionFile(tmp_path, partition))
+        assert again.next_lsn == head["first"]
+        while again.step():
+            pass
+    wait_until(lambda: has(one, len(told)) and has(other, len(told) if once else len(told) + 1))
+    if once:
+        assert other.stored() == Counter(told)
+    else:
+        assert set(other.stored()) == set(told)
 
 
 @pytest.mark.long
