@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from commitlog.chunk import Gap
 from commitlog.clock_guard import Jump, caught_up
@@ -14,11 +15,13 @@ from commitlog.dictionary import maybe_snapshot, take_offsets
 from commitlog.directory import Found, Listing, listing
 from commitlog.files import Files
 from commitlog.index import Index, load_places, maybe_index, read_segment
-from commitlog.known_tail import KnownTail
 from commitlog.manifest import Edit, Manifest, clock_edit
 from commitlog.preallocation import data_end
 from commitlog.segments import SegmentFile
 from commitlog.tail_scan import examine
+
+if TYPE_CHECKING:  # a broker alone knows of no tail
+    from commitlog.known_tail import KnownTail
 
 
 @dataclass

@@ -8,6 +8,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.chunk_layout import Names
@@ -15,7 +16,6 @@ from commitlog.cold_reads import ColdRead
 from commitlog.dictionary import Dictionary
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
 from commitlog.files import Files, make_durable_directory, replace_file, whole_file
-from commitlog.known_tail import KnownTail
 from commitlog.manifest import Manifest
 from commitlog.os_errors import at_start
 from commitlog.partition import Partition
@@ -27,6 +27,9 @@ from commitlog.segment_writer import SegmentOptions, SegmentWriter
 from commitlog.segments import SegmentList
 from commitlog.space import Space
 from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_of
+
+if TYPE_CHECKING:  # a broker alone knows of no tail
+    from commitlog.known_tail import KnownTail
 
 FORMAT = "rumq 1"
 GENERATION = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commitlog.store import Store
 from router import effects as e
@@ -42,9 +42,6 @@ from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
-from rumq.shards.replication.follower_links import Connect, connector
-from rumq.shards.replication.replication import Network, Replication
-from rumq.shards.replication.term import Term
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
 from rumq.shards.retention.export_positions import ExportPositions
@@ -72,6 +69,11 @@ from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
 from rumq.shards.write_path.worker_threads import DiskWorkers, Pool, Worker
 from rumq.shards.write_path.write_admission import WriteAdmission
+
+if TYPE_CHECKING:  # a broker alone needs nothing of a cluster
+    from rumq.shards.replication.follower_links import Connect
+    from rumq.shards.replication.replication import Replication
+    from rumq.shards.replication.term import Term
 
 Failed = Callable[[str], None]
 
@@ -114,7 +116,7 @@ class Platform:
     dialer: Callable[[Callable[[], Pump], TimerQueue, ShardEvents], Dialer] | None = None
     random: Callable[[int], bytes] = os.urandom
     stage_seconds: float = 0.0  # as of `Turn`
-    connect: Callable[[Any], Connect] = connector  # of a pump, to followers
+    connect: Callable[[Any], Connect] | None = None  # of a pump, to followers
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,10 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     acks = AckTracker(sources, journal.flush, clock)
     replication = None
     if context.term is not None:
-        network = Network(platform.connect(pump), pump.watch)
+        from rumq.shards.replication.follower_links import connector
+        from rumq.shards.replication.replication import Network, Replication
+
+        network = Network((platform.connect or connector)(pump), pump.watch)
         replication = Replication(
             context.term, store, lambda: commit, workers.reader, timers, clock, events, network
         )
