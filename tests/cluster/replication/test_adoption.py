@@ -1,0 +1,68 @@
+"""R3: of those with the highest opened epoch, the longest log of each partition is adopted."""
+
+from typing import Any
+
+from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.adoption import Adoption
+
+
+class Logs:
+    """applied: frames; synced: how often"""
+
+    def __init__(self) -> None:
+        self.applied: list[m.ReplicaMessage] = []
+        self.synced = 0
+
+    def inventory(self, partition: str) -> list[m.SegmentInfo]:
+        return []
+
+    def apply(self, frame: Any, raw: memoryview) -> None:
+        self.applied.append(frame)
+
+    def sync(self) -> None:
+        self.synced += 1
+
+
+def adoption(logs: Logs, **promised: tuple[int, dict[str, int]]) -> Adoption:
+    """promised: by node, (opened, ends); n1 is the claimant"""
+    answers = {node: m.Promised(9, opened, ends) for node, (opened, ends) in promised.items()}
+    return Adoption(9, "n1", answers, logs)  # type: ignore[arg-type]
+
+
+def questions(found: Adoption) -> list[tuple[str, str]]:
+    asked = []
+    while (ask := found.next_question()) is not None:
+        asked.append((ask[0], ask[1].partition))
+    return asked
+
+
+def test_who_has_the_best_log_asks_nobody() -> None:
+    assert questions(adoption(Logs(), n1=(4, {"p": 9}), n2=(4, {"p": 9}), n3=(3, {"p": 99}))) == []
+
+
+def test_each_partition_is_fetched_from_the_longest_copy_of_the_last_term() -> None:
+    found = adoption(Logs(), n1=(4, {"p": 9, "q": 5}), n2=(4, {"p": 9, "q": 7}), n3=(3, {"p": 99, "q": 99}))
+    assert questions(found) == [("n2", "q")]
+
+
+def test_a_longer_log_of_an_older_term_is_given_up() -> None:
+    assert questions(adoption(Logs(), n1=(3, {"p": 99}), n2=(4, {"p": 9}))) == [("n2", "p")]
+
+
+def test_a_copy_in_doubt_is_no_source_and_asks_for_everything() -> None:
+    found = adoption(Logs(), n1=(m.DOUBTED, {"p": 9}), n2=(0, {"p": 3}), n3=(m.DOUBTED, {"p": 50}))
+    assert questions(found) == [("n2", "p")]
+
+
+def test_what_the_source_sends_is_applied_and_synced_at_its_end_and_others_are_ignored() -> None:
+    logs = Logs()
+    found = adoption(logs, n1=(3, {"p": 0}), n2=(4, {"p": 9}))
+    found.next_question()
+    cut, write = m.Cut(9, "p", [], "", 0, 0, 0), m.Write(9, "p", "s", 4096)
+    nothing = memoryview(b"")
+    assert not found.took("n3", cut, nothing) and not found.took("n2", m.Write(9, "q", "s", 0), nothing)
+    assert logs.applied == []
+    assert not found.took("n2", cut, nothing) and not found.took("n2", write, nothing)
+    assert logs.applied == [cut, write] and logs.synced == 0
+    assert found.took("n2", m.Fetched(9, "p"), nothing) and logs.synced == 1
+    assert found.next_question() is None and found.source == ""
