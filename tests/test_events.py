@@ -26,6 +26,7 @@ TELLERS = {
     "event",
     "_event",
     "of_client",
+    "Alarm",
 }  # what the floors below are given instead of a logger; tell() sets the level
 EVENT_NAME = re.compile(r"^[a-z_]+\.[a-z_]+$")
 ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]*) \|", re.MULTILINE)
