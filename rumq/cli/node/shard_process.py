@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 
@@ -22,6 +23,7 @@ from rumq.cli.wiring.streams import GENERATION
 from rumq.cluster.agent.agent_socket import SOCKET_NAME
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.copy_disk import CopyDisk
+from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.standby_process import StandbyProcess, Standing
 from rumq.shards.processes.fd_passing import FdPassing
@@ -48,6 +50,7 @@ def run_shard(node: Node) -> int:
             GivenBack(doors, place.count).give_back,
             link_tls(node.settings),
             CopyDisk(f"{place.data}/{DIRECTORY}", reserve(node.settings, place.data), time.monotonic),
+            scrub_of(node, copies),
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         warm_up()
@@ -65,6 +68,20 @@ def run_shard(node: Node) -> int:
     # Clients come by way of the edge.
     leading = replace(place, doors=node.doors, doorways=[], cluster=cluster)
     return serve_shard(node.settings, leading, node.read)
+
+
+def scrub_of(node: Node, copies: NodeLogCopies) -> Callable[[], None]:
+    """Read the copies again; a damaged segment is put aside, and this process ends: the next one has it sent anew."""
+    files, shard = RealFiles(), node.place.index
+    scrubber = CopyScrubber(files, copies, node.settings.log.scrub_bytes_per_second, time.monotonic())
+
+    def scrub() -> None:
+        damage = scrubber.step(time.monotonic())
+        if damage is not None:
+            put_aside(files, damage, tell, shard)
+            raise LogError(f"{damage.why}; it was put aside, and is sent again by the leader")
+
+    return scrub
 
 
 def note_doubt(copies: NodeLogCopies, state: ReplicaState, shard: int) -> None:

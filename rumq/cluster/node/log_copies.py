@@ -52,6 +52,12 @@ class NodeLogCopies:
     def has_log(self) -> bool:
         return any(copy.next_lsn for copy in self._copies.values())
 
+    def finished(self) -> list[tuple[str, SegmentState]]:
+        """(directory, segment) of every finished segment."""
+        return [
+            (copy.directory, each) for copy in self._copies.values() for each in copy.segments if each.is_done
+        ]
+
     def work(self) -> bool:
         """When nobody waits: write zeros ahead, read the last segments, index what is finished. Mostly nothing is due.
 

@@ -38,7 +38,8 @@ class Standing(NamedTuple):
 
     give_back: called every now and then: clients that were handed to this process go back to the edge
     tls: of links between nodes, None for plain bytes
-    disk: that of the copy, None if nobody looks after it"""
+    disk: that of the copy, None if nobody looks after it
+    scrub: called every now and then: a piece of the copies is read again; raises LogError for damage"""
 
     node: str
     shard: int
@@ -47,6 +48,7 @@ class Standing(NamedTuple):
     give_back: Callable[[], None] = lambda: None
     tls: LinkTls | None = None
     disk: CopyDisk | None = None
+    scrub: Callable[[], None] = lambda: None
 
 
 class TakenOffice(NamedTuple):
@@ -108,6 +110,7 @@ class StandbyProcess:
             core.tick(time.monotonic())
             self._carry_out()
             self._has_work = self._copies.work()  # behind the acknowledgements
+            self._standing.scrub()
             self._report(time.monotonic())
             if now >= self._give_back_at:
                 self._give_back_at = now + GIVE_BACK_SECONDS

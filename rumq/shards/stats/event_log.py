@@ -16,6 +16,7 @@ LEVELS = {
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
+    "cluster.copy_damaged": "error",
     "cluster.copy_doubted": "error",
     "cluster.copy_failed": "error",
     "cluster.deposed": "warning",

@@ -1,0 +1,94 @@
+"""Finished segments of a copy are read again: damage is found, put aside, and filled by the leader."""
+
+from typing import Any
+
+import pytest
+
+from commitlog.segment import SEGMENT_HEADER_BYTES
+from commitlog.testing.simulated_files import SimulatedFiles
+from rumq.cluster.node.copy_scrubber import ASIDE, IDLE_SECONDS, CopyScrubber, Damage, put_aside
+from rumq.cluster.node.log_copies import NodeLogCopies
+from tests.cluster.node.world import COPIES, KEY
+from tests.commitlog.records import append, mark, opened, some_records, write
+
+RATE = 1000.0
+
+
+def log_of(groups: int) -> SimulatedFiles:
+    """A partition of several segments, whose process was killed."""
+    files = SimulatedFiles()
+    partition = opened(files, segment_bytes_max=20_000).partitions[0]
+    for group in range(groups):
+        append(partition, some_records(10, 10 * group))
+        write(partition)
+    mark(partition)
+    return files.after_kill()
+
+
+def one_round(scrubber: CopyScrubber, now: float = 0.0) -> tuple[Damage | None, float]:
+    """What a round finds, and when it ends."""
+    before = scrubber.rounds
+    while scrubber.rounds == before:
+        found = scrubber.step(now)
+        if found is not None:
+            return found, now
+        now = max(now, scrubber._next) if scrubber.rounds == before else now
+    return None, now
+
+
+def test_sound_copies_are_read_round_after_round_as_slowly_as_is_wanted() -> None:
+    files = log_of(60)
+    copies = NodeLogCopies(files, "data", COPIES)
+    scrubber = CopyScrubber(files, copies, int(RATE), 0.0)
+    size = sum(segment.stop - SEGMENT_HEADER_BYTES for _, segment in copies.finished())
+    found, ended = one_round(scrubber)
+    assert found is None and len(copies.finished()) > 3
+    assert ended == pytest.approx(size / RATE)
+    reads = len(files.looks)
+    assert scrubber.step(ended + IDLE_SECONDS - 1) is None and len(files.looks) == reads
+    assert one_round(scrubber, ended + IDLE_SECONDS)[0] is None and scrubber.rounds == 2
+
+
+@pytest.mark.parametrize("at", [4096 + 8, 4096 + 200])
+def test_damage_is_found_put_aside_and_sent_again(at: int) -> None:
+    """In a header, and in a body."""
+    files, source = log_of(60), NodeLogCopies(log_of(60), "data", COPIES)
+    copies = NodeLogCopies(files, "data", COPIES)
+    directory, segment = copies.finished()[1]
+    files.damage(f"{directory}/{segment.name}", at)
+    found, _ = one_round(CopyScrubber(files, copies, 1 << 30, 0.0))
+    assert found is not None and found.path.endswith(segment.name)
+    told: list[tuple[str, dict[str, Any]]] = []
+    put_aside(files, found, lambda name, **fields: told.append((name, fields)), 2)
+    assert told == [("cluster.copy_damaged", {"shard": 2, "why": found.why})]
+    assert files.exists(found.path + ASIDE)
+    copies.close()
+    again = NodeLogCopies(files.after_kill(), "data", COPIES)
+    assert again.doubt
+    for message, raw in served(source, again):
+        again.apply(message, memoryview(raw))
+    again.sync()
+    assert not again.doubt and again.ends() == source.ends()
+
+
+def served(source: NodeLogCopies, to: NodeLogCopies) -> list[tuple[Any, bytes]]:
+    answers = source.serve(1, KEY, to.inventory(KEY))
+    return [
+        (message, b"".join(map(bytes, raw))) for message, raw in answers if hasattr(message, "name") or raw
+    ]
+
+
+def test_it_can_be_switched_off() -> None:
+    files = log_of(60)
+    scrubber = CopyScrubber(files, NodeLogCopies(files, "data", COPIES), 0, 0.0)
+    assert scrubber.step(1e9) is None and scrubber.rounds == 0
+
+
+def test_a_segment_that_retention_removes_meanwhile_is_left_out() -> None:
+    files = log_of(60)
+    copies = NodeLogCopies(files, "data", COPIES)
+    scrubber = CopyScrubber(files, copies, 1 << 30, 0.0)
+    assert scrubber.step(0.0) is None
+    directory, segment = copies.finished()[2]
+    files.remove(f"{directory}/{segment.name}")
+    assert one_round(scrubber)[0] is None
