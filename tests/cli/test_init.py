@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rumq.auth.passwords import parse
+from rumq.cli.admin import init
 from rumq.cli.main import main
 from tests.broker_process import SECONDS_MAX, Rumqd
 from tests.cli.conftest import Ended, rumqd
@@ -114,3 +115,9 @@ def test_a_group_or_path_that_cannot_be_is_refused(
     assert main(["init", "--dir", f'{tmp_path}/a"b']) == 1
     assert "no such group" in (said := capsys.readouterr().err) and "without quotes" in said
     assert not os.listdir(tmp_path)
+
+
+def test_a_password_is_no_option_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(["-vQS4", "-x", "a-b"])
+    monkeypatch.setattr(init.secrets, "token_urlsafe", lambda size: next(drawn))
+    assert init.drawn_password() == "a-b"

@@ -100,6 +100,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def drawn_password() -> str:
+    """One that a command takes for a value: without the "-" that an option begins with."""
+    while (found := secrets.token_urlsafe(PASSWORD_BYTES)).startswith("-"):
+        pass
+    return found
+
+
 def make(folder: Folder, data: str, hosts: list[str]) -> None:
     """config.toml last: without it the next call goes on where this one was interrupted. raises: OSError, RumqError"""
     for each in (folder.name, data):
@@ -110,7 +117,7 @@ def make(folder: Folder, data: str, hosts: list[str]) -> None:
     if not folder.has("rules.toml"):
         folder.write("rules.toml", RULES)
     if not folder.has("users"):
-        passwords = {user: secrets.token_urlsafe(PASSWORD_BYTES) for user in (ADMIN, DEVICE)}
+        passwords = {user: drawn_password() for user in (ADMIN, DEVICE)}
         folder.write("users", hashed(passwords))
         for user, password in passwords.items():
             print(f"{user:<8} {password}")

@@ -9,8 +9,6 @@ import threading
 from pathlib import Path
 
 from rumq.errors import RumqError
-from rumq.events import setup_events
-from rumq.shards.stats.event_log import tell
 
 NAME = "mirror"
 LINE = "publish what one broker stores to another one"
@@ -81,6 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """raises: RumqError"""
+    from rumq.events import setup_events
+    from rumq.shards.stats.event_log import tell
+
     try:
         from rumq.mirror.mirror import Mirror
         from rumq.mirror.partition_mirror import MirrorRules
