@@ -169,6 +169,8 @@ class Owner:
     def joined(self, link: BusLink, partitions: Mapping[int, tuple[int, int]]) -> None:
         """partitions: index -> (first lsn, next lsn). What was published and not acknowledged is published again."""
         for partition in self.partitions:
+            # A successor, whose disk may be another one, says anew what it refuses.
+            self._admission.elsewhere(partition.index, False, "")
             self._feeds.owner_joined(partition, *partitions[partition.index])
             outgoing = partition.outgoing
             if outgoing.pending_bytes:
@@ -179,8 +181,6 @@ class Owner:
     def lost(self) -> None:
         for partition in self.partitions:
             partition.outgoing.detach()
-            # Its successor, whose disk may be another one, says anew what it refuses.
-            self._admission.elsewhere(partition.index, False, "")
             self._quota.elsewhere(partition.index, False)
 
     @property

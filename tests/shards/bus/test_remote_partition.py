@@ -87,11 +87,15 @@ def test_watermarks_and_records_become_commands(world: World) -> None:
 def test_refusals_of_an_owner_end_with_its_link(world: World) -> None:
     world.owner.retained_full(m.RetainedFull(0, True), memoryview(b""))
     world.owner.lost()
-    assert world.limits == [(0, True), (0, False, ""), (0, False)]
+    assert world.limits == [(0, True), (0, False)]
 
 
 def test_a_successor_is_not_held_to_the_refusals_of_a_disk_that_was_full(world: World) -> None:
-    """Its disk may be another one: it would not take back what it never said."""
+    """Its disk may be another one: it would not take back what it never said.
+
+    While there is none they stay: a stop does not wait for what cannot be written."""
     world.owner.refusing(m.Refusing(0, True, "offline"), memoryview(b""))
     world.owner.lost()
-    assert world.limits[:2] == [(0, True, "offline"), (0, False, "")]
+    assert (0, False, "") not in world.limits
+    world.owner.joined(world.link, {0: (0, 0)})
+    assert world.limits[-1] == (0, False, "")
