@@ -137,6 +137,9 @@ class Api:
 
     # What the settings say
 
+    async def me(self, request: Request, token: Token) -> Response:
+        return as_json(e.Me(name=token.name, roles=sorted(token.roles), user=token.user))
+
     async def streams(self, request: Request, token: Token) -> Response:
         found = await self._ask(OPERATIONS["partitions"], q.Nothing())
         assert isinstance(found, a.Partitions)

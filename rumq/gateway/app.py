@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Literal
 
 import trio
 from starlette.applications import Starlette
@@ -21,6 +22,7 @@ from rumq.gateway.exposition import CONTENT_TYPE
 from rumq.gateway.health import Health
 from rumq.gateway.metrics import Metrics
 from rumq.gateway.openapi import description, path_of
+from rumq.gateway.page_files import PageFiles
 from rumq.gateway.request_body import TooLarge
 from rumq.gateway.tokens import Token
 from rumq.version import VERSION
@@ -38,6 +40,7 @@ class App:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._api, self._health, self._metrics = Api(context), Health(context), Metrics(context)
+        self._page = PageFiles()
 
     def build(self) -> Starlette:
         api = self._api
@@ -64,13 +67,15 @@ class App:
             return Response(text, media_type=CONTENT_TYPE)
 
         routes.append(self._open("/api/v1/openapi.json", openapi))
+        routes.append(self._open("/", self._page.index))
+        routes.append(self._open("/page/{path:path}", self._page.file))
         if self._context.settings.metrics == "open":
             routes.append(self._open("/metrics", metrics))
         else:
             routes.append(self._route("/metrics", lambda request, token: metrics(request), "read", "GET"))
         return Starlette(routes=routes, exception_handlers={HTTPException: self._http_fault})
 
-    def _route(self, path: str, answer: Answer, role: Role, method: str) -> Route:
+    def _route(self, path: str, answer: Answer, role: Role | Literal["any"], method: str) -> Route:
         async def endpoint(request: Request) -> Response:
             async def allowed() -> Response:
                 address = request.client.host if request.client is not None else ""
@@ -79,7 +84,8 @@ class App:
                     token = self._context.admission.token_of(header, address, self._context.now())
                 except Unauthorized as fault:
                     return await self._refusal(fault, address)
-                check_role(token, role)
+                if role != "any":
+                    check_role(token, role)
                 return await answer(request, token)
 
             return await self._guarded(allowed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -54,6 +54,14 @@ class Value(Answer, kw_only=True):
     record: Record | None
 
 
+class Me(Answer, kw_only=True):
+    """The token of the request."""
+
+    name: str
+    roles: list[Role]
+    user: Annotated[str, field("as whom it publishes and reads records; empty: nobody in particular")]
+
+
 class Health(Answer, kw_only=True):
     """ok: with 503 it is false, and `why` says why"""
 
@@ -66,13 +74,13 @@ class Fault(Answer, kw_only=True):
 
 
 class Endpoint(NamedTuple):
-    """role: None: everybody may ask"""
+    """role: "any": every token may ask; None: everybody may, without a token"""
 
     method: str
     path: str
     name: str
     summary: str
-    role: Role | None
+    role: Role | Literal["any"] | None
     answer: type[msgspec.Struct]
     request: type[q.Request] = q.Nothing
 
@@ -91,6 +99,7 @@ ENDPOINTS = (
     ),
     Endpoint("get", "/api/v1/value", "value", "the newest record of a topic", "read", Value, LastValue),
     Endpoint("get", "/api/v1/streams", "streams", "streams, their partitions added up", "read", Streams),
+    Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users),
     Endpoint(
         "get",

@@ -96,7 +96,7 @@ def described(
     made: Schema = {
         "operationId": name,
         "summary": summary,
-        "description": f"Role: {role}." if role else "For everybody.",
+        "description": {None: "For everybody.", "any": "Any token."}.get(role, f"Role: {role}."),
         "responses": {
             "200": answer("the answer", schema), **{code: answer(line, fault) for code, line in COMMON.items()}
         },

@@ -40,6 +40,26 @@ def test_a_wheel_is_compiled_or_not_made() -> None:
     assert (ROOT / settings["test-command"].split("{project}/")[1]).exists()
 
 
+def test_a_wheel_has_every_file_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By setuptools' own reading of pyproject.toml."""
+    from setuptools.command.build_py import build_py
+    from setuptools.dist import Distribution
+
+    monkeypatch.chdir(ROOT)
+    project = Distribution()
+    project.parse_config_files()
+    command = build_py(project)
+    command.ensure_finalized()
+    command.manifest_files = {}
+    taken = {
+        (ROOT / file).resolve()
+        for package in project.packages
+        for file in command.find_data_files(package, package.replace(".", "/"))
+    }
+    there = {path for path in (ROOT / "rumq/gateway/page").rglob("*") if path.is_file()}
+    assert there and there <= taken
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_wheel_is_installed_without_a_compiler_and_serves_soon(tmp_path: Path) -> None:
