@@ -74,8 +74,8 @@ def words(line: str) -> list[str]:
 def test_help_imports_nothing_heavy() -> None:
     """So that it is there at once: trio alone costs a tenth of a second."""
     code = (
-        "import sys; before = set(sys.modules); from rumq.cli.main import build_parser; "
-        "build_parser().format_help(); print(*set(sys.modules) - before)"
+        "import sys; before = set(sys.modules); from rumq.cli.main import lazy_parser; "
+        "lazy_parser().format_help(); print(*set(sys.modules) - before)"
     )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT

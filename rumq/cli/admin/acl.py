@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 from rumq.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 ACTIONS = ("publish", "subscribe", "replay", "retain", "will")
 
-NAME, LINE = "acl", "explain a client's permissions"
 ABOUT = """\
 Print whether an action on a topic or filter is permitted for a client, and the rules that decide it.
 USER "-" is a client without user name.
@@ -37,13 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC", help="a topic; for subscribe and replay a filter")
     parser.add_argument("--group", action="append", default=[], help="another group of the user")
     parser.add_argument("--rules", metavar="FILE", help="rules file [auth.rules_file of the settings]")
+    add_setting_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Returns the exit status; raises: ConfigError"""
     from rumq.auth.errors import SecretsError
     from rumq.auth.identity import Identity
-    from rumq.cli.setting_flags import loaded_settings
     from rumq.cli.wiring.listener_policies import rules_in
     from rumq.mosquitto.errors import MosquittoFileError
 

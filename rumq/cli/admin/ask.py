@@ -4,8 +4,6 @@ import argparse
 import json
 import sys
 
-NAME = "ask"
-LINE = "ask a running broker: status, clients, topics, ledger; end a connection or a session"
 ABOUT = """\
 Query the broker that runs on a data directory. `clients` lists each session with its address, published, delivered and
 in-flight messages, backlog and rate; `topics` lists topics with their number of records; `ledger` counts messages that

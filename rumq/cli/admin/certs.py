@@ -10,8 +10,6 @@ from rumq.errors import RumqError
 if TYPE_CHECKING:
     import trustme
 
-NAME = "certs"
-LINE = "make certificates for development"
 ABOUT = """\
 Make a development authority, a server certificate (for localhost, 127.0.0.1, ::1 and this machine's name) and a client
 certificate. Existing files are kept and used: run it again with another --client for another client.

@@ -8,7 +8,6 @@ import sys
 
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
 
-NAME, LINE = "check", "check settings, files, ports and the data directory of a broker"
 ABOUT = """\
 Say everything that would keep `rumqd run` with the same flags from starting, in its words: settings, files of users,
 rules and certificates with their permissions, addresses that are in use, a data directory that cannot be used. A broker

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-NAME, LINE = "import-mosquitto", "print a mosquitto.conf as config.toml"
 ABOUT = """\
 Convert a mosquitto.conf to config.toml, with a comment for each line that is not carried over. ACL files are converted
 to rules files, which are printed after it, or written beside it with --write. Password files are used unchanged.

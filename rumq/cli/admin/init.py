@@ -10,7 +10,6 @@ import secrets
 
 from rumq.errors import RumqError
 
-NAME, LINE = "init", "make the first settings: TLS, users with random passwords, rules"
 ABOUT = """\
 Make config.toml, certificates, a password file and rules in a folder, for a broker that serves other machines over TLS
 (port 8883) and this one without (localhost:1883), to users with passwords only. Prints the passwords of the first two

@@ -12,7 +12,6 @@ import sys
 
 from rumq.errors import RumqError
 
-NAME, LINE = "passwd", "add, change or delete users of a password file"
 ABOUT = """\
 Add a user to a password file, or change the password of a user. A line of the file is user:hash; the setting
 auth.password_file or listener.password_file names the file. A running broker reads it again at SIGHUP. Files of

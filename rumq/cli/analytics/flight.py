@@ -5,8 +5,6 @@ from pathlib import Path
 
 from rumq.cli.setting_flags import FLIGHT_FLAGS, add_setting_flags
 
-NAME = "flight"
-LINE = "serve the log to Spark and other Arrow clients"
 ABOUT = """\
 Serve the log of a data directory over Arrow Flight until SIGTERM or SIGINT, read-only, with its broker on or off. A
 broker starts this itself if flight.port is set. Users, tokens and rules of [auth] apply as for MQTT; SIGHUP reloads

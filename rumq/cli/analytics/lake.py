@@ -2,8 +2,6 @@
 
 import argparse
 
-NAME = "lake"
-LINE = "export finished segments as Parquet: export, verify, table"
 ABOUT = """\
 A lake is a folder of Parquet files with every record of the finished segments of a log, once. A running broker
 exports if log.export_to is set; this command exports by hand, and verifies.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from rumq.errors import RumqError
 
-NAME = "mirror"
-LINE = "publish what one broker stores to another one"
 ABOUT = """\
 Pull the records of a broker or cluster by lsn over Arrow Flight, and publish them to another one over MQTT 5, until
 SIGTERM or SIGINT. Neither side waits for the other one. At least once; exactly once with --once.

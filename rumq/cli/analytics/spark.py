@@ -7,8 +7,6 @@ import sys
 
 from rumq.cli.analytics import spark_run
 
-NAME = "spark"
-LINE = "Spark: run a job, doctor, offsets of a checkpoint"
 ABOUT = "Run jobs on the log, check Spark's installation, and print the offsets of a query of format rumq."
 EXAMPLES = """\
 examples:

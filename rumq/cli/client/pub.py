@@ -19,8 +19,6 @@ from rumq.errors import ConfigError, Fault
 if TYPE_CHECKING:
     from rumq.client import Client, Outgoing, Properties
 
-NAME = "pub"
-LINE = "publish messages"
 ABOUT = """\
 Publish to a topic. With -q 1 or 2 it exits once the broker has acknowledged all messages; with durability "disk"
 they are on disk then.

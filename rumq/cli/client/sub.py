@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rumq.client import Client, Message
 
-NAME = "sub"
-LINE = "subscribe and print messages"
 ABOUT = """\
 Subscribe to topic filters and print messages until SIGINT or SIGTERM. With --from, the broker first replays
 its log and then continues live, without a gap.

@@ -4,8 +4,6 @@ import argparse
 
 from rumq.errors import RumqError
 
-NAME = "cluster"
-LINE = "a cluster: status, add, remove, drain, move, rebalance, force-leader"
 ABOUT = """\
 Ask or change a cluster by way of a node that runs on this machine, named by its data directory. Changes of copies go on
 while clients publish: a new copy is filled first, then it counts.

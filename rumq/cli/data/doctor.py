@@ -15,7 +15,6 @@ from rumq.cli import access_denied
 from rumq.cli.data.exposure import exposed
 from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
 
-LINE = "diagnose a data directory, with remedies"
 ABOUT = """\
 Check a data directory and this machine: permissions, lock, free space, checksums of all records, clock, limits. It
 changes nothing.

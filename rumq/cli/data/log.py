@@ -5,8 +5,6 @@ import argparse
 from rumq.cli.client.connection_flags import positive
 from rumq.cli.message_format import HELP, JSON
 
-NAME = "log"
-LINE = "inspect a data directory: ls, read, export, verify"
 ABOUT = """\
 Inspect a data directory, with its broker on or off: it locks and writes nothing. It reads committed records, which
 may be a moment behind a running broker.

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from rumq.cli.setting_flags import GATEWAY_FLAGS, add_setting_flags
 
-NAME = "gateway"
-LINE = "serve REST, metrics and health of a running broker over HTTP"
 ABOUT = """\
 Serve REST under /api/v1, /metrics, /healthz, /readyz and /startupz of the broker on a data directory, until SIGTERM. A
 broker starts this itself if gateway.port is set. Tokens are made by rumqd token; SIGHUP reads tokens, users and rules

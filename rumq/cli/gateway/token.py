@@ -6,8 +6,6 @@ import argparse
 import os
 import sys
 
-NAME = "token"
-LINE = "add, remove or list tokens of the gateway"
 ABOUT = """\
 Tokens with which programs use the gateway's REST interface. `add` prints the token's secret, once; the file keeps only
 its hash. Roles: read (everything that changes nothing), publish, administer (actions). A token publishes and reads

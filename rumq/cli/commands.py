@@ -1,0 +1,42 @@
+"""The commands of `rumqd`, and the module of each: it has ABOUT, EXAMPLES, `add_arguments(parser)` and `run(args)`.
+
+A module that has sub-commands sets `run` for each of them instead."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """h_is_help: not of pub and sub, whose -h is the host, as of mosquitto_pub"""
+
+    name: str
+    module: str
+    line: str
+    h_is_help: bool = True
+
+
+COMMANDS = (
+    Command("run", "serve", "serve MQTT (also without any command)"),
+    Command("pub", "client.pub", "publish messages", h_is_help=False),
+    Command("sub", "client.sub", "subscribe and print messages", h_is_help=False),
+    Command("ask", "admin.ask", "ask a running broker: status, clients, topics, ledger; end a connection or a session"),
+    Command("log", "data.log", "inspect a data directory: ls, read, export, verify"),
+    Command("doctor", "data.doctor", "diagnose a data directory, with remedies"),
+    Command("backup", "data.backup", "copy a data directory, with its broker on or off"),
+    Command("restore", "data.restore", "make a data directory from a backup"),
+    Command("lake", "analytics.lake", "export finished segments as Parquet: export, verify, table"),
+    Command("flight", "analytics.flight", "serve the log to Spark and other Arrow clients"),
+    Command("spark", "analytics.spark", "Spark: run a job, doctor, offsets of a checkpoint"),
+    Command("mirror", "analytics.mirror", "publish what one broker stores to another one"),
+    Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
+    Command("gateway", "gateway.gateway", "serve REST, metrics and health of a running broker over HTTP"),
+    Command("token", "gateway.token", "add, remove or list tokens of the gateway"),
+    Command("config", "show_config", "print the effective settings and their sources"),
+    Command("check", "admin.check", "check settings, files, ports and the data directory of a broker"),
+    Command("init", "admin.init", "make the first settings: TLS, users with random passwords, rules"),
+    Command("passwd", "admin.passwd", "add, change or delete users of a password file"),
+    Command("acl", "admin.acl", "explain a client's permissions"),
+    Command("certs", "admin.certs", "make certificates for development"),
+    Command("import-mosquitto", "admin.import_mosquitto", "print a mosquitto.conf as config.toml"),
+)  # fmt: skip
