@@ -92,11 +92,14 @@ class Chromium:
             command["sessionId"] = self._page
         os.write(self._commands, json.dumps(command).encode() + b"\0")
         while (told := self._hear()).get("id") != self._number:
-            pass  # an event
+            self._happened(told["method"], told["params"])
         assert "error" not in told, (method, told["error"])
         result = told["result"]
         assert isinstance(result, dict)
         return result
+
+    def _happened(self, event: str, params: dict[str, Any]) -> None:
+        """An event of the page, heard while an answer is waited for; only those of domains that were enabled."""
 
     def _hear(self) -> dict[str, Any]:
         until = time.monotonic() + SECONDS_MAX
