@@ -1,0 +1,126 @@
+"""The site builds without a warning, loads nothing from elsewhere, and has the pages in the order of docs/README.md."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("material", reason="mkdocs-material is not installed (pip install '.[docs]')")
+
+from tests.cli.conftest import ENVIRONMENT
+
+ROOT = Path(__file__).parents[2]
+MADE = {"reference/command-line.md", "reference/rest.md"}  # of the code alone: a code host has no such page
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs/site/hooks.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
+        cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def navigation(part: Any) -> list[str]:
+    """The pages of mkdocs.yml's `nav`, in order."""
+    if isinstance(part, str):
+        return [part]
+    values = part if isinstance(part, list) else part.values()
+    return [page for each in values for page in navigation(each)]
+
+
+def nav() -> Any:
+    text = (ROOT / "mkdocs.yml").read_text()
+    return yaml.load(re.sub(r"!\S+", "", text[text.index("\nnav:") :]), yaml.SafeLoader)["nav"]
+
+
+def test_nothing_is_loaded_from_another_host(site: Path) -> None:
+    loaded = re.compile(
+        r'<(?:script|img|iframe)[^>]*src="?(https?:[^"\s>]+)|<link[^>]*href="?(https?:[^"\s>]+)'
+    )
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 50
+    assert {
+        str(page.relative_to(site)): found for page in pages if (found := loaded.findall(page.read_text()))
+    } == {}
+    styles = "".join(path.read_text() for path in site.rglob("*.css"))
+    assert not re.findall(r"url\(\W?https?:", styles)
+
+
+def test_every_page_of_the_documents_is_built(site: Path) -> None:
+    built = {str(path.relative_to(site).with_suffix("")) for path in site.rglob("*.html")}
+    written = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in (ROOT / "docs").rglob("*.md")}
+    assert {name.replace("README", "index") for name in written} <= built
+
+
+def test_the_reading_order_is_the_navigation(hooks: ModuleType) -> None:
+    """docs/README.md for who reads it on a code host; mkdocs.yml for the site."""
+    sections: dict[str, list[str]] = {}
+    for part in (ROOT / "docs/README.md").read_text().split("\n## ")[1:]:
+        title, _, text = part.partition("\n")
+        sections[title] = list(
+            dict.fromkeys(place(hooks, each) for each in re.findall(r"\]\(([^)#:]+)\)", text))
+        )
+    listed = {title: navigation(pages) for each in nav()[1:] for title, pages in each.items()}
+    assert sections == {
+        title: [page for page in pages if page not in MADE] for title, pages in listed.items()
+    }
+
+
+def place(hooks: ModuleType, link: str) -> str:
+    """The site's page for a link of docs/README.md."""
+    outside = link.removeprefix("../")
+    if outside != link:
+        return str({**hooks.PROJECT, **hooks.INSTEAD}[outside])
+    return f"{link}README.md" if link.endswith("/") else link
+
+
+def text_of(site: Path, page: str) -> str:
+    return re.sub(r"<[^>]+>", "", (site / page).read_text())
+
+
+def test_reference_pages_have_what_the_code_has(site: Path) -> None:
+    from rumq.gateway.openapi import description
+    from rumq.settings.keys import KEYS, STREAM_KEYS
+
+    settings = (site / "reference/configuration.html").read_text()
+    names = {dotted.partition(".")[2] for dotted in KEYS} | set(STREAM_KEYS)
+    assert {name for name in names if f"<code>{name}</code>" not in settings} == set()
+    rest = text_of(site, "reference/rest.html")
+    assert {path for path in description("")["paths"] if path not in rest} == set()
+    commands = text_of(site, "reference/command-line.html")
+    assert "rumqd log verify" in commands and "usage: rumqd pub" in commands
+
+
+def test_a_link_out_of_the_documents_leads_to_a_page_or_is_words(hooks: ModuleType) -> None:
+    class Files:
+        def get_file_from_path(self, path: str) -> str | None:
+            return path if path in ("spark.md", "decisions/README.md") else None
+
+    def given(text: str, page: str, repository: str = "") -> str:
+        return str(hooks.with_links(text, page, Files(), repository))
+
+    assert given("[a](../CONTRIBUTING.md#x)", "spark.md") == "[a](project/contributing.md#x)"
+    assert given("[a](docs/spark.md)", "project/contributing.md") == "[a](../spark.md)"
+    assert given("[a](decisions/)", "spark.md") == "[a](decisions/README.md)"
+    assert given("[a](../setup.py)", "spark.md") == "a"
+    assert given("[a](../setup.py)", "spark.md", "https://h/r") == "[a](https://h/r/blob/main/setup.py)"
+    assert given("[a](https://x)", "spark.md") == "[a](https://x)"
