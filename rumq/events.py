@@ -2,10 +2,12 @@
 
 An event is `noun.verb` from docs/events.md, the closed list; values are fields, never in the sentence,
 and never a payload. Refuses to know what any event means. Events never stop the broker: where
-the operator's end of the stream is gone, they are dropped.
+the operator's end of the stream is gone, they are dropped. The newest are kept (`RING`).
 """
 
+import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,10 +17,14 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, ExcInfo, FilteringBoundLogger, WrappedLogger
 
+from rumq.event_ring import EventRing
+
 Renderer = Callable[[WrappedLogger, str, EventDict], str]
 # Of a field, in characters: of an event about a client, which may have chosen it; of others; of an exception.
 CLIENT_TEXT_MAX, TEXT_MAX, EXCEPTION_MAX = 200, 4000, 16_000
 COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31}
+RING = EventRing(time.time_ns() // 1000)  # of this process, which one that is forked off does not share
+os.register_at_fork(after_in_child=lambda: RING.begin(time.time_ns() // 1000))
 
 
 class Lines:
@@ -56,7 +62,9 @@ def setup_events(
     terminal = stream.isatty()
     human = format == "human" or (format == "auto" and terminal)
     structlog.configure(
-        processors=[stamp, shorten, human_renderer(colours=terminal) if human else as_json],
+        processors=[stamp, shorten, keep, human_renderer(colours=terminal)]
+        if human
+        else [stamp, shorten, as_json],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         context_class=dict,
         logger_factory=lambda *_: Lines(stream),
@@ -109,7 +117,19 @@ def cut(text: str, longest: int) -> str:
 
 
 def as_json(_: WrappedLogger, __: str, event: EventDict) -> str:
-    return msgspec.json.encode(event, enc_hook=repr).decode()
+    """The line, which is kept, too."""
+    return kept(event).decode()
+
+
+def keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    kept(event)
+    return event
+
+
+def kept(event: EventDict) -> bytes:
+    line = msgspec.json.encode(event, enc_hook=repr)
+    RING.add(time.time_ns() // 1000, event["level"], event["event"], line)
+    return line
 
 
 def human_renderer(*, colours: bool) -> Renderer:

@@ -45,7 +45,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "trio", "router", "commitlog", "msgspec", "rumq.admin", "rumq.auth", "rumq.session", "rumq.net",
             "rumq.mqtt",
-            "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records", "rumq.cluster.links",
+            "rumq.event_ring", "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records",
+            "rumq.cluster.links",
             "rumq.cluster.replication",
         },
         set(),
@@ -107,7 +108,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/gateway": (
         {
             "commitlog", "hypercorn", "msgspec", "prometheus_client", "rumq.admin", "rumq.auth", "rumq.client",
-            "rumq.config.gateway", "rumq.errors", "rumq.mqtt", "rumq.session.protocol.replay_syntax",
+            "rumq.config.gateway", "rumq.errors", "rumq.event_ring", "rumq.mqtt", "rumq.session.protocol.replay_syntax",
             "rumq.session.state.histogram", "rumq.shards.stats.admin_socket", "rumq.version", "starlette", "trio",
         },
         {"subprocess", "multiprocessing", "asyncio"},

@@ -116,6 +116,14 @@ class Traces(Answer, kw_only=True):
     traces: list[r.TraceRow]
 
 
+class Events(Answer, kw_only=True):
+    """The newest last."""
+
+    events: list[r.EventRow]
+    cursor: Annotated[str, field("`after` it is what comes next")]
+    lost: Annotated[int, field("after the given cursor and no longer kept, at least", "events")] = 0
+
+
 class Metrics(Answer, kw_only=True):
     shards: list[ShardFigures]
 

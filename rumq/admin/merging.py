@@ -9,6 +9,7 @@ import msgspec
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
+from rumq.admin.event_cursor import events_joined
 from rumq.admin.operations import Operation, Raw, RequestRefused
 from rumq.admin.rows import PartitionRow, StreamRow
 
@@ -48,6 +49,8 @@ def merged(operation: Operation, request: q.Request, replies: list[Raw]) -> a.An
     for reply in replies:
         if "error" in reply:
             raise RequestRefused(str(reply["error"]))
+    if isinstance(request, q.Events):
+        return events_joined(request, replies)
     if operation.name == "tree":
         replies = [same_levels_added(replies)]
     if operation.name == "groups":

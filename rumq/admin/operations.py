@@ -59,6 +59,7 @@ TABLE = (
     Operation("exports", q.Nothing, a.Exports, "how far each partition is exported to the lake"),
     Operation("bans", q.Nothing, a.Bans, "what is banned, and for how long"),
     Operation("traces", q.Nothing, a.Traces, "what is traced, and for how long"),
+    Operation("events", q.Events, a.Events, "the newest events of the broker, or those after a cursor"),
     Operation("metrics", q.Nothing, a.Metrics, "counters and histograms of every shard"),
     action(
         "ban",

@@ -78,6 +78,13 @@ class Ledger(Request, kw_only=True):
     topic: Annotated[str | None, field("only this topic; null: all")] = None
 
 
+class Events(Request, kw_only=True):
+    after: Annotated[str | None, field("cursor of an event or an answer; null: the newest")] = None
+    level: Annotated[Literal["debug", "info", "warning", "error"], field("of this level and above")] = "debug"
+    event: Annotated[str, text("names of events, with * and ?, such as client.*", 100, 1)] = "*"
+    limit: Annotated[int, number("events at most", "events", 1, 2_000)] = 200
+
+
 class Ban(Request, kw_only=True):
     kind: Literal["client", "user", "address"]
     name: Annotated[str, text("the client id, the user name, or the address without port", 65_535, 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Struct
 
@@ -231,6 +231,18 @@ class BanRow(Struct, kw_only=True):
     name: Annotated[str, field("the client id, the user name, or the address without port")]
     seconds: Annotated[float, field("that are left", "seconds")]
     refused: Annotated[int, field("logins refused so far", "logins")]
+
+
+class EventRow(Struct, kw_only=True):
+    """What a process reported: docs/events.md."""
+
+    cursor: Annotated[str, field("what follows this event is `after` it")]
+    time_us: Annotated[int, field("when", "µs since 1970")]
+    level: Annotated[str, field("debug, info, warning or error")]
+    event: Annotated[str, field("its name, such as client.connected")]
+    source: Annotated[str, field("the process: shard, gateway, or another of the broker")]
+    shard: Annotated[int | None, field("its number; null: it is no shard")]
+    fields: Annotated[dict[str, Any], field("of the event, by name")]
 
 
 class TraceRow(Struct, kw_only=True):

@@ -4,11 +4,13 @@ A fault of the request is 400 with a sentence; a shard that does not answer is 5
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar, get_args
 
 import msgspec
 import trio
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from rumq.admin import answers as a
@@ -21,6 +23,7 @@ from rumq.errors import ClientError, RumqError
 from rumq.errors import Refused as MqttRefused
 from rumq.gateway import endpoints as e
 from rumq.gateway.context import Context
+from rumq.gateway.event_feed import TooManyWait
 from rumq.gateway.messages import Published, RefusedMessage, decoded
 from rumq.gateway.openapi import JSON, LINES, MSGPACK, ROWS_MAX
 from rumq.gateway.request_body import body_of
@@ -28,6 +31,7 @@ from rumq.gateway.shard_client import Away
 from rumq.gateway.tokens import Token
 
 T = TypeVar("T", bound=q.Request)
+Answered = TypeVar("Answered")
 READS_MAX = 4  # requests that read the log at once
 
 
@@ -80,6 +84,16 @@ class Api:
             "admin.action", action=operation.name, token=token.name, what=msgspec.to_builtins(asked), why=why,
             result=msgspec.to_builtins(found) if found is not None else None,
         )  # fmt: skip
+
+    async def events(self, request: Request, token: Token) -> Response:
+        asked = parameters_of(request, e.Events)
+        if asked.limit > ROWS_MAX:
+            raise ValueError(f"an answer has at most {ROWS_MAX} rows: give a smaller limit")
+        wait = min(asked.wait, 0.8 * self._context.settings.request_seconds_max)
+        try:
+            return as_json(await while_heard(request, partial(self._context.events.answer, asked, wait)))
+        except TooManyWait as fault:
+            raise Unavailable(str(fault)) from None
 
     # Messages
 
@@ -161,6 +175,28 @@ class Api:
         permit = rules.permit(who, asked.client)
         allowed = permit is None or permit.may(action, asked.topic)
         return as_json(e.Rules(rules=True, allowed=allowed, reasons=[str(tuple(each)) for each in reasons]))
+
+
+async def while_heard(request: Request, answer: Callable[[], Awaitable[Answered]]) -> Answered:
+    """The answer, unless the client leaves before. raises: ClientDisconnect, and what the answer raises"""
+    found: list[Answered] = []
+    fault: Exception = ClientDisconnect()
+    async with trio.open_nursery() as nursery:
+
+        async def listen() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(listen)
+        try:
+            found.append(await answer())
+        except Exception as raised:  # not as a group of the nursery
+            fault = raised
+        nursery.cancel_scope.cancel()
+    if not found:
+        raise fault
+    return found[0]
 
 
 def parameters_of(request: Request, kind: type[T]) -> T:

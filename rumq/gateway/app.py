@@ -45,7 +45,10 @@ class App:
     def build(self) -> Starlette:
         api = self._api
         routes = []
+        own = {endpoint.path for endpoint in ENDPOINTS}
         for operation in TABLE:
+            if path_of(operation) in own:
+                continue
             answer = partial(api.act if operation.is_action else api.query, operation)
             method = "POST" if operation.is_action else "GET"
             routes.append(self._route(path_of(operation), answer, operation.role, method))

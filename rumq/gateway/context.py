@@ -11,6 +11,7 @@ from rumq.auth.identity import Identity
 from rumq.auth.rules import Rules
 from rumq.config.gateway import Gateway
 from rumq.gateway.admission import Admission
+from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
 from rumq.gateway.shard_client import ShardClient
@@ -30,6 +31,7 @@ class Context:
     admission: Admission
     rules: Rules | None
     users: Sequence[str]
+    events: EventFeed
     event: Callable[..., None]
     now: Callable[[], float]
     now_us: Callable[[], int]

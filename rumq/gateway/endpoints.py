@@ -8,6 +8,7 @@ import msgspec
 
 from rumq.admin import requests as q
 from rumq.admin.answers import Answer, Streams
+from rumq.admin.answers import Events as EventsAnswer
 from rumq.admin.operations import Role
 from rumq.admin.units import field, number, text
 from rumq.gateway.messages import Published
@@ -23,6 +24,10 @@ class Fetch(q.Request, kw_only=True):
     ] = "earliest"
     cursor: Annotated[str | None, field("of the answer before; then `start` does not count")] = None
     limit: Annotated[int, number("records at most", "records", 1, 1_000)] = 100
+
+
+class Events(q.Events, kw_only=True):
+    wait: Annotated[float, number("how long to wait for an event if there is none", "seconds", 0, 25)] = 0.0
 
 
 class LastValue(q.Request, kw_only=True):
@@ -99,6 +104,15 @@ ENDPOINTS = (
     ),
     Endpoint("get", "/api/v1/value", "value", "the newest record of a topic", "read", Value, LastValue),
     Endpoint("get", "/api/v1/streams", "streams", "streams, their partitions added up", "read", Streams),
+    Endpoint(
+        "get",
+        "/api/v1/events",
+        "events",
+        "events of the broker after a cursor, which it can wait for",
+        "read",
+        EventsAnswer,
+        Events,
+    ),
     Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users),
     Endpoint(

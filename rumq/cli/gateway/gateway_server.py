@@ -20,10 +20,11 @@ from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of
 from rumq.cli.wiring.listener_policies import ListenerPolicies, is_loopback
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
-from rumq.events import setup_events
+from rumq.events import RING, setup_events
 from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
 from rumq.gateway.context import Context
+from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.http_server import HttpServer
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
@@ -114,10 +115,11 @@ def context_of(settings: Settings) -> Context:
     """raises: ConfigError"""
     policy = ListenerPolicies(settings).policies[-1]
     data = settings.data.dir
+    shards = ShardClient(data, settings.shards.count)
     return Context(
-        settings.gateway, ShardClient(data, settings.shards.count), Publishers(gateway_socket(settings)),
-        ServedRecords(data), Admission(tokens_of(settings), settings.auth.guess_seconds_max), policy.rules,
-        users_of(settings), tell, time.monotonic, lambda: time.time_ns() // 1000,
+        settings.gateway, shards, Publishers(gateway_socket(settings)), ServedRecords(data),
+        Admission(tokens_of(settings), settings.auth.guess_seconds_max), policy.rules, users_of(settings),
+        EventFeed(shards.ask, RING), tell, time.monotonic, lambda: time.time_ns() // 1000,
     )  # fmt: skip
 
 

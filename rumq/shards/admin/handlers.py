@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from rumq.events import RING
 from rumq.session.state.histogram import Histogram
 from rumq.shards.admin.actions import Actions
 from rumq.shards.admin.client_detail import ClientDetail
 from rumq.shards.admin.figures import Figures
 from rumq.shards.admin.groups import Groups
 from rumq.shards.admin.parts import AdminParts
+from rumq.shards.admin.recent_events import RecentEvents
 from rumq.shards.admin.retained_search import RetainedSearch
 from rumq.shards.admin.topic_tree import TopicTree
 from rumq.shards.admin.tracing import Tracing
@@ -42,6 +44,7 @@ def handlers_of(
         "groups": later(Groups(parts).list),
         "retained": later(RetainedSearch(parts).list),
         "metrics": later(Figures(parts, views, histograms).metrics),
+        "events": RecentEvents(parts, RING).events,
         "traces": tracing.running,
         "trace": tracing.begin,
         "untrace": tracing.end,
