@@ -1,0 +1,53 @@
+// Sessions and their clients: searched and sorted by the broker, a page at a time.
+import { get } from "../parts/api.js";
+import { html, usePoll, useSettled, useState } from "../parts/dom.js";
+import { byteRate, count, duration, rate } from "../parts/format.js";
+import { Name } from "../parts/name.js";
+import { link, setParams } from "../parts/router.js";
+import { PAGE_ROWS, Search, Table } from "../parts/table.js";
+import { Fault, Heading } from "../parts/view_place.js";
+
+export const title = "Clients";
+const SECONDS = 5;
+
+const COLUMNS = [
+  { key: "client", title: "Client", sort: "client", grow: true, cell: (row) => html`<${Name} text=${row.client_id} none="(empty)"/>` },
+  { key: "user", title: "User", wide: true, cell: (row) => html`<${Name} text=${row.user} none="anonymous"/>` },
+  { key: "state", title: "State", cell: (row) => (row.connected ? html`<span class="tag good">connected</span>` : html`<span class="tag">away</span>`) },
+  { key: "lag", title: "Lag", help: "records of the log that it has not read yet", sort: "lag", number: true, cell: (row) => count(row.behind_records) },
+  { key: "age", title: "Oldest", help: "age of the oldest of them", number: true, wide: true, cell: (row) => duration(row.behind_seconds) },
+  { key: "in-flight", title: "In flight", help: "sent at QoS 1 or 2 and not acknowledged", sort: "in-flight", number: true, cell: (row) => count(row.in_flight) },
+  { key: "rate", title: "Messages", help: "published and delivered, average of 10 s", sort: "rate", number: true, cell: (row) => rate(row.rate) },
+  { key: "in", title: "In", help: "bytes read from it", number: true, wide: true, cell: (row) => byteRate(row.bytes_in_per_second) },
+  { key: "out", title: "Out", help: "bytes sent to it", number: true, wide: true, cell: (row) => byteRate(row.bytes_out_per_second) },
+  { key: "lost", title: "Lost", help: "messages that were not delivered to it, by whatever reason", sort: "lost", number: true, cell: (row) => count(row.undelivered) },
+  { key: "since", title: "Connected", sort: "since", number: true, wide: true, cell: (row) => duration(row.since_seconds) },
+  { key: "protocol", title: "MQTT", wide: true, cell: (row) => row.protocol },
+];
+
+// "pump" is searched as "*pump*"; who writes * or ? means it
+export const pattern = (text) => (!text ? null : /[*?]/.test(text) ? text : `*${text}*`);
+
+export function view({ client = "", user = "", sort = "client", offset = "0" }) {
+  const [typed, setTyped] = useState(client);
+  const wanted = useSettled(client);
+  const from = Number(offset) || 0;
+  const { data, error } = usePoll(
+    (signal) => get("clients", { client: pattern(wanted), user, sort, offset: from, limit: PAGE_ROWS }, signal),
+    SECONDS, [wanted, user, sort, from],
+  );
+  function search(text) {
+    setTyped(text);
+    setParams({ client: text, offset: null });
+  }
+  return html`<${Heading} title="Clients" line="Sessions, with and without a connection."/>
+    <div class="tools">
+      <${Search} value=${typed} onInput=${search} placeholder="Client id, or a pattern with * and ?"/>
+      <label class="search short"><input type="search" value=${user} placeholder="User" aria-label="User" spellcheck=${false} autocomplete="off" onInput=${(event) => setParams({ user: event.target.value, offset: null })}/></label>
+    </div>
+    <${Fault} error=${error}/>
+    <${Table} label="Clients" columns=${COLUMNS} rows=${data && data.clients} rowKey=${(row) => `${row.client_id}/${row.user}`}
+      rowHref=${(row) => link("/client", { id: row.client_id })} sort=${sort} onSort=${(next) => setParams({ sort: next, offset: null })}
+      offset=${from} limit=${PAGE_ROWS} leftOut=${data ? data.left_out : 0} onOffset=${(next) => setParams({ offset: next || null }, { push: true })}
+      empty=${client || user ? "No session matches." : "No client has connected yet."}/>`;
+}
