@@ -114,6 +114,16 @@ class ClientRow(Struct, kw_only=True):
     bytes_in_per_second: Annotated[float, field("", "bytes/s")] = 0.0
     bytes_out_per_second: Annotated[float, field("", "bytes/s")] = 0.0
     in_flight: Annotated[int, field("sent at QoS 1 or 2 and not acknowledged", "messages")]
+    in_flight_max: Annotated[
+        int | None, field("that may be in flight; null: it was sent none yet", "messages")
+    ] = None
+    held_by: Annotated[
+        str,
+        field(
+            "what it waits for: connection (it is away), quota (it is not read for now), socket (it does not read what "
+            "it is sent), acknowledgements (all that may be in flight is), replay_quota; empty: nothing holds it"
+        ),
+    ] = ""
     behind_records: Annotated[int, field("of the log that it has not read yet", "records")]
     behind_seconds: Annotated[
         float | None, field("age of the oldest of them; null: not known here", "seconds")

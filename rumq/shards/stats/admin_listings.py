@@ -14,6 +14,7 @@ from commitlog import Store
 from rumq.admin.merging import CLIENT_SORTS, TOPIC_SORTS, first_rows
 from rumq.admin.requests import ROWS_MAX, ROWS_USUAL
 from rumq.mqtt.topics import matches
+from rumq.session.protocol.connected import Connected
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
@@ -106,11 +107,31 @@ class ClientListing:
             "bytes_in_per_second": round(rates.bytes_in_rate, 1) if rates is not None else 0.0,
             "bytes_out_per_second": round(rates.bytes_out_rate, 1) if rates is not None else 0.0,
             "in_flight": session.window.in_flight if session.window is not None else 0,
+            "in_flight_max": session.window.limit if session.window is not None else None,
+            "held_by": held_by(session, self._clock.monotonic),
             "behind_records": records,
             "behind_seconds": None if seconds is None else round(seconds, 1),
             "undelivered": self._drop_counters.of_client(session.key),
             "subscriptions": sorted(session.asked),
         }
+
+
+def held_by(session: Session, now: float) -> str:
+    """Why a session is not sent more now: `ClientRow.held_by`."""
+    link = session.link
+    if link is None:
+        return "connection"
+    if not isinstance(link, Connected):
+        return ""
+    left = [balance for bucket in link.buckets for balance in bucket.balance(now) if balance is not None]
+    if min(left, default=0.0) < 0.0:
+        return "quota"
+    flow = link.flow
+    if flow.outbox.room <= 0 or getattr(link.transport, "blocked", False):
+        return "socket"
+    if flow.window_full:
+        return "acknowledgements"
+    return "replay_quota" if flow.meter is not None and flow.meter.is_spent else ""
 
 
 class TopicRates:

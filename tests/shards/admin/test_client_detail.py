@@ -1,4 +1,4 @@
-"""One session in detail: its subscriptions by kind, what is in flight, limits; no list has more than 200 rows."""
+"""One session in detail: subscriptions by kind, in flight, limits, what holds it; no list has more than 200 rows."""
 
 import pytest
 
@@ -74,3 +74,31 @@ def test_a_client_in_detail_has_subscriptions_places_and_what_is_in_flight(shard
     assert not away.client.connected and away.expires_seconds == 1_000_000
     assert away.subscriptions[0].behind_records == 1
     assert not ask(shard, "client", client="nobody").found
+
+
+def test_what_holds_a_session_is_told(shard: Shard) -> None:
+    """Why a consumer is behind: nothing, acknowledgements, its socket, a quota, or it is away."""
+    receive_maximum_2 = [*LASTING, (wire.Prop.RECEIVE_MAXIMUM, 2)]
+    client = Client(shard, "c", 5, properties=receive_maximum_2)
+    client.say(wire.subscribe(1, [("t/#", 1)]))
+
+    def held() -> tuple[str, int | None]:
+        row = ask(shard, "client", client="c").client
+        return row.held_by, row.in_flight_max
+
+    assert held() == ("", None)
+    publish(shard, Client(shard, "p", 5), "t/1", "t/2", "t/3")
+    assert held() == ("acknowledgements", 2)
+    link = sessions_of(parts_of(shard), "c")[0].link
+    room, link.flow.outbox.room = link.flow.outbox.room, 0
+    assert held()[0] == "socket"
+    link.flow.outbox.room = room
+    link.buckets = (Bucket(Rate(messages=1), shard.monotonic),)
+    link.buckets[0].spend(100, 0, shard.monotonic)
+    assert held()[0] == "quota"
+    link.buckets = ()
+    for number in (1, 2):
+        client.say(wire.ack(wire.Kind.PUBACK, number))
+    assert held()[0] == ""
+    client.say(wire.disconnect())
+    assert held()[0] == "connection"
