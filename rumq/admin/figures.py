@@ -27,6 +27,9 @@ class ShardFigures(Struct, kw_only=True):
 
     shard: int
     incarnation: Annotated[int, field("of this run of the shard")]
+    counted_seconds_ago: Annotated[
+        float, field("sessions were counted, and with them connections, messages and bytes", "seconds")
+    ] = 0.0
     counters: dict[str, float]
     gauges: dict[str, float]
     listeners: Annotated[dict[str, int], field("clients by listener", "clients")]

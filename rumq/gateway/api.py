@@ -24,6 +24,7 @@ from rumq.errors import Refused as MqttRefused
 from rumq.gateway import endpoints as e
 from rumq.gateway.context import Context
 from rumq.gateway.event_feed import TooManyWait
+from rumq.gateway.history.series import SERIES
 from rumq.gateway.messages import Published, RefusedMessage, decoded
 from rumq.gateway.openapi import JSON, LINES, MSGPACK, ROWS_MAX
 from rumq.gateway.request_body import body_of
@@ -94,6 +95,21 @@ class Api:
             return as_json(await while_heard(request, partial(self._context.events.answer, asked, wait)))
         except TooManyWait as fault:
             raise Unavailable(str(fault)) from None
+
+    async def history(self, request: Request, token: Token) -> Response:
+        asked = parameters_of(request, e.PastRange)
+        names = list(SERIES) if asked.names is None else list(dict.fromkeys(asked.names.split(",")))
+        if unknown := sorted(set(names) - SERIES.keys()):
+            raise ValueError(f"there is no series {unknown[0]!r}; there are {', '.join(SERIES)}")
+        found = self._context.history.points(names, asked.seconds, asked.points)
+        series = {
+            name: [None if value != value else value for value in values]
+            for name, values in found.values.items()
+        }
+        known = [e.SeriesName(name=each.name, unit=each.unit, help=each.help) for each in SERIES.values()]
+        return as_json(
+            e.History(start_us=found.start * 1_000_000, step_seconds=found.step, series=series, names=known)
+        )
 
     # Messages
 

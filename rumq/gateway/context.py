@@ -12,8 +12,10 @@ from rumq.auth.rules import Rules
 from rumq.config.gateway import Gateway
 from rumq.gateway.admission import Admission
 from rumq.gateway.event_feed import EventFeed
+from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
+from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
 from rumq.gateway.tokens import Token
 
@@ -32,6 +34,8 @@ class Context:
     rules: Rules | None
     users: Sequence[str]
     events: EventFeed
+    figures: ScrapedFigures
+    history: Sampler
     event: Callable[..., None]
     now: Callable[[], float]
     now_us: Callable[[], int]

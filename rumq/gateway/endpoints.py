@@ -30,6 +30,12 @@ class Events(q.Events, kw_only=True):
     wait: Annotated[float, number("how long to wait for an event if there is none", "seconds", 0, 25)] = 0.0
 
 
+class PastRange(q.Request, kw_only=True):
+    names: Annotated[str | None, field("of series, with commas; null: all")] = None
+    seconds: Annotated[int, number("up to now", "seconds", 10, 14 * 86_400)] = 3_600
+    points: Annotated[int, number("values of a series at most", "", 1, 1_000)] = 300
+
+
 class LastValue(q.Request, kw_only=True):
     topic: Topic
 
@@ -51,6 +57,21 @@ class Rules(Answer, kw_only=True):
     rules: Annotated[bool, field("whether there are any; without, everything is allowed")]
     allowed: bool
     reasons: Annotated[list[str], field("what the rules say, in order")]
+
+
+class SeriesName(msgspec.Struct, kw_only=True):
+    name: str
+    unit: str
+    help: str
+
+
+class History(Answer, kw_only=True):
+    """Value n of a series is of the step_seconds from start_us + n * step_seconds on"""
+
+    start_us: Annotated[int, field("when the first value's time begins", "µs since 1970")]
+    step_seconds: Annotated[int, field("of one value", "seconds")]
+    series: Annotated[dict[str, list[float | None]], field("by name; null: not known")]
+    names: Annotated[list[SeriesName], field("every series that there is")]
 
 
 class Value(Answer, kw_only=True):
@@ -112,6 +133,15 @@ ENDPOINTS = (
         "read",
         EventsAnswer,
         Events,
+    ),
+    Endpoint(
+        "get",
+        "/api/v1/history",
+        "history",
+        "figures of the last hours and days, to plot",
+        "read",
+        History,
+        PastRange,
     ),
     Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users),

@@ -54,6 +54,12 @@ COUNTERS = (
     Metric(
         "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes handed to the log's writers"
     ),
+    Metric(
+        "rumq_cpu_seconds_total",
+        "counter",
+        "cpu_seconds",
+        "CPU time of the shard's process, in all its threads",
+    ),
 )
 GAUGES = (
     Metric("rumq_connected_clients", "gauge", "connected", "clients that are connected"),

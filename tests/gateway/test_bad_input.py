@@ -128,7 +128,12 @@ def test_clients_that_vanish_leave_nothing_behind(small: Gateway) -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    [b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/9.9\r\n\r\n", b"A" * 70_000 + b"\r\n\r\n", b"\x00" * 10],
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"GET /none HTTP/9.9\r\n\r\n",
+        b"A" * 70_000 + b"\r\n\r\n",
+        b"\x00" * 10,
+    ],
 )
 def test_what_is_no_http_is_refused(small: Gateway, raw: bytes) -> None:
     with opened(small) as sock:

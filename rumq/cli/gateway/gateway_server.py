@@ -25,9 +25,11 @@ from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
 from rumq.gateway.context import Context
 from rumq.gateway.event_feed import EventFeed
+from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.http_server import HttpServer
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
+from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
 from rumq.net.fd_limit import raise_limit
 from rumq.net.listener import open_sockets
@@ -84,6 +86,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             await nursery.start(context.publishers.run)
             nursery.start_soon(server.serve, listeners)
+            nursery.start_soon(context.history.run)
             if args.for_broker:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
@@ -116,10 +119,12 @@ def context_of(settings: Settings) -> Context:
     policy = ListenerPolicies(settings).policies[-1]
     data = settings.data.dir
     shards = ShardClient(data, settings.shards.count)
+    figures = ScrapedFigures(shards.ask, time.monotonic)
     return Context(
         settings.gateway, shards, Publishers(gateway_socket(settings)), ServedRecords(data),
         Admission(tokens_of(settings), settings.auth.guess_seconds_max), policy.rules, users_of(settings),
-        EventFeed(shards.ask, RING), tell, time.monotonic, lambda: time.time_ns() // 1000,
+        EventFeed(shards.ask, RING), figures, Sampler(figures.figures, data, tell, time.time), tell, time.monotonic,
+        lambda: time.time_ns() // 1000,
     )  # fmt: skip
 
 

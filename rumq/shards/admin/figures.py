@@ -4,6 +4,7 @@ A scrape costs what it reads: sessions are counted some a turn, and the more the
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 from rumq.admin import requests as q
@@ -63,6 +64,7 @@ class Figures:
         return ShardFigures(
             shard=p.index,
             incarnation=p.counted.incarnation,
+            counted_seconds_ago=p.clock.monotonic - self._counted_at,
             counters={
                 "packets_received": counts.packets_in, "packets_sent": counts.packets_out,
                 "messages_published": counts.published, "messages_delivered": counts.delivered,
@@ -70,7 +72,7 @@ class Figures:
                 "received_bytes": counts.bytes_in, "sent_bytes": counts.bytes_out,
                 "logins": totals.connections, "sockets": totals.sockets, "sessions_expired": counts.expired,
                 "handed_over": totals.handed_over, "taken_over": totals.taken_over, "turns": p.pump.turns,
-                "log_written_bytes": disk,
+                "log_written_bytes": disk, "cpu_seconds": time.process_time(),
             },
             gauges={
                 "connected": standing.connected, "sessions": standing.sessions,

@@ -46,6 +46,8 @@ LEVELS = {
     "flight.refused": "warning",
     "gateway.died": "error",
     "gateway.failed": "error",
+    "history.put_aside": "warning",
+    "history.unwritten": "warning",
     "kernels.plain": "warning",
     "lake.died": "error",
     "lake.failed": "error",
