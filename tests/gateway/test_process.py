@@ -68,3 +68,9 @@ def test_a_token_is_shown_once_and_its_hash_is_kept(tmp_path: Path) -> None:
 def test_a_line_that_is_no_token_is_refused_with_its_number(line: str) -> None:
     with pytest.raises(SecretsError, match="line 2"):
         parse(f"# tokens\n{line}\n", "f")
+
+
+def test_a_token_may_be_made_before_the_first_start(tmp_path: Path) -> None:
+    made = rumqd("token", "add", "ops", "--data", str(tmp_path / "data"))
+    assert made.status == 0 and len(made.out.strip()) > 20, made.err
+    assert (tmp_path / "data").stat().st_mode & 0o077 == 0

@@ -78,6 +78,8 @@ def change(args: argparse.Namespace) -> int:
         return 2
     secret = t.new_secret()
     known[t.hash_of(secret)] = t.Token(args.name, frozenset(args.role or ["read"]), args.user)
+    if not args.file:
+        os.makedirs(args.data, 0o700, exist_ok=True)  # tokens may be made before the broker's first start
     files.replace(path, t.formatted(known))
     print(secret)
     return 0

@@ -1,0 +1,50 @@
+"""Blocks of the documents that tests/docs does not run: each with the reason, or with the test that runs it."""
+
+from typing import NamedTuple
+
+
+class Elsewhere(NamedTuple):
+    """test: the file that runs the page's blocks"""
+
+    test: str
+
+
+MACHINES = "three machines; tests/cli/cluster/test_docs_cluster.py checks settings and orders"
+DOCKER = "needs a container engine or Kubernetes; tests/packaging checks the files"
+PEERS = "measures for minutes, beside other brokers; tests/bench runs each part"
+SELF = "runs the test suite, of which this is a part"
+LONG = "runs for minutes to hours; tests/faults and tests/simulation run short forms"
+NETWORK = "asks package registries or the network"
+
+# (page, beginning of the block's first line; empty: every block of the page, reason)
+NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
+    ("README.md", "./run", SELF),
+    ("README.md", "python examples/cluster.py", "needs etcd; tests/cluster/live runs it"),
+    ("CONTRIBUTING.md", "", SELF),
+    ("bench/README.md", "", PEERS),
+    ("docs/cluster.md", "", MACHINES),
+    ("docs/durability.md", "", LONG),
+    ("docs/lake.md", "import ", Elsewhere("tests/lake/test_docs.py")),
+    ("docs/lake.md", "gaps = ", Elsewhere("tests/lake/test_docs.py")),
+    ("docs/mirrors.md", "rumqd mirror", "two sites of two machines; docs/howto/mirror-brokers.md is run"),
+    (
+        "docs/packages.md",
+        "packaging/debian/build",
+        "tests/packaging/test_debian.py builds and installs it, as a long test",
+    ),
+    ("docs/packages.md", "python3 -m venv", "tests/packaging/test_wheel.py installs a wheel, as a long test"),
+    ("docs/packages.md", "docker", DOCKER),
+    ("docs/security.md", "pip install pip-audit", NETWORK),
+    ("docs/security.md", "python -m tests.fuzz", LONG),
+    ("docs/spark.md", "", Elsewhere("tests/spark/test_docs.py")),
+    (
+        "examples/README.md",
+        "",
+        "examples for a desk: tests/interop/test_browser.py opens the page, tests/spark runs the jobs",
+    ),
+    (
+        "docs/operating.md",
+        "install -m 644",
+        "needs systemd; tests/packaging/test_service.py runs the unit by a stand-in",
+    ),
+]
