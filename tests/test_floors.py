@@ -113,7 +113,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"subprocess", "multiprocessing", "asyncio"},
     ),
-    "rumq/cli": ({"deltalake", "msgspec", "pyarrow", "trio", "trustme", "router", "commitlog", "rumq"}, set()),
+    "rumq/cli": ({"deltalake", "httpx", "msgspec", "pyarrow", "trio", "trustme", "router", "commitlog", "rumq"}, set()),
 }  # fmt: skip
 
 

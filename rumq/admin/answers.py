@@ -70,7 +70,7 @@ class ClientDetail(Answer, kw_only=True):
     found: bool
     client: r.ClientRow | None = None
     expires_seconds: Annotated[
-        float | None, field("until an absent session ends; null: it is here, or never")
+        float | None, field("until an absent session ends; null: it is here, or never", "seconds")
     ] = None
     paused: Annotated[bool, field("it is not read for now: a limit, or a request under way")] = False
     subscriptions: list[r.SubscriptionRow] = []

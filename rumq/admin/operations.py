@@ -19,7 +19,8 @@ Raw = dict[str, Any]
 class Operation(NamedTuple):
     """A query, or an action that changes something. role: of those who may ask
 
-    rows: the list of an answer that is a page, of which `key` orders it"""
+    rows: the list of an answer that is a page, of which `key` orders it
+    destroys: what an action cannot give back, for a question before it; empty: nothing"""
 
     name: str
     request: type[q.Request]
@@ -27,14 +28,17 @@ class Operation(NamedTuple):
     summary: str
     role: Role = "read"
     rows: str = ""
+    destroys: str = ""
 
     @property
     def is_action(self) -> bool:
         return self.role == "administer"
 
 
-def action(name: str, request: type[q.Request], answer: type[a.Answer], summary: str) -> Operation:
-    return Operation(name, request, answer, summary, "administer")
+def action(
+    name: str, request: type[q.Request], answer: type[a.Answer], summary: str, destroys: str = ""
+) -> Operation:
+    return Operation(name, request, answer, summary, "administer", destroys=destroys)
 
 
 TABLE = (
@@ -47,7 +51,13 @@ TABLE = (
     ),
     Operation("ledger", q.Ledger, a.Ledger, "messages that were not delivered, by reason, client and topic"),
     action("disconnect", q.OneClient, a.Ended, "close a client's connection (0x98); its session stays"),
-    action("drop", q.OneClient, a.Ended, "close a client's connection and delete its session"),
+    action(
+        "drop",
+        q.OneClient,
+        a.Ended,
+        "close a client's connection and delete its session",
+        "its subscriptions and what it has not received yet are lost",
+    ),
     Operation("shards", q.Nothing, a.Shards, "processes: ready, memory, clients, turns"),
     Operation("listeners", q.Nothing, a.Listeners, "listeners with their clients"),
     Operation("partitions", q.Nothing, a.Partitions, "partitions with their place, size and health"),
@@ -66,11 +76,14 @@ TABLE = (
         q.Ban,
         a.Done,
         "refuse a client id, user or address (0x8A) for a time; ends with the broker's run",
+        "connections of whom it names are closed, and refused as long as the ban lasts",
     ),
     action("unban", q.Unban, a.Done, "lift a ban"),
     action("reset", q.Reset, a.Done, "have a session's subscriptions start again at another place"),
     action("seal", q.OnePartition, a.Done, "finish the active segment of a partition and begin another"),
-    action("trim", q.Trim, a.Done, "remove segments whose records are all below an lsn"),
+    action(
+        "trim", q.Trim, a.Done, "remove segments whose records are all below an lsn", "their records are lost"
+    ),
     action(
         "trace", q.Trace, a.Done, "report a client's packets, or a topic's messages, as events for a time"
     ),
@@ -78,7 +91,7 @@ TABLE = (
     action("drain", q.Nothing, a.Done, "refuse new clients (0x88) and disconnect those that are here"),
     action("undrain", q.Nothing, a.Done, "accept clients again"),
     action("reload", q.Nothing, a.Done, "read settings, users, rules and certificates again, as SIGHUP does"),
-    action("shutdown", q.Nothing, a.Done, "stop the broker, as SIGTERM does"),
+    action("shutdown", q.Nothing, a.Done, "stop the broker, as SIGTERM does", "nobody is served any more"),
 )
 OPERATIONS = {operation.name: operation for operation in TABLE}
 

@@ -46,7 +46,7 @@ class Clients(Paged, kw_only=True):
 
 
 class OneClient(Request, kw_only=True):
-    client: Client = ""
+    client: Client
 
 
 class Topics(Paged, kw_only=True):

@@ -1,0 +1,55 @@
+"""What can be asked: the operations of the admin interface, and what only the gateway answers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rumq.admin import requests as q
+from rumq.admin.answers import Streams
+from rumq.admin.operations import OPERATIONS, TABLE
+
+# Not of the admin interface: their types are in `rumq.gateway.endpoints`, which takes long to import.
+OF_THE_GATEWAY = {
+    "records": "records by topic and offset, or by time",
+    "value": "the newest record of a topic",
+    "users": "names of the password file",
+    "rules": "whether the rules allow something, and why",
+    "me": "what the token of the request may do",
+}
+STREAMS, STREAMS_LINE = "streams", "streams, their partitions added up"
+
+
+class Question(NamedTuple):
+    """path: of REST, below /api/v1; is_action: it changes something, and is sent by POST
+
+    destroys: what is lost by it; empty: nothing. is_remote: only the gateway answers it"""
+
+    name: str
+    request: type[q.Request]
+    answer: type
+    path: str
+    is_action: bool = False
+    destroys: str = ""
+    is_remote: bool = False
+
+
+def lines() -> dict[str, str]:
+    """What can be asked, by name, each with a line of help."""
+    found = {each.name: each.summary for each in TABLE}
+    found[STREAMS] = STREAMS_LINE
+    return found | {name: f"{line} (over REST)" for name, line in OF_THE_GATEWAY.items()}
+
+
+def question_of(name: str) -> Question:
+    """name: one of `lines`"""
+    if (operation := OPERATIONS.get(name)) is not None:
+        path = f"actions/{name}" if operation.is_action else name
+        return Question(
+            name, operation.request, operation.answer, path, operation.is_action, operation.destroys
+        )
+    if name == STREAMS:
+        return Question(name, q.Nothing, Streams, name)
+    from rumq.gateway.endpoints import ENDPOINTS
+
+    endpoint = next(each for each in ENDPOINTS if each.name == name)
+    return Question(name, endpoint.request, endpoint.answer, name, is_remote=True)

@@ -1,0 +1,130 @@
+"""Asks the shards of a broker on this machine over the sockets in its data directory, all at once."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import trio
+
+from commitlog import RealFiles
+from commitlog.shard_count import NAME as SHARDS
+from commitlog.shard_count import read_shard_count
+from rumq.admin import requests as q
+from rumq.admin.answers import Partitions
+from rumq.admin.merging import merged, streams_of
+from rumq.admin.operations import OPERATIONS, Operation, Raw, question_of
+from rumq.cli.ask.questions import STREAMS, Question
+from rumq.cli.ask.source import AskFailed
+from rumq.errors import RumqError
+from rumq.shards.stats.admin_socket import SECONDS_MAX, reachable
+
+READ_BYTES = 1 << 18
+
+
+class SocketSource:
+    """directory: the data directory, as the operator wrote it"""
+
+    def __init__(self, directory: str) -> None:
+        self.name, self._directory = directory, os.path.abspath(directory)
+
+    async def ask(self, question: Question, request: q.Request) -> msgspec.Struct:
+        """raises: AskFailed, PermissionError"""
+        if question.is_remote:
+            raise AskFailed(
+                f"{question.name} is answered by a gateway: name one with --url or --context "
+                "(records: `rumqd log read` reads the data directory)"
+            )
+        operation = OPERATIONS["partitions" if question.name == STREAMS else question.name]
+        replies = await self._ask_all(operation, request)
+        try:
+            answer = merged(operation, request, replies)
+        except (RumqError, ValueError) as fault:
+            raise AskFailed(str(fault)) from None
+        return (
+            streams_of(answer.partitions)
+            if isinstance(answer, Partitions) and question.name == STREAMS
+            else answer
+        )
+
+    async def close(self) -> None:
+        pass
+
+    async def _ask_all(self, operation: Operation, request: q.Request) -> list[Raw]:
+        said = msgspec.json.encode(question_of(operation, request)) + b"\n"
+        names, needed = self._sockets()
+        replies: dict[str, Raw] = {}
+        faults: dict[str, OSError] = {}
+
+        async def one(name: str) -> None:
+            try:
+                replies[name] = await ask_one(self._directory, name, said)
+            except PermissionError as fault:
+                fault.filename = fault.filename or self.name  # a socket's error names none
+                raise
+            except OSError as fault:
+                faults[name] = fault
+
+        async with trio.open_nursery() as nursery:
+            for name in names:
+                nursery.start_soon(one, name)
+        if not replies:
+            why = next(iter(faults.values()))
+            raise AskFailed(
+                f"no broker answers for {self.name} ({why.strerror or why}): start one with "
+                f"`rumqd run --data {self.name}`, or name the directory of one that runs with --data"
+            )
+        for name in names:
+            if name in faults and name in needed:
+                raise AskFailed(
+                    f"{name} of {self.name} does not answer ({faults[name].strerror or faults[name]}): a shard is "
+                    "starting again, or is stuck; ask again, and see the broker's events"
+                )
+        return [replies[name] for name in names if name in replies]
+
+    def _sockets(self) -> tuple[list[str], set[str]]:
+        """Names of the sockets there, and of those that have to answer; others may be left of a killed process."""
+        try:
+            found = {
+                each
+                for each in os.listdir(self._directory)
+                if each.startswith("ask") and each.endswith(".sock")
+            }
+        except PermissionError:
+            raise
+        except OSError:
+            found = set()
+        needed: set[str] = set()
+        if os.path.exists(f"{self._directory}/{SHARDS}"):
+            count = read_shard_count(RealFiles(), self._directory).shards
+            needed = {"ask.sock" if index == 0 else f"ask-{index}.sock" for index in range(count)}
+        return sorted(found | needed | ({"ask.sock"} if not found else set()), key=index_of), needed
+
+
+def index_of(name: str) -> int:
+    """Of the shard of a socket: shard 0 says what is one for all."""
+    number = name.removeprefix("ask").removesuffix(".sock").removeprefix("-")
+    return int(number) if number.isdecimal() else 0
+
+
+async def ask_one(directory: str, name: str, said: bytes) -> Raw:
+    """raises: OSError, also when nothing comes in time"""
+    got = bytearray()
+    try:
+        with trio.fail_after(SECONDS_MAX), reachable(directory, name) as path:
+            sock = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
+            with sock:
+                await sock.connect(path)
+                stream = trio.SocketStream(sock)
+                await stream.send_all(said)
+                while not got.endswith(b"\n") and (more := await stream.receive_some(READ_BYTES)):
+                    got += more
+    except trio.TooSlowError:
+        raise TimeoutError(f"no answer within {SECONDS_MAX:.0f} s") from None
+    except trio.BrokenResourceError:
+        raise ConnectionResetError("it closed the connection") from None
+    if not got:
+        raise ConnectionResetError("it closed the connection")
+    reply: dict[str, Any] = msgspec.json.decode(got)
+    return reply

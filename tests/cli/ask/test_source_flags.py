@@ -1,0 +1,103 @@
+"""Which broker is asked: what is named is asked, and nothing else; what is in use only where nothing is named."""
+
+import argparse
+import socket
+from pathlib import Path
+
+import pytest
+
+from rumq.cli.ask.contexts import Context, Contexts, path_of, save
+from rumq.cli.ask.rest_source import RestSource
+from rumq.cli.ask.socket_source import SocketSource
+from rumq.cli.ask.source_flags import add_source_flags, source_of
+from rumq.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("RUMQ_TOKEN", "of-the-environment")
+    monkeypatch.delenv("RUMQ_CONTEXT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token").write_text("of-a-file\n")
+    return tmp_path
+
+
+def chosen(*words: str) -> SocketSource | RestSource:
+    parser = argparse.ArgumentParser()
+    add_source_flags(parser)
+    found = source_of(parser.parse_args(words))
+    assert isinstance(found, SocketSource | RestSource)
+    return found
+
+
+def token_of(source: SocketSource | RestSource) -> str:
+    assert isinstance(source, RestSource)
+    return source._token
+
+
+def remember(current: str = "", **contexts: Context) -> None:
+    import os
+
+    save(path_of(os.environ), Contexts(current=current, contexts=contexts))
+
+
+def test_without_a_flag_it_is_the_context_in_use_and_else_the_usual_directory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert chosen().name == "rumq-data"
+    remember("a", a=Context(url="http://a:1"), b=Context(data="/b"))
+    assert chosen().name == "http://a:1"
+    assert chosen("--data", "d").name == "d", "a flag counts more than what is in use"
+    assert chosen("--url", "http://c:1").name == "http://c:1"
+    monkeypatch.setenv("RUMQ_CONTEXT", "b")
+    assert chosen().name == "/b"
+    assert chosen("--context", "a").name == "http://a:1"
+
+
+def test_the_token_is_of_a_flag_else_of_the_context_else_of_the_environment() -> None:
+    remember(
+        a=Context(url="http://a", token="of-the-context"), b=Context(url="http://b", token_file="token"),
+        c=Context(url="http://c"),
+    )  # fmt: skip
+    assert token_of(chosen("--url", "http://x")) == "of-the-environment"
+    assert token_of(chosen("--url", "http://x", "--token-file", "token")) == "of-a-file"
+    assert token_of(chosen("--context", "a")) == "of-the-context"
+    assert token_of(chosen("--context", "a", "--token-file", "token")) == "of-a-file"
+    assert token_of(chosen("--context", "b")) == "of-a-file"
+    assert token_of(chosen("--context", "c")) == "of-the-environment"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("--url", "http://x", "--data", "d"), 2, "cannot be combined with --data"),
+        (("--context", "a", "--url", "http://x"), 2, "cannot be combined with --url"),
+        (("--data", "d", "--cafile", "f"), 2, "--cafile: is of a gateway"),
+        (("--token-file", "token"), 2, "--token-file: is of a gateway"),
+        (("--context", "nobody"), 1, "there is no context 'nobody'"),
+        (("--url", "http://x", "--cafile", "none"), 1, "there is no such file"),
+        (("--url", "http://x", "--token-file", "none"), 1, "No such file"),
+    ],
+)
+def test_flags_that_do_not_fit_are_refused(
+    words: tuple[str, ...], status: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ask", "status", *words]) == status
+    assert says in capsys.readouterr().err
+
+
+def test_what_is_named_and_unreachable_is_an_error_and_nothing_else_is_asked(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A socket of a broker that was killed, a directory without one, a port where nobody listens."""
+    (home / "killed").mkdir()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(home / "killed" / "ask.sock"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    remember("a", a=Context(data=str(home / "killed")))
+    for words in (("--data", "killed"), ("--data", "none"), ("--url", url), ("--context", "a"), ()):
+        assert main(["ask", "status", *words]) == 1
+        said = capsys.readouterr()
+        assert not said.out and ("no broker answers" in said.err or "nobody answers" in said.err), words
