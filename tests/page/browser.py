@@ -85,7 +85,7 @@ class Browser(Chromium):
         assert isinstance(found, list)
         return found
 
-    def screenshot(self, path: Path, colors: int = 128) -> None:
+    def screenshot(self, path: Path, colors: int = 256) -> None:
         """Write a PNG of what the window shows, with few colors, so that it is small."""
         from PIL import Image
 
