@@ -47,9 +47,10 @@ class Page:
         self.browser.run(f"localStorage.clear(); sessionStorage.setItem('rumq.token', {secret!r})")
 
     def show(self, place: str) -> None:
-        """Open a view: `/topics?prefix=plant`."""
+        """Open a view, `/topics?sort=rate`, and wait for its heading: before it there is nothing to press."""
         self.browser.open("about:blank")
         self.browser.open(f"{self.address}#{place}")
+        self.browser.sees("main h1")
 
     def check(self) -> None:
         wrong = [

@@ -53,5 +53,5 @@ export function spark(topic, from) {
 export function addressOf(name, here = globalThis.location?.hostname ?? "localhost") {
   const [, host, port] = /^(.*):(\d+)$/.exec(name) ?? [null, "", "1883"];
   const isEverywhere = !host || ["0.0.0.0", "::", "[::]", "*"].includes(host);
-  return [isEverywhere ? here : host.replace(/^\[|\]$/g, ""), port];
+  return [isEverywhere ? here : host.replace(/^\[|\]$/g, ""), port === "0" ? "1883" : port]; // 0: any free one
 }
