@@ -1,4 +1,4 @@
-// The decoders of the page, with the vectors of their standards and with hostile bytes. Run by test_payload.py.
+// The decoders of the page, with the vectors of their standards and with hostile bytes. Run by test_modules.py.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -3,6 +3,7 @@ import { get } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { html, useEffect, useState } from "./dom.js";
 import { CopyButton } from "./payload_view.js";
+import { addressOf, quoted, spark } from "./replay_words.js";
 import { go } from "./router.js";
 import { visible, visibleLine } from "./visible.js";
 
@@ -30,28 +31,4 @@ function ReplayDialog({ topic, from, close }) {
     ${commands.map(([name, text]) => html`<div class="command" key=${name}><div class="payload-head"><b>${name}</b><span class="spring"></span><${CopyButton} text=${text}/></div><pre dir="ltr">${visible(text)}</pre></div>`)}
     <div class="buttons"><button type="button" onClick=${close}>Close</button>
       <button type="button" class="main" autofocus onClick=${start}>Open in the console</button></div>`;
-}
-
-// A word of a POSIX shell; control characters by $'...'.
-export function quoted(text) {
-  if (/^[\w./@:+-]+$/.test(text)) return text;
-  if (!/[\u0000-\u001f\u007f]/.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
-  const escaped = (one) => (one === "\\" || one === "'" ? `\\${one}` : `\\x${one.charCodeAt(0).toString(16).padStart(2, "0")}`);
-  return `$'${text.replace(/[\\'\u0000-\u001f\u007f]/g, escaped)}'`;
-}
-
-const python = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
-export function spark(topic, from) {
-  const isOffset = /^\d+$/.test(from);
-  const start = isOffset || from === "earliest" ? "" : `\n    .option("start", ${python(from)})`;
-  const where = isOffset ? `\n    .where("topic_offset >= ${from}")` : "";
-  return `rows = (\n    spark.read.format("rumq")\n    .option("subscribe", ${python(topic)})${start}\n    .load("rumq-data")${where}\n)`;
-}
-
-// The first listener's host and port; a broker that listens everywhere is where this page came from.
-export function addressOf(name, here = globalThis.location?.hostname ?? "localhost") {
-  const [, host, port] = /^(.*):(\d+)$/.exec(name) ?? [null, "", "1883"];
-  const isEverywhere = !host || ["0.0.0.0", "::", "[::]", "*"].includes(host);
-  return [isEverywhere ? here : host.replace(/^\[|\]$/g, ""), port === "0" ? "1883" : port]; // 0: any free one
 }

@@ -1,4 +1,4 @@
-"""The decoders of the page, run by Node's own test runner: payload.test.mjs says what they do."""
+"""Modules of the page that need no browser, run by Node's own test runner: each *.test.mjs says what they do."""
 
 import shutil
 import subprocess
