@@ -18,7 +18,8 @@ Proof: TypeAlias = Literal["no", "optional", "required"]
 
 class Listener(Struct, frozen=True, kw_only=True):
     """An address for MQTT clients. For several addresses write [[listener]] once for each, with its own keys;
-    missing keys have their defaults. Environment variables and flags apply to the first.
+    missing keys have their defaults. Environment variables and flags apply to the first. A reload (SIGHUP) adds and
+    removes listeners; one whose address, protocol or TLS changes is another one.
     """
 
     host: Annotated[

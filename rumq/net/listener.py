@@ -23,8 +23,10 @@ OF_THE_CLIENT = {
 }  # fmt: skip
 
 
-def open_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Listening sockets for every address of `host`; port 0 picks one free port for all of them."""
+def open_sockets(host: str, port: int, backlog: int, *, shares: bool = False) -> list[socket.socket]:
+    """Listening sockets for every address of `host`; port 0 picks one free port for all of them.
+
+    shares: beside our own sockets that have SO_REUSEPORT for the moment, and are about to be closed"""
     sockets: list[socket.socket] = []
     faults: list[OSError] = []
     for family, kind, protocol, _, address in socket.getaddrinfo(
@@ -33,6 +35,8 @@ def open_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
         sock = socket.socket(family, kind, protocol)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if shares:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             if family == socket.AF_INET6:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             if port == 0 and sockets:
@@ -40,6 +44,8 @@ def open_sockets(host: str, port: int, backlog: int) -> list[socket.socket]:
             sock.bind(address)
             sock.listen(backlog)
             sock.setblocking(False)
+            if shares:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
         except OSError as fault:
             sock.close()
             faults.append(fault)

@@ -6,7 +6,7 @@ while the broker runs are attributes of the part that they belong to (`rumq.cli.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,7 @@ class ShardContext:
     index: int = 0
     count: int = 1
     limits: Limits = field(default_factory=Limits)
-    policies: Sequence[ListenerPolicy] = (OPEN,)
+    policies: Collection[ListenerPolicy] = (OPEN,)
     linger_seconds: float = 0.005
     pending_bytes_max: int = 64 << 20
     backlog_records_max: int = 0

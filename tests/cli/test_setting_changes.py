@@ -16,9 +16,14 @@ from rumq.cli.broker.setting_changes import (
     file_digests,
     in_force,
     need_restart,
+    sections_before,
 )
-from rumq.config import Log, Mqtt, Settings, Stream
+from rumq.cli.wiring.gateway_listener import with_gateway
+from rumq.cli.wiring.listener_changes import Pair, paired, removed
+from rumq.config import Data, Log, Mqtt, Settings, Stream
 from rumq.config.access import Auth, Flight, Listener
+from rumq.config.cluster import Cluster
+from rumq.config.gateway import Gateway
 
 
 def test_each_key_of_a_listener_is_in_force_at_once_or_bound_to_its_socket() -> None:
@@ -39,29 +44,81 @@ def test_each_key_that_names_a_file_is_watched() -> None:
 
 def test_keys_of_further_listeners_are_named_with_their_number() -> None:
     old = Settings(more_listeners=(Listener(port=1884),))
-    new = Settings(listener=Listener(maximum_qos=1), more_listeners=(Listener(port=1885, anonymous="no"),))
+    new = Settings(
+        listener=Listener(maximum_qos=1), more_listeners=(Listener(port=1884, backlog=9, anonymous="no"),)
+    )
     changed = list(differences(old, new))
-    assert changed == ["listener.maximum_qos", "listener number 2.port", "listener number 2.anonymous"]
-    assert need_restart(old, new, changed) == ["listener number 2.port"]
+    assert changed == ["listener.maximum_qos", "listener number 2.backlog", "listener number 2.anonymous"]
+    assert need_restart(old, new, changed) == ["listener number 2.backlog"]
 
 
-def test_one_listener_more_needs_a_restart() -> None:
-    old, new = Settings(), Settings(more_listeners=(Listener(port=1884),))
-    assert need_restart(old, new, list(differences(old, new))) == ["listener"]
+@pytest.mark.parametrize(
+    "listeners",
+    [
+        (),
+        (Listener(port=1884), Listener(port=1885)),
+        (Listener(port=1885),),
+        (Listener(host="10.0.0.1", port=1884),),
+        (Listener(port=1884, protocol="websocket"),),
+        (Listener(port=1884, tls_certificate="a.pem"),),
+        (Listener(path="/run/mqtt.sock"),),
+    ],
+    ids=["fewer", "more", "port", "host", "protocol", "TLS", "path"],
+)
+def test_listeners_come_and_go_without_a_restart_but_on_a_node(listeners: tuple[Listener, ...]) -> None:
+    old, new = Settings(more_listeners=(Listener(port=1884),)), Settings(more_listeners=listeners)
+    changed = list(differences(old, new))
+    assert changed == ["listener"] and need_restart(old, new, changed) == []
+    assert in_force(old, new) == new
+    node = replace(old, cluster=Cluster(name="plant"))
+    assert need_restart(node, new, list(differences(node, new))) == ["listener", "cluster.name"]
+    assert in_force(node, new) == node
 
 
-def test_tls_that_is_switched_on_needs_a_restart() -> None:
-    old, new = Settings(), Settings(listener=Listener(tls_certificate="a.pem"))
-    assert need_restart(old, new, list(differences(old, new))) == ["listener.tls_certificate"]
-    newer = replace(new, listener=Listener(tls_certificate="b.pem"))
-    assert need_restart(new, newer, list(differences(new, newer))) == []
+def test_a_listener_is_the_same_wherever_it_stands() -> None:
+    old = Settings(
+        listener=Listener(port=1), more_listeners=(Listener(port=2), Listener(port=3), Listener(port=2))
+    )
+    new = Settings(
+        listener=Listener(port=2, maximum_qos=0),
+        more_listeners=(Listener(port=4), Listener(port=1), Listener(port=2)),
+    )
+    assert paired(old, new) == [Pair(1, 0), Pair(None, 1), Pair(0, 2), Pair(3, 3)]
+    assert removed(old, paired(old, new)) == [2]
+    assert list(differences(old, new)) == ["listener", "listener.maximum_qos"]
+    assert sections_before(paired(old, new)) == {
+        "listener": "listener number 2",
+        "listener number 2": "",
+        "listener number 3": "listener",
+        "listener number 4": "listener number 4",
+    }
+
+
+def test_the_gateways_own_listener_comes_and_goes_with_the_gateway(tmp_path: Path) -> None:
+    """Which is at a start of the broker: a reload neither takes its socket away nor opens one for nobody."""
+    without = Settings(data=Data(dir=str(tmp_path)))
+    with_one = with_gateway(replace(without, gateway=Gateway(port=8080)))
+    assert paired(without, with_one) == [Pair(0, 0)]
+    assert paired(with_one, without) == [Pair(0, 0), Pair(1, None)]
+    assert in_force(with_one, without).listeners == with_one.listeners
+
+
+def test_a_file_of_a_listener_that_has_moved_is_compared_with_itself(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    a, b = (Listener(port=n, password_file=str(tmp_path / name)) for n, name in enumerate("ab"))
+    old, new = Settings(listener=a, more_listeners=(b,)), Settings(listener=b, more_listeners=(a,))
+    before, moved = file_digests(old), sections_before(paired(old, new))
+    assert changed_files(before, file_digests(new), moved) == []
+    (tmp_path / "b").write_text("other users")
+    assert changed_files(before, file_digests(new), moved) == ["listener.password_file"]
 
 
 def test_in_force_is_what_is_new_without_what_needs_a_restart() -> None:
     old = Settings(more_listeners=(Listener(port=1884), Listener(port=1885)))
     new = Settings(
         listener=Listener(backlog=5, anonymous="no"),
-        more_listeners=(Listener(port=1999, rules_file="rules.toml"),),
+        more_listeners=(Listener(port=1999), Listener(port=1884, path_mode="600", rules_file="rules.toml")),
         auth=Auth(anonymous="no"),
         log=Log(linger_ms=9, hot_bytes_max=1 << 20),
         mqtt=Mqtt(maximum_qos=1, outbox_bytes_max=8192),
@@ -70,7 +127,7 @@ def test_in_force_is_what_is_new_without_what_needs_a_restart() -> None:
     now = in_force(old, new)
     assert now == Settings(
         listener=Listener(anonymous="no"),
-        more_listeners=(Listener(port=1884, rules_file="rules.toml"), Listener(port=1885)),
+        more_listeners=(Listener(port=1999), Listener(port=1884, rules_file="rules.toml")),
         auth=Auth(anonymous="no"),
         log=Log(linger_ms=9),
         mqtt=Mqtt(maximum_qos=1),
@@ -78,12 +135,6 @@ def test_in_force_is_what_is_new_without_what_needs_a_restart() -> None:
     )
     left = list(differences(now, new))
     assert left == need_restart(now, new, left)
-
-
-def test_a_listener_that_has_tls_in_one_of_the_two_keeps_all_its_tls_keys() -> None:
-    old = Settings(listener=Listener(tls_certificate="a.pem", tls_key="a.key", maximum_qos=2))
-    new = Settings(listener=Listener(maximum_qos=1))
-    assert in_force(old, new).listener == replace(old.listener, maximum_qos=1)
 
 
 def test_other_streams_need_a_restart() -> None:

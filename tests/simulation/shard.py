@@ -102,7 +102,7 @@ class Shard:
         self.parts = build_shard(self.store, context, platform)
         self.pump = self.parts.pump
         self.parts.startup.read_journal(self.parts.events.tell)
-        take_handed_over(self.parts, [OPEN], OUTBOX_BYTES)
+        take_handed_over(self.parts, {0: OPEN}, OUTBOX_BYTES)
         door = doors[index]
         door.poller = self.poller
         if door.waiting:

@@ -3,54 +3,28 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 
 from rumq.auth.identity import Certificate
-from rumq.cli.wiring.limits import limit_pending_logins
-from rumq.cli.wiring.listening_sockets import ListeningSocket
 from rumq.config import Settings
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN
 from rumq.net.fd_limit import raise_limit, room_for_connections
-from rumq.net.listener import SPARE, Listener
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import ConnectionSetup, Transports, continue_handed_over
+from rumq.net.listener import SPARE
+from rumq.net.transports import continue_handed_over
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.handshake.handshake import Handshake
 from rumq.shards.assembly import Shard
 from rumq.shards.stats.event_log import tell
 
 EARLY_SECONDS = 0.005
-
-
-def open_listeners(
-    settings: Settings, sockets: list[ListeningSocket], shard: Shard, policies: list[ListenerPolicy],
-    transports: list[Transports],
-) -> list[Listener]:  # fmt: skip
-    """Accept from the broker's sockets, which all shards share."""
-    pump, later, event = shard.pump, shard.timers.later, shard.events.tell
-    connections = connections_max(settings, len(shard.store.own))
-    shard.logins.connections_max = dict(enumerate(connections))
-    pump.pending_logins.on_shed = lambda holder, shed: event("connection.shed", address=holder, shed=shed)
-    limit_pending_logins(settings, pump.pending_logins)
-    handshakes = TransportHandshakes(
-        pump, later=later, event=event, count_max=settings.listener.tls_handshakes_max
-    )
-
-    def listener(number: int, sock: socket.socket) -> Listener:
-        setup = ConnectionSetup(
-            transports[number], handshakes, pump, settings.mqtt.outbox_bytes_max,
-            welcome=lambda connection: welcome(shard, connection, policies[number]),
-        )  # fmt: skip
-        return Listener(sock, setup, connections_max=connections[number], event=event, later=later)
-
-    return [listener(*each) for each in sockets]
+UNKNOWN_SECONDS_MAX = 10.0  # until a client is refused whose listener is not known here
 
 
 def connections_max(settings: Settings, partitions: int, sockets_a_client: int = 1) -> list[int]:
-    """Limits by listener, in sockets: from the settings, and from the available descriptors, with an event if these are
-    fewer."""
+    """Limits of the listeners, in their order, in sockets: from the settings, and from the available descriptors, with
+    an event if these are fewer."""
     limit = raise_limit()
     room = max(1, room_for_connections(limit, partitions + 1) - 2 * SPARE)
     allowed = [sockets_a_client * each.connections_max for each in settings.listeners]
@@ -64,29 +38,45 @@ HandedOver = Callable[[str, socket.socket, str, bytes, int], None]
 """Takes (kind, socket, peer, state and bytes read so far, number of the listener)."""
 
 
-def take_handed_over(shard: Shard, policies: list[ListenerPolicy], outbox_bytes_max: int) -> HandedOver:
-    """Accept connections that other processes hand over, with the bytes read so far. returns: what takes them"""
+def take_handed_over(
+    shard: Shard, policies: Mapping[int, ListenerPolicy], outbox_bytes_max: int,
+    may_come: Container[int] = (),
+) -> HandedOver:  # fmt: skip
+    """Accept connections that other processes hand over, with the bytes read so far. returns: what takes them
 
-    early: list[
-        tuple[str, socket.socket, str, bytes, int]
-    ] = []  # they wait until their sessions are recovered
+    policies: by number of the listener; may_come: listeners that another shard may know before this one does"""
+    # They wait until their sessions are recovered, and their listeners known.
+    early: list[tuple[float, str, socket.socket, str, bytes, int]] = []
 
     def take(kind: str, sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
-        if not shard.lifecycle.is_restored:
+        take_until(shard.clock.monotonic + UNKNOWN_SECONDS_MAX, kind, sock, peer, data, listener)
+
+    def take_until(
+        until: float, kind: str, sock: socket.socket, peer: str, data: bytes, listener: int
+    ) -> None:
+        policy = policies.get(listener)
+        is_coming = policy is None and listener in may_come and shard.clock.monotonic < until
+        if is_coming or not shard.lifecycle.is_restored:
             if not early:
                 shard.timers.later(EARLY_SECONDS, take_early)
-            early.append((kind, sock, peer, data, listener))
+            early.append((until, kind, sock, peer, data, listener))
+            return
+        if policy is None:
+            sock.close()
+            shard.events.tell(
+                "connection.refused", peer=peer, transport="mqtt", why="its listener was removed"
+            )
             return
         continue_handed_over(
             shard.pump, kind, sock, peer, data, outbox_bytes_max,
-            lambda connection: welcome(shard, connection, policies[listener]),
+            lambda connection: welcome(shard, connection, policy),
         )  # fmt: skip
 
     def take_early() -> None:
         waiting = early[:]
         early.clear()
         for each in waiting:
-            take(*each)
+            take_until(*each)
 
     assert shard.fd_passing is not None
     for kind in (CLIENT, KNOWN):

@@ -5,30 +5,53 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rumq.cli.broker.setting_changes import in_force
+from rumq.cli.listeners.offered_sockets import SocketOffers
 from rumq.cli.wiring.listener_policies import ListenerPolicies
+from rumq.cli.wiring.listening_sockets import Doorways
 from rumq.cli.wiring.sidecars import check_sidecars
 from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import setup_events
+from rumq.shards.stats.event_log import tell
 
 
 class LatestSettings:
     """settings: those of the start, with what reloads have changed since"""
 
-    def __init__(self, settings: Settings, read: Callable[[], Settings]) -> None:
-        """read: gives those that are written now, raises ConfigError"""
-        self.settings, self._read = settings, read
+    def __init__(
+        self,
+        settings: Settings,
+        read: Callable[[], Settings],
+        doorways: Doorways,
+        offers: SocketOffers | None,
+    ) -> None:
+        """read: gives those that are written now, raises ConfigError
 
-    def reread(self) -> None:
-        """Invalid settings change nothing; the shards, which read them too, report why."""
+        doorways: of the listeners in force; offers: sends new ones to the shards, None where none come"""
+        self.settings, self._read = settings, read
+        self._doorways, self._offers = doorways, offers
+
+    def reread(self) -> bool:
+        """Invalid settings change nothing; the shards, which read them too, report why.
+
+        returns: False: new listeners cannot be bound, which is reported, and the shards are not to reload"""
         try:
             wanted = self._read()
             check_files(wanted)
         except RumqError:
-            return
+            return True
+        try:
+            change = self._doorways.prepare(self.settings, wanted)
+        except RumqError as fault:
+            tell("settings.refused", why=str(fault))
+            return False
         self.settings = in_force(self.settings, wanted)
         setup_events(wanted.events.format, wanted.events.level)
+        self._doorways.commit(change, wanted)
+        if self._offers is not None:
+            self._offers.send(self.settings, self._doorways)
+        return True
 
 
 def check_files(settings: Settings) -> None:

@@ -7,18 +7,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from rumq.cli.broker.setting_changes import changed_files, differences, file_digests, need_restart
+from rumq.cli.broker.setting_changes import (
+    changed_files,
+    differences,
+    file_digests,
+    listeners_in_force,
+    need_restart,
+    sections_before,
+)
+from rumq.cli.listeners.shard_listeners import ShardListeners
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.limits import limit_pending_logins, limits
+from rumq.cli.wiring.listener_changes import with_listeners
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.sidecars import check_sidecars
 from rumq.cli.wiring.streams import reloaded
-from rumq.cli.wiring.transports import reload
 from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import setup_events
-from rumq.net.transports import Transports
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Shard
 from rumq.shards.stats.event_log import tell
 
@@ -26,16 +32,9 @@ from rumq.shards.stats.event_log import tell
 class Reload:
     """settings: those in force; read: returns the current ones from file and environment, raises ConfigError"""
 
-    def __init__(
-        self,
-        settings: Settings,
-        read: Callable[[], Settings],
-        policies: list[ListenerPolicy],
-        transports: list[Transports],
-    ) -> None:
-        """policies, transports: one for each listener, changed in place"""
-        self._settings, self._read = settings, read
-        self._policies, self._transports = policies, transports
+    def __init__(self, settings: Settings, read: Callable[[], Settings], listeners: ShardListeners) -> None:
+        """listeners: changed in place"""
+        self._settings, self._read, self._listeners = settings, read, listeners
         self._files = file_digests(settings)
 
     def reload(self, shard: Shard) -> bool:
@@ -44,18 +43,19 @@ class Reload:
             wanted = self._read()
             made = ListenerPolicies(wanted).policies
             check_sidecars(wanted)
-            reload(wanted, self._transports)
+            change = self._listeners.prepare(self._settings, wanted)
         except RumqError as fault:
             tell("settings.refused", why=str(fault))
             return False
-        files = file_digests(wanted)
-        changed = [*differences(self._settings, wanted), *changed_files(self._files, files)]
+        now = with_listeners(wanted, listeners_in_force(self._settings, wanted))
+        files = file_digests(now)
+        moved = sections_before(change.pairs)
+        changed = [*differences(self._settings, wanted), *changed_files(self._files, files, moved)]
         later = need_restart(self._settings, wanted, changed)
         setup_events(wanted.events.format, wanted.events.level)
         shard.broker.limits = limits(wanted)
         limit_pending_logins(wanted, shard.pump.pending_logins)
-        for policy, new in zip(self._policies, made, strict=False):
-            policy.become(new)
+        self._listeners.commit(change, wanted, made, now, shard)
         shard.broker.permit_again()
         shard.auth_pool.guesses.seconds_max = wanted.auth.guess_seconds_max
         shard.commit.linger = wanted.log.linger_ms / 1000
@@ -67,7 +67,7 @@ class Reload:
             if stream is not None:
                 partition.spec = reloaded(partition.spec, stream)
         shard.retained_quota.look_again()
-        self._settings, self._files = wanted, files
+        self._settings, self._files = now, files
         tell("settings.reloaded", changed=[key for key in changed if key not in later], after_restart=later)
         return True
 

@@ -22,6 +22,7 @@ from rumq.cli.broker.shard import serve_shard
 from rumq.cli.broker.shard_store import Place, internal_stream
 from rumq.cli.data.exposure import exposed
 from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
+from rumq.cli.listeners.offered_sockets import SocketOffers
 from rumq.cli.wiring.broker_secret import make_secret
 from rumq.cli.wiring.disk_bounds import bounds
 from rumq.cli.wiring.listening_sockets import open_listening_sockets
@@ -75,7 +76,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     specs = streams(settings, data)
     tell("disk.bounds", **bounds(settings, data))
     check_files(settings)  # before anything is opened
-    doorways = open_listening_sockets(settings)
+    doorways = open_listening_sockets(settings, file_of(sources))
     try:
         generation = resharded(data, lock, specs, internal_stream(settings), count)
     except (OSError, StoreError) as fault:
@@ -92,7 +93,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
             read,
         )
     doors = make_shard_sockets(count)
-    latest = LatestSettings(settings, read)
+    latest = LatestSettings(settings, read, doorways, SocketOffers(doors, doorways.next_number))
 
     def shard(index: int, ready: int) -> int:
         now = latest.settings
@@ -105,7 +106,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
         except RumqError as fault:
             return told(fault)
 
-    host, port = doorways[0].address
+    host, port = doorways.sockets[0].address
     supervisor = Supervisor(
         count, shard, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),
         reread=latest.reread, watchdog_seconds=watchdog_seconds(os.getpid()),
@@ -113,6 +114,12 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     status = supervisor.run(started)
     tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=status)
     return status
+
+
+def file_of(sources: list[str]) -> str:
+    """The file that settings are read from; empty where there is none."""
+    named = dict(zip(sources[::2], sources[1::2], strict=False))
+    return named.get("--config") or named.get("--mosquitto-conf", "")
 
 
 def told(fault: RumqError) -> int:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from rumq.cli.wiring.listener_changes import Pair, are_fixed, identities, paired, with_listeners
 from rumq.cli.wiring.listener_policies import FLIGHT, key_of
 from rumq.config import Settings
+from rumq.config.access import Listener
 
 AT_ONCE = (
     "mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min",
@@ -77,11 +79,13 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
 
 
 def listener_differences(old: Settings, new: Settings) -> Iterator[str]:
-    """Changes by number of the listener; "listener" if their count differs."""
-    if len(old.listeners) != len(new.listeners):
+    """Changes by place of the listener in `new`; "listener" if some come or go."""
+    pairs = paired(old, new)
+    if identities(old) != identities(new):
         yield "listener"
-    for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False)):
-        yield from differences(before, after, key_of(number))
+    for before, after in pairs:
+        if before is not None and after is not None:
+            yield from differences(old.listeners[before], new.listeners[after], key_of(after))
 
 
 def can_change(key: str) -> bool:
@@ -97,25 +101,13 @@ def can_change(key: str) -> bool:
 
 
 def need_restart(old: Settings, new: Settings, changed: list[str]) -> list[str]:
-    """The changed keys that need a restart."""
-    switched = {
-        f"{key_of(number)}.tls_certificate"
-        for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False))
-        if bool(before.tls_certificate) != bool(after.tls_certificate)  # TLS was switched on or off
-    }
-    return [key for key in changed if key in switched or not can_change(key)]
+    """The changed keys that need a restart; listeners come and go without, but for those of a node."""
+    return [key for key in changed if not can_change(key) and (key != "listener" or are_fixed(old))]
 
 
 def in_force(old: Settings, new: Settings) -> Settings:
-    """`old`, with the values of `new` for the keys that a reload puts into force. A listener that has TLS in only one
-    of the two keeps all its TLS keys: some of them alone would make no pair of certificate and key."""
+    """`old`, with the values of `new` for the keys that a reload puts into force."""
     kept = set(need_restart(old, new, list(differences(old, new))))
-    listeners = list(old.listeners)
-    for number, (before, after) in enumerate(zip(old.listeners, new.listeners, strict=False)):
-        own = {name for name in before.__struct_fields__ if f"{key_of(number)}.{name}" in kept}
-        if "tls_certificate" in own:
-            own |= {name for name in before.__struct_fields__ if name.startswith("tls_")}
-        listeners[number] = msgspec.structs.replace(after, **{name: getattr(before, name) for name in own})
     sections: dict[str, Any] = {}
     for name in old.__struct_fields__:
         if name not in ("listener", "more_listeners", "stream"):
@@ -123,9 +115,27 @@ def in_force(old: Settings, new: Settings) -> Settings:
     if "stream" not in kept:
         pairs = zip(old.stream, new.stream, strict=True)
         sections["stream"] = tuple(updated(was, now, f"stream.{was.name}", kept) for was, now in pairs)
-    return msgspec.structs.replace(
-        old, listener=listeners[0], more_listeners=tuple(listeners[1:]), **sections
-    )
+    return with_listeners(msgspec.structs.replace(old, **sections), listeners_in_force(old, new))
+
+
+def listeners_in_force(old: Settings, new: Settings) -> list[Listener]:
+    """The listeners after a reload, each with the values of `new` for the keys that it puts into force."""
+    found = []
+    for before, after in paired(old, new):
+        if before is None or after is None:
+            found.append(new.listeners[after] if after is not None else old.listeners[before or 0])
+            continue
+        was, now = old.listeners[before], new.listeners[after]
+        own = {name: getattr(was, name) for name in was.__struct_fields__ if name not in OF_A_LISTENER}
+        found.append(msgspec.structs.replace(now, **own))
+    return found
+
+
+def sections_before(pairs: list[Pair]) -> dict[str, str]:
+    """Section of each listener after a reload -> its section before; empty for a new one."""
+    return {
+        key_of(place): key_of(before) if before is not None else "" for place, (before, _) in enumerate(pairs)
+    }
 
 
 def updated(old: msgspec.Struct, new: msgspec.Struct, key: str, kept: set[str]) -> msgspec.Struct:
@@ -159,10 +169,16 @@ def digest(path: str) -> bytes:
     return sha.digest()
 
 
-def changed_files(old: dict[str, tuple[str, bytes]], new: dict[str, tuple[str, bytes]]) -> list[str]:
-    """Keys with the same file and different content."""
-    return [
-        key
-        for key, (path, content) in new.items()
-        if key in old and old[key][0] == path and old[key][1] != content
-    ]
+def changed_files(
+    old: dict[str, tuple[str, bytes]],
+    new: dict[str, tuple[str, bytes]],
+    moved: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Keys with the same file and different content. moved: as of `sections_before`"""
+    changed = []
+    for key, (path, content) in new.items():
+        section, _, name = key.rpartition(".")
+        was = old.get(f"{(moved or {}).get(section, section)}.{name}")
+        if was is not None and was[0] == path and was[1] != content:
+            changed.append(key)
+    return changed

@@ -7,28 +7,26 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
 from commitlog import RealFiles, Store
-from rumq.cli.broker.client_connections import open_listeners, take_handed_over
+from rumq.cli.broker.client_connections import take_handed_over
 from rumq.cli.broker.process_tuning import freeze, keep_memory, yield_soon
 from rumq.cli.broker.reload import Reload
 from rumq.cli.broker.shard_store import Place, note_inventory, open_shard_store
 from rumq.cli.broker.shutdown import stop
+from rumq.cli.listeners.offered_sockets import LISTENER, OfferedSockets
+from rumq.cli.listeners.shard_listeners import ShardListeners
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.limits import limits
-from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.sidecars import leader_sidecars, sidecars
-from rumq.cli.wiring.transports import transports_of
 from rumq.config import Settings
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.listener import Listener
 from rumq.net.pump import Pump
-from rumq.net.transports import Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Platform, Shard, ShardContext, build_shard
 from rumq.shards.processes.fd_passing import FdPassing
@@ -58,14 +56,18 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
 
     raises: DataDirectoryError"""
     keep_memory()
-    policies, transports = ListenerPolicies(settings).policies, transports_of(settings)
+    offers = None
+    if place.ready >= 0:  # another process binds
+        offers = OfferedSockets(place.doorways.numbers, place.doorways.next_number)
+    listeners = ShardListeners(settings, place.doorways, offers or place.doorways)
+    policies = listeners.policies
     store = open_shard_store(settings, place)
     context, platform = context_of(settings, place, policies), platform_of(settings, place)
     leader = leader_of(settings, place)
     if leader is not None:
         context, platform = leader.context(context), leader.platform(platform)
     shard = build_shard(store, context, platform)
-    process = ShardProcess(settings, place, shard, policies, transports, leader)
+    process = ShardProcess(settings, place, shard, listeners, leader)
     shard.pump.lingering = LingeringClose(shard.pump, later=shard.timers.later)
     shard.auth_pool.guesses.seconds_max = settings.auth.guess_seconds_max
     shard.startup.read_journal(shard.events.tell)
@@ -73,14 +75,16 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         shard.startup.advance()
         freeze()
     else:
-        take = take_handed_over(shard, policies, settings.mqtt.outbox_bytes_max)
+        take = take_handed_over(shard, policies, settings.mqtt.outbox_bytes_max, offers or ())
+        if offers is not None:
+            shard.fd_passing.takers[LISTENER] = offers.take
         shard.pump.watch(shard.fd_passing.fd, shard.fd_passing.hear)
         if leader is not None:
             leader.begin(shard, policies, take)
         when_open(shard, shard.peers.dial)
     yield_soon()
     loop = Loop(shard.pump, shard.turn.seconds_to_next_deadline)
-    loop.run(partial(process.run, Reload(settings, read, policies, transports)))
+    loop.run(partial(process.run, Reload(settings, read, listeners)))
     process.end()
     return 0
 
@@ -95,10 +99,10 @@ def leader_of(settings: Settings, place: Place) -> Leader | None:
     return Leader(place, place.cluster, node_tls(settings))
 
 
-def context_of(settings: Settings, place: Place, policies: list[ListenerPolicy]) -> ShardContext:
+def context_of(settings: Settings, place: Place, policies: Mapping[int, ListenerPolicy]) -> ShardContext:
     log, interval_seconds = settings.log, settings.sys.interval_seconds
     return ShardContext(
-        place.index, place.count, limits(settings), policies,
+        place.index, place.count, limits(settings), policies.values(),
         linger_seconds=log.linger_ms / 1000,
         pending_bytes_max=log.pending_bytes_max,
         backlog_records_max=settings.mqtt.backlog_records_max,
@@ -127,12 +131,10 @@ class ShardProcess:
     """A built shard with its services: listeners, the scrubber, the admin socket, sidecars, signals."""
 
     def __init__(
-        self, settings: Settings, place: Place, shard: Shard, policies: list[ListenerPolicy],
-        transports: list[Transports], leader: Leader | None,
-    ) -> None:  # fmt: skip
+        self, settings: Settings, place: Place, shard: Shard, listeners: ShardListeners, leader: Leader | None
+    ) -> None:
         self._settings, self._place, self._shard, self._leader = settings, place, shard, leader
-        self._policies, self._transports = policies, transports
-        self._listeners: list[Listener] = []
+        self._listeners = listeners
         self._is_only_one = place.ready < 0
         self._scrubber = Worker("rumq-scrub", shard.events.failed)
         shard.pump.watch(self._scrubber.fd, self._scrubber.finish)
@@ -145,7 +147,7 @@ class ShardProcess:
         async with trio.open_nursery() as services:
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
                 if hung_up():
-                    settings_reload.reload(shard)  # before clients come
+                    self._reload(settings_reload)  # before clients come
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
                 name = "ask.sock" if index == 0 else f"ask-{index}.sock"
                 # Before it is said to be ready, for then it can be asked.
@@ -160,13 +162,24 @@ class ShardProcess:
                         break
                     if self._is_only_one:
                         notify(reloading())
-                    if settings_reload.reload(shard):
+                    if self._reload(settings_reload):
                         self._sidecars.reload()
                     self._announce(HAS_RELOADED)
             services.cancel_scope.cancel()
         if self._leader is not None:
             await self._leave_cluster(self._leader)
-        await stop(shard, self._listeners)
+        await stop(shard, self._listeners.open)
+
+    def _reload(self, settings_reload: Reload) -> bool:
+        if self._shard.fd_passing is not None:
+            self._shard.fd_passing.hear()  # sockets of new listeners were sent before the signal
+        done = settings_reload.reload(self._shard)
+        self._announce_addresses()
+        return done
+
+    def _announce_addresses(self) -> None:
+        if self._place.index == 0 and self._listeners.open:
+            self._shard.admin.status.about.update(listeners=self._listeners.addresses)
 
     async def _join(self) -> None:
         """Connect to the other shards, recover sessions from the journal and their logs, and start."""
@@ -180,7 +193,7 @@ class ShardProcess:
     def _begin(self) -> None:
         """Accept clients."""
         settings, place, shard = self._settings, self._place, self._shard
-        self._listeners += open_listeners(settings, place.doorways, shard, self._policies, self._transports)
+        self._listeners.begin(shard)
         store: Store = shard.store
         Scrubber(
             RealFiles(), store.own, self._scrubber, shard.timers, shard.events,
@@ -190,11 +203,8 @@ class ShardProcess:
             shard.status.begin()
         if place.index == 0:
             note_inventory(place)
-            addresses = [
-                f"{host}:{port}" if port else str(host)
-                for host, port in (each.address for each in self._listeners)
-            ]
-            shard.admin.status.about.update(version=VERSION, shards=place.count, listeners=addresses)
+            shard.admin.status.about.update(version=VERSION, shards=place.count)
+            self._announce_addresses()
         shard.consumers.lag_records_max = settings.events.lag_records_max
         shard.consumers.lag_seconds_max = settings.events.lag_seconds_max
         shard.consumers.begin()
@@ -203,7 +213,7 @@ class ShardProcess:
         self._begin_heartbeat()
         self._announce(IS_READY)
         if self._is_only_one:
-            host, port = self._listeners[0].address
+            host, port = self._listeners.open[0].address
             tell("broker.ready", host=host, port=port, seconds=round(time.monotonic() - place.started, 3))
 
     def _begin_heartbeat(self) -> None:

@@ -12,7 +12,7 @@ from commitlog.space import segment_bytes
 from commitlog.volatile import VolatilePartition
 from rumq.cli.data.missing_partition import STATE_STREAM
 from rumq.cli.wiring.disk_bounds import space_of
-from rumq.cli.wiring.listening_sockets import ListeningSocket
+from rumq.cli.wiring.listening_sockets import Doorways
 from rumq.cli.wiring.streams import GENERATION
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError
@@ -35,7 +35,7 @@ class Place:
 
     data: str
     lock: int
-    doorways: list[ListeningSocket]
+    doorways: Doorways
     streams: list[StreamSpec]
     generation: int  # of the journals
     started: float

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rumq.cli.broker.client_connections import HandedOver
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.net.connection_handover import CLIENT
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Shard
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected, Taker
@@ -30,12 +29,14 @@ def open_cluster_listener(
     return ClusterListener(sock, shard.pump, expected, takers, shard.timers, shard.events, tls)
 
 
-def relayed_clients(take: HandedOver, policies: list[ListenerPolicy]) -> Taker:
-    """The taker of clients that the edge of another node relays. take: as of `take_handed_over`"""
+def relayed_clients(take: HandedOver, listeners: Collection[int]) -> Taker:
+    """The taker of clients that the edge of another node relays. take: as of `take_handed_over`
+
+    listeners: their numbers, which are their places in the settings and the same on all nodes"""
 
     def take_relayed(caller: Caller) -> None:
         greeting = caller.greeting
-        if not 0 <= greeting.listener < len(policies):
+        if greeting.listener not in listeners:
             caller.refuse(f"there is no listener number {greeting.listener} on this node")
             return
         caller.answer_taken()

@@ -13,12 +13,14 @@ import trio
 
 from rumq.cli.broker.client_connections import connections_max
 from rumq.cli.broker.process_tuning import freeze, keep_memory
+from rumq.cli.broker.setting_changes import listeners_in_force
 from rumq.cli.node.node_certificates import node_tls
 from rumq.cli.wiring.limits import limit_pending_logins, limits
+from rumq.cli.wiring.listener_changes import paired, with_listeners
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import ListeningSocket
 from rumq.cli.wiring.sidecars import flight_sidecars
-from rumq.cli.wiring.transports import reload, transports_of
+from rumq.cli.wiring.transports import reload_tls, transports_of
 from rumq.cluster.connections.agent_link import SOCKET_NAME
 from rumq.cluster.edge.assembly import Edge, build_edge
 from rumq.config import Settings
@@ -128,15 +130,18 @@ class EdgeProcess:
         try:
             wanted = self._read()
             made = ListenerPolicies(wanted, says_exposed=False).policies
-            reload(wanted, self._transports)
+            transports_of(wanted)
+            pairs = paired(self._settings, wanted)
+            both = [(before, after) for before, after in pairs if before is not None and after is not None]
+            reload_tls(wanted, [(after, self._transports[before]) for before, after in both])
         except RumqError as fault:
             tell("settings.refused", why=str(fault))
             return
         self._edge.broker.limits = limits(wanted)
         limit_pending_logins(wanted, self._edge.pump.pending_logins)
-        for policy, new in zip(self._policies, made, strict=False):
-            policy.become(new)
-        self._settings = wanted
+        for before, after in both:
+            self._policies[before].become(made[after])
+        self._settings = with_listeners(wanted, listeners_in_force(self._settings, wanted))
         self._sidecars.reload()
 
     def _announce(self, what: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -81,7 +81,7 @@ class Leader:
         assert self._shard.replication is not None
         return self._shard.replication
 
-    def begin(self, shard: Shard, policies: list[ListenerPolicy], take: HandedOver) -> None:
+    def begin(self, shard: Shard, policies: Mapping[int, ListenerPolicy], take: HandedOver) -> None:
         """Take connections of other nodes, and open the term."""
         self._shard = shard
         office = self._cluster.office

@@ -39,10 +39,10 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
     raises: RumqError"""
     cluster, data = settings.cluster, Path(place.data)
     node_tls(settings)  # what is wrong with the files is said before anything is bound
-    addresses = bind_cluster(settings, place.doorways)
+    addresses = bind_cluster(settings, place.doorways.sockets)
     is_new = read_identity(data) is None
     identity = node_identity(data, cluster.name, cluster.node, has_log=has_log(place))
-    latest = LatestSettings(settings, read)
+    latest = LatestSettings(settings, read, place.doorways, None)
     node = Node(settings, read, place, identity, addresses, make_shard_sockets(cluster.shards + 1), is_new)
 
     def child(index: int, ready: int) -> int:
@@ -53,7 +53,7 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
             if index < cluster.shards:
                 return run_shard(here)
             if index == cluster.shards:
-                edge = EdgePlace(place.data, node.doors, place.doorways, ready, place.sources)
+                edge = EdgePlace(place.data, node.doors, place.doorways.sockets, ready, place.sources)
                 return serve_edge(now, edge, read)
             return run_agent(here)
         except RumqError as fault:
@@ -61,7 +61,7 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
                 print(f"rumqd: {line}", file=sys.stderr)
             return FAILED
 
-    host, port = place.doorways[0].address
+    host, port = place.doorways.sockets[0].address
     supervisor = Supervisor(
         cluster.shards + 2, child, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),
         reread=latest.reread, watchdog_seconds=watchdog_seconds(os.getpid()),

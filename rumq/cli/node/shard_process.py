@@ -66,7 +66,7 @@ def run_shard(node: Node) -> int:
     beats = OpeningBeats(office.lead.epoch, office.links)
     cluster = ClusterPlace(node.identity.id, office, beats, node.addresses.sockets[shard], state)
     # Clients come by way of the edge.
-    leading = replace(place, doors=node.doors, doorways=[], cluster=cluster)
+    leading = replace(place, doors=node.doors, doorways=replace(place.doorways, sockets=[]), cluster=cluster)
     return serve_shard(node.settings, leading, node.read)
 
 

@@ -24,6 +24,7 @@ from rumq.auth.verification_cache import VerificationCache
 from rumq.cli.wiring.broker_secret import maybe_secret
 from rumq.cli.wiring.gateway_listener import is_gateway
 from rumq.cli.wiring.limits import limits
+from rumq.cli.wiring.listener_changes import name_of
 from rumq.config import Settings
 from rumq.config.access import Flight, Listener
 from rumq.errors import ConfigError, Fault
@@ -77,7 +78,7 @@ class ListenerPolicies:
             user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
             assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
             exact_refusals=self._settings.auth.exact_refusals,
-            name=listener.path or f"{listener.host}:{listener.port}", mount_point=listener.mount_point,
+            name=name_of(listener), mount_point=listener.mount_point,
         )  # fmt: skip
 
     def _quotas(self, listener: Listener) -> Quotas:

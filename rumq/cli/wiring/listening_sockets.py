@@ -1,21 +1,28 @@
-"""Listening sockets of all listeners, opened once and shared by all shards."""
+"""Listening sockets of all listeners, opened by the broker's first process and shared by all shards.
+
+A reload binds those of new listeners, all or none, and closes those of listeners that are no more."""
 
 from __future__ import annotations
 
 import socket
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rumq.cli.wiring.listener_policies import anonymous_allowed, is_loopback
+from rumq.cli.wiring.listener_changes import Pair, paired, removed
+from rumq.cli.wiring.listener_policies import anonymous_allowed, is_loopback, key_of
 from rumq.config import Settings
 from rumq.config.access import Listener
-from rumq.errors import RumqError
+from rumq.errors import ConfigError, Fault, RumqError
 from rumq.net.listener import open_sockets
 from rumq.net.unix import open_unix_socket
+from rumq.net.unix import remove as remove_path
 from rumq.shards.stats.event_log import tell
 
 
 class ListeningSocket(NamedTuple):
-    """listener: index of its listener in the settings"""
+    """listener: number of its listener"""
 
     listener: int
     sock: socket.socket
@@ -27,20 +34,146 @@ class ListeningSocket(NamedTuple):
         return (name, 0) if isinstance(name, str) else (name[0], name[1])
 
 
-def open_listening_sockets(settings: Settings) -> list[ListeningSocket]:
-    """raises: RumqError"""
-    opened: list[ListeningSocket] = []
-    for number, listener in enumerate(settings.listeners):
-        sockets = [unix_socket(listener)] if listener.path else address_sockets(listener)
+class Bound(NamedTuple):
+    """As events have it. host: or the path of a Unix socket, whose port is 0"""
+
+    host: str
+    port: int
+    protocol: str
+
+
+class ListenerChange(NamedTuple):
+    """What a reload does with listeners. numbers: of the listener of each pair
+
+    added: sockets of new listeners, by number; removed: numbers of those that are no more"""
+
+    pairs: list[Pair]
+    numbers: list[int]
+    added: dict[int, list[socket.socket]]
+    removed: list[int]
+
+
+@dataclass(slots=True)
+class Doorways:
+    """The sockets of the listeners in force. numbers: of the listeners of the settings, in their order
+
+    next_number: of the next listener; none has that of one that is no more. file: of the settings, for errors"""
+
+    sockets: list[ListeningSocket]
+    numbers: list[int]
+    next_number: int
+    file: str = ""
+    _bound: defaultdict[int, list[Bound]] = field(default_factory=lambda: defaultdict(list))
+
+    def prepare(self, old: Settings, new: Settings) -> ListenerChange:
+        """Bind what is new. old: the settings in force. raises: ConfigError, with nothing changed"""
+        pairs = paired(old, new)
+        going = {self.numbers[place]: old.listeners[place] for place in removed(old, pairs)}
+        numbers: list[int] = []
+        added: dict[int, list[socket.socket]] = {}
+        reusable = dict(going)
+        number = self.next_number
+        try:
+            for before, after in pairs:
+                if before is not None:
+                    numbers.append(self.numbers[before])
+                    continue
+                assert after is not None
+                listener = new.listeners[after]
+                try:
+                    added[number] = self._sockets_of(listener, reusable)
+                except RumqError as fault:
+                    key, value = (
+                        ("path", f'"{listener.path}"') if listener.path else ("port", str(listener.port))
+                    )
+                    raise ConfigError(Fault(self.file, f"{key_of(after)}.{key}", value, str(fault))) from None
+                numbers.append(number)
+                number += 1
+        except RumqError:
+            self._undo(added, going)
+            raise
+        return ListenerChange(pairs, numbers, added, list(going))
+
+    def undo(self, change: ListenerChange, old: Settings) -> None:
+        """Close what `prepare` has bound: the change is not made."""
+        self._undo(change.added, {n: old.listeners[self.numbers.index(n)] for n in change.removed})
+
+    def _undo(self, added: dict[int, list[socket.socket]], going: dict[int, Listener]) -> None:
+        kept = {listener.path for listener in going.values()}
+        for sockets in added.values():
+            for sock in sockets:
+                path = sock.getsockname()
+                sock.close()
+                if isinstance(path, str) and path not in kept:
+                    remove_path(path)
+
+    def commit(self, change: ListenerChange, new: Settings) -> None:
+        """new: the settings that `prepare` was given"""
+        stay = {str(sock.getsockname()) for sockets in change.added.values() for sock in sockets}
+        for each in self.sockets:
+            if each.listener in change.removed:
+                each.sock.close()
+        for host, port, protocol in [bound for number in change.removed for bound in self._bound.pop(number)]:
+            if not port and host not in stay:
+                remove_path(host)
+            tell("listener.removed", host=host, port=port, protocol=protocol)
+        self.sockets[:] = [each for each in self.sockets if each.listener not in change.removed]
+        for (before, after), number in zip(change.pairs, change.numbers, strict=True):
+            if before is None and after is not None:
+                self.add(new, new.listeners[after], number, change.added[number])
+        self.numbers[:] = change.numbers
+        self.next_number += len(change.added)
+
+    def add(
+        self, settings: Settings, listener: Listener, number: int, sockets: Sequence[socket.socket]
+    ) -> None:
         for sock in sockets:
-            opened.append(ListeningSocket(number, sock))
-            announce(settings, listener, opened[-1])
-    return opened
+            self.sockets.append(ListeningSocket(number, sock))
+            self._bound[number].append(announce(settings, listener, self.sockets[-1]))
+
+    def _sockets_of(self, listener: Listener, going: dict[int, Listener]) -> list[socket.socket]:
+        """going: listeners that end, without those whose sockets were taken already"""
+        for number, other in going.items():
+            where = (other.path, other.host, other.port)
+            if (listener.path or listener.port) and where == (listener.path, listener.host, listener.port):
+                del going[number]
+                return self._continued(number, listener)
+        if listener.path:
+            return [unix_socket(listener)]
+        # An address that overlaps that of a listener that ends, as 0.0.0.0 does every one.
+        rivals = [e.sock for e in self.sockets if e.listener in going and e.address[1] == listener.port]
+        for sock in rivals:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            return address_sockets(listener, shares=bool(rivals))
+        finally:
+            for sock in rivals:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
+
+    def _continued(self, number: int, listener: Listener) -> list[socket.socket]:
+        """The sockets of a listener at the same address: no client finds it closed in between."""
+        sockets = [each.sock.dup() for each in self.sockets if each.listener == number]
+        for sock in sockets:
+            sock.setblocking(False)
+            sock.listen(listener.backlog)
+        return sockets
 
 
-def address_sockets(listener: Listener) -> list[socket.socket]:
+def open_listening_sockets(settings: Settings, file: str = "") -> Doorways:
+    """raises: RumqError"""
+    count = len(settings.listeners)
+    doorways = Doorways([], list(range(count)), count, file)
+    for number, listener in enumerate(settings.listeners):
+        doorways.add(
+            settings, listener, number,
+            [unix_socket(listener)] if listener.path else address_sockets(listener),
+        )  # fmt: skip
+    return doorways
+
+
+def address_sockets(listener: Listener, *, shares: bool = False) -> list[socket.socket]:
     try:
-        return open_sockets(listener.host, listener.port, listener.backlog)
+        return open_sockets(listener.host, listener.port, listener.backlog, shares=shares)
     except OSError as fault:
         raise RumqError(
             f"cannot listen on {listener.host}:{listener.port}: {fault.strerror or fault}; "
@@ -58,12 +191,13 @@ def unix_socket(listener: Listener) -> socket.socket:
         ) from fault
 
 
-def announce(settings: Settings, listener: Listener, listening: ListeningSocket) -> None:
+def announce(settings: Settings, listener: Listener, listening: ListeningSocket) -> Bound:
     host, port = listening.address
-    protocol = listener.protocol + (" over TLS" if listener.tls_certificate else "")
-    tell("listener.bound", host=host, port=port, protocol=protocol)
+    bound = Bound(host, port, listener.protocol + (" over TLS" if listener.tls_certificate else ""))
+    tell("listener.bound", **bound._asdict())
     if not listener.path:
         warn_if_exposed(settings, listener, host, port, "publish and subscribe")
+    return bound
 
 
 def warn_if_exposed(settings: Settings, listener: Listener, host: str, port: int, what: str) -> None:

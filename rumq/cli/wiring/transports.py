@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rumq.auth.errors import SecretsError
@@ -64,12 +65,17 @@ def transport_of(number: int, listener: Listener, strict: bool) -> Transports:
     return Transports(tls, websocket, proxy)
 
 
-def reload(settings: Settings, transports: list[Transports]) -> None:
-    """Reload certificates, for new connections. raises: ConfigError, with nothing changed"""
-    transports_of(settings)  # checks all files first, so that all or none change
-    for number, (listener, each) in enumerate(zip(settings.listeners, transports, strict=False)):
+def reload_tls(settings: Settings, transports: Iterable[tuple[int, Transports]]) -> None:
+    """Reload certificates, for new connections, after `transports_of` has found all files good.
+
+    transports: with the place of their listener in the settings. raises: ConfigError"""
+    for number, each in transports:
+        listener = settings.listeners[number]
         if each.tls is not None and listener.tls_certificate:
-            each.tls.reload(tls_options(number, listener, False))
+            try:
+                each.tls.reload(tls_options(number, listener, False))
+            except TlsSettingsError as fault:
+                raise refused(number, listener, fault) from None
 
 
 def tls_options(number: int, listener: Listener, strict: bool) -> TlsOptions:

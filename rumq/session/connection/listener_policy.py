@@ -25,6 +25,7 @@ class ListenerPolicy:
     assigned_prefix: starts the client ids that the broker assigns; empty_client_id: whether it assigns any
     exact_refusals: whether a client is told that its password was wrong
     name: identifies the listener over restarts; mount_point: prefix of all topics of its clients
+    index: number of the listener, which no other has while the broker runs; is_removed: a reload has removed it
     """
 
     index: int = 0
@@ -40,11 +41,13 @@ class ListenerPolicy:
     exact_refusals: bool = field(default=True, kw_only=True)
     name: str = field(default="", kw_only=True)
     mount_point: str = field(default="", kw_only=True)
+    is_removed: bool = field(default=False, kw_only=True)
 
     def become(self, other: ListenerPolicy) -> None:
-        """Take the values of another policy for new connections, except name, mount point and the quotas' counts."""
+        """Take the values of another policy for new connections: all but what says which one it is, its mount point,
+        and the quotas' counts."""
         for name in (each.name for each in fields(self)):
-            if name not in ("mount_point", "name", "quotas"):
+            if name not in ("index", "is_removed", "mount_point", "name", "quotas"):
                 setattr(self, name, getattr(other, name))
         self.quotas.become(other.quotas)
 

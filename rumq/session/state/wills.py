@@ -5,7 +5,7 @@ checked again, with what the journal has of the client."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
@@ -46,7 +46,7 @@ def permits_will(permit: Permit | None, will: Will) -> bool:
 
 
 def rules_permit_will(
-    author: Author | None, client_id: str, will: Will, listeners: Sequence[ListenerRules]
+    author: Author | None, client_id: str, will: Will, listeners: Collection[ListenerRules]
 ) -> bool:
     """Whether the present rules permit a will. author: None where the journal does not say
 

@@ -44,8 +44,9 @@ class Figures:
         self._tally, self._counted_at = tally, self._parts.clock.monotonic
 
         def surveyed(connected: Counter[int]) -> dict[str, object]:
-            names = {policy.index: policy.name for policy in self._parts.policies}
-            self._listeners = {name: connected[index] for index, name in names.items()}
+            self._listeners = dict.fromkeys((policy.name for policy in self._parts.policies), 0)
+            for policy in self._parts.policies:
+                self._listeners[policy.name] += connected[policy.index]
             return {}
 
         Survey(self._parts.registry, self._parts.timers).ask(surveyed)(lambda _: self._answer(tally))

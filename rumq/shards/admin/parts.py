@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ class AdminParts:
     commands: CommandQueue
     settle: Callable[[], None]
     pump: Any
-    policies: Sequence[ListenerPolicy]
+    policies: Collection[ListenerPolicy]
     connections_max: Callable[[], dict[int, int]]
     lag: ConsumerLag
     recorder: JournalRecorder

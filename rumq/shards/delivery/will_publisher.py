@@ -4,7 +4,7 @@ A will takes the path of an ordinary PUBLISH: through the kernel into the batche
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from commitlog.store import Store
 from rumq.mqtt.encode import encode
@@ -21,7 +21,7 @@ from rumq.shards.write_path.topic_registry import TopicRegistry
 
 class WillPublisher:
     def __init__(
-        self, events: EventSink, policies: Sequence[ListenerPolicy], store: Store, batches: list[Batch],
+        self, events: EventSink, policies: Collection[ListenerPolicy], store: Store, batches: list[Batch],
         topics: TopicRegistry,
     ) -> None:  # fmt: skip
         """policies: of every listener"""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import array
 import errno
 import os
+import select
 import socket
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -113,6 +115,22 @@ class FdPassing:
                 if not self._send(shard, waiting):
                     self._retry()
                     break
+
+    def flush_within(self, seconds_max: float) -> None:
+        """For a process without a loop: wait for doors that are full; what they do not take then is closed."""
+        until = time.monotonic() + seconds_max
+        self.flush()
+        while full := [self._doors[shard].outside for shard, waiting in enumerate(self._waiting) if waiting]:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            select.select([], full, [], left)
+            self.flush()
+        for waiting in self._waiting:
+            for _, fd in waiting:
+                if fd is not None:
+                    os.close(fd)
+            waiting.clear()
 
     def _send(self, shard: int, waiting: list[tuple[HandedSocket, int | None]]) -> bool:
         count = size = 0

@@ -44,12 +44,13 @@ class Child:
 class Supervisor:
     def __init__(
         self, count: int, run_shard: Callable[[int, int], int], *, event: Callable[..., None],
-        all_ready: Callable[..., None], reread: Callable[[], None], watchdog_seconds: float,
+        all_ready: Callable[..., None], reread: Callable[[], bool], watchdog_seconds: float,
     ) -> None:  # fmt: skip
         """run_shard: runs shard `index` in a process of its own, where SIGHUP is blocked until it can reload; writes
         IS_READY to a descriptor once it is, HAS_RELOADED after each SIGHUP, and returns its exit status
 
-        all_ready: reports that all are, with `seconds`; reread: reads the settings for shards that start later
+        all_ready: reports that all are, with `seconds`; reread: reads the settings for shards that start later, and
+        says whether those that run are to reload them
 
         watchdog_seconds: shards write IS_ALIVE while the service manager wants to hear of them that often; 0: never"""
         self._run_shard, self._event, self._all_ready, self._reread = run_shard, event, all_ready, reread
@@ -165,9 +166,13 @@ class Supervisor:
         ready = [child for child in self._children if child.pid and child.is_ready]
         if ready:
             notify(reloading())
+        # First: once the shards have answered, the files may be written again.
+        if not self._reread():
+            if ready:
+                notify(READY)
+            return
         for child in ready:
             child.is_reloading = True
-        self._reread()  # first: once the shards have answered, the files may be written again
         for child in self._children:
             if child.pid:
                 os.kill(child.pid, signal.SIGHUP)

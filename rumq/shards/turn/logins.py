@@ -65,6 +65,8 @@ class Logins:
     def login_refusal(
         self, client: ClientInfo, client_id: str, user: str | None
     ) -> tuple[Reason, str] | None:
+        if client.policy.is_removed:
+            return Reason.SERVER_UNAVAILABLE, "this listener was removed"
         return self.gate.refusal(client_id, user, client.address)
 
     def logged_in(self, client: ClientInfo) -> None:
@@ -85,4 +87,6 @@ class Logins:
         return client_id
 
     def hand_over(self, client: ClientInfo, client_id: str, data: bytes) -> bool:
+        if client.policy.is_removed:
+            return False  # it is refused here
         return self._placement.hand_over(client.transport, client.policy.index, client_id, data)

@@ -19,8 +19,7 @@ def test_a_relayed_client_comes_with_its_bytes_and_its_listener(handover: str, k
         greeting=greeting, sock="socket", raw=b"state", rest=b"CONNECT", answer_taken=lambda: said.append("taken"),
         refuse=said.append,
     )  # fmt: skip
-    policies: Any = [object(), object()]
-    take = relayed_clients(lambda *all_: taken.append(all_), policies)
+    take = relayed_clients(lambda *all_: taken.append(all_), {0, 1})
     take(caller)
     assert said == ["taken"] and taken == [(kind, "socket", "10.0.0.9:5", b"stateCONNECT", 1)]
     take(SimpleNamespace(**vars(caller) | {"greeting": Greeting("client", "c", "n2#2", 0, 1, listener=2)}))  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ class Process:
             data=msgspec.structs.replace(defaults.data, dir=str(folder)),
         )
         self.doors = make_shard_sockets(3)
-        sockets = open_listening_sockets(settings)
+        sockets = open_listening_sockets(settings).sockets
         self.address: Any = sockets[0].sock.getsockname()
         self.ready, ready = os.pipe()
         place = EdgePlace(str(folder), self.doors, sockets, ready)

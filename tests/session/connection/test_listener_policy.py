@@ -14,7 +14,7 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 
 PUMP = Certificate("pump-7", "CN=pump-7,O=Plant", ("pump-7.plant",))
-STAYS = {"name", "mount_point", "quotas"}
+STAYS = {"index", "is_removed", "name", "mount_point", "quotas"}
 
 
 def other_than_default() -> ListenerPolicy:
@@ -33,6 +33,7 @@ def other_than_default() -> ListenerPolicy:
         exact_refusals=False,
         name="tls",
         mount_point="site-7/",
+        is_removed=True,
     )
     assert all(getattr(made, each.name) != getattr(OPEN, each.name) for each in fields(made))
     return made

@@ -44,6 +44,7 @@ class Kernel:
         self._ended: dict[int, int] = {}
         self._pid = 100
         self._is_blocked = False
+        self.is_good = True  # what a reload reads
         self._count = count
         self.watched(0.0)
 
@@ -52,9 +53,13 @@ class Kernel:
         self.supervisor = Supervisor(
             self._count, lambda index, fd: 0, event=lambda name, **fields: self.events.append((name, fields)),
             all_ready=lambda **fields: self.events.append(("ready", fields)),
-            reread=lambda: self.events.append(("reread", {"signals": len(self.signals)})),
+            reread=self._reread,
             watchdog_seconds=seconds,
         )  # fmt: skip
+
+    def _reread(self) -> bool:
+        self.events.append(("reread", {"signals": len(self.signals)}))
+        return self.is_good
 
     # Of the system
 
@@ -266,6 +271,14 @@ def test_a_shard_that_dies_meanwhile_is_not_waited_for(kernel: Kernel) -> None:
     assert kernel.notified == [READY, "RELOADING", READY, STOPPING]
 
 
+def test_shards_keep_their_settings_if_the_new_ones_cannot_be_had(kernel: Kernel) -> None:
+    """As with a listener that cannot be bound."""
+    kernel.is_good = False
+    kernel.run(kernel.says(0), kernel.says(1), kernel.gets(signal.SIGHUP), *kernel.stop(0, 0))
+    assert [number for _, number in kernel.signals] == [signal.SIGTERM, signal.SIGTERM]
+    assert kernel.notified == [READY, "RELOADING", READY, STOPPING]
+
+
 # In the new process
 
 
@@ -305,7 +318,7 @@ def test_the_new_process_ends_with_the_shard_s_status_and_never_goes_on_as_the_s
         run_shard,
         event=lambda name, **fields: events.append((name, fields)),
         all_ready=lambda **_: None,
-        reread=lambda: None,
+        reread=lambda: True,
         watchdog_seconds=0.0,
     )
     with pytest.raises(Exit) as ended:

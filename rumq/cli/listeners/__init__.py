@@ -1,0 +1,1 @@
+"""The listeners of a running broker, which a reload may change."""
