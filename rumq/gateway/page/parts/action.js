@@ -6,7 +6,7 @@ import { may } from "./session.js";
 
 // A button that is only there for those who may.
 //   name, body: the action of the API, and its body from the values of the fields
-//   title, explain: texts or vnodes; functions of the values of the fields
+//   label: of the button; confirm: of the one that does it; title, explain: texts or vnodes, or functions of the values
 //   fields: [{name, label, type: "text" | "number" | "choice" | "check", value, options: [[value, text]], help, when}]
 //   done: (answer, values) -> sentence of the result; after: called then
 export function ActionButton({ label, kind = "", ...asked }) {
@@ -20,7 +20,7 @@ export function offer(asked) {
 
 const value = (of, values) => (typeof of === "function" ? of(values) : of);
 
-function ActionDialog({ name, body = {}, title, explain, fields = [], label, danger = false, done, after, close }) {
+function ActionDialog({ name, body = {}, title, explain, fields = [], label, confirm: verb = label, danger = false, done, after, close }) {
   const [values, setValues] = useState(() => Object.fromEntries(fields.map((field) => [field.name, field.value ?? ""])));
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -49,7 +49,7 @@ function ActionDialog({ name, body = {}, title, explain, fields = [], label, dan
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}
     <div class="buttons">
       <button type="button" onClick=${close} autofocus=${danger && !fields.length}>Cancel</button>
-      <button type="submit" class=${danger ? "danger full" : "main"} disabled=${busy} autofocus=${!danger && !fields.length}>${busy ? "Working …" : value(label, values)}</button>
+      <button type="submit" class=${danger ? "danger full" : "main"} disabled=${busy} autofocus=${!danger && !fields.length}>${busy ? "Working …" : value(verb, values)}</button>
     </div>
   </form>`;
 }

@@ -59,7 +59,7 @@ function sentence(status, answer) {
   const said = answer && typeof answer.error === "string" ? answer.error : "";
   if (status === 401) return "The gateway does not know this token.";
   if (status === 403) return said || "This token may not do that.";
-  if (status === 404) return said || "This gateway does not have that: it is of another version.";
+  if (status === 404) return (said !== "Not Found" && said) || "This gateway does not have that: it is of another version.";
   if (status === 429) return "Too many refused attempts from this address: wait a moment.";
   if (status === 503) return said ? `The broker cannot answer now: ${said}` : "The broker cannot answer now.";
   return said || `The gateway answered with status ${status}.`;

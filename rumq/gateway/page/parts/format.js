@@ -1,6 +1,6 @@
 // Numbers, sizes, times and names as people read them. Unknown values are "–".
 
-const NONE = "–";
+export const NONE = "–";
 const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const known = (value) => value !== null && value !== undefined && !Number.isNaN(value);
 

@@ -1,17 +1,73 @@
-// The broker at a glance: numbers, plots over time, who is behind and why, what was lost, the latest warnings.
+// The broker at a glance: numbers, who is behind and why, plots over time, what was lost, the latest warnings.
 import { get } from "../parts/api.js";
+import { LOSS } from "../parts/consumer.js";
 import { html, usePoll } from "../parts/dom.js";
-import { bytes, count, duration } from "../parts/format.js";
+import { EventLine } from "../parts/event_row.js";
+import { bytes, count, duration, percent, plural, rate } from "../parts/format.js";
+import { Figures, Panel, Segmented } from "../parts/panel.js";
+import { setParams } from "../parts/router.js";
 import { Fault, Heading } from "../parts/view_place.js";
+import { HistoryPlots, latest, RANGES, useHistory } from "./history_plots.js";
+import { SlowConsumers } from "./slow_consumers.js";
 
 export const title = "Overview";
 
-export function view() {
-  const { data, error } = usePoll((signal) => get("status", {}, signal), 5);
-  return html`<${Heading} title="Overview"/><${Fault} error=${error}/>
-    ${data && html`<dl class="figures">
-      <div><dt>Connected</dt><dd>${count(data.connected)}</dd></div>
-      <div><dt>Sessions</dt><dd>${count(data.sessions)}</dd></div>
-      <div><dt>Log</dt><dd>${bytes(data.log_bytes)}</dd></div>
-      <div><dt>Up</dt><dd>${duration(data.uptime_seconds)}</dd></div></dl>`}`;
+export function view({ range = "3600" }) {
+  const status = usePoll((signal) => get("status", {}, signal), 5);
+  const history = useHistory(range);
+  return html`<${Heading} title="Overview">
+      <${Segmented} label="Range of the plots" options=${RANGES} value=${range} onChoose=${(next) => setParams({ range: next })}/></${Heading}>
+    <${Fault} error=${status.error}/>
+    <${Numbers} status=${status.data} history=${history.data}/>
+    <${SlowConsumers}/>
+    <${Fault} error=${history.error}/>
+    <${HistoryPlots} history=${history.data}/>
+    <div class="columns"><${Warnings}/><${Undelivered}/></div>`;
+}
+
+function Numbers({ status, history }) {
+  const now = (name) => latest(history, name);
+  const disk = status && status.disk;
+  const offline = status ? status.partitions.filter((row) => row.offline).length : 0;
+  const fills = disk && disk.full_in_seconds !== null && disk.full_in_seconds < 86400 * 30;
+  return html`<${Figures} kind="five" list=${[
+    ["Connected", count(status?.connected), status && `${plural(status.sessions, "session")}`],
+    ["Published", rate(now("published")), `in ${bytes(now("bytes_in"))}/s`],
+    ["Delivered", rate(now("delivered")), `out ${bytes(now("bytes_out"))}/s`],
+    ["Acknowledged in", duration(now("acknowledge_p99")), `p99; p50 ${duration(now("acknowledge_p50"))}`],
+    ["Delivered in", duration(now("deliver_p99")), `p99; p50 ${duration(now("deliver_p50"))}`],
+    ["Farthest behind", count(now("behind_records_max")), "records"],
+    ["Not delivered", count(status?.undelivered), "messages since the start", status?.undelivered ? "warn" : ""],
+    ["Log", bytes(status?.log_bytes), status && `${plural(status.partitions.length, "partition")}${offline ? `, ${offline} offline` : ""}`, offline ? "bad" : ""],
+    ["Disk free", bytes(disk?.free_bytes), disk && (fills ? `full in ${duration(disk.full_in_seconds)}` : `${percent(disk.free_bytes, disk.total_bytes)} of ${bytes(disk.total_bytes)}`),
+      status?.disk_is_full ? "bad" : disk && disk.full_in_seconds !== null && disk.full_in_seconds < 86400 ? "warn" : ""],
+    ["Memory", bytes(status?.memory_bytes), status && plural(status.shards, "shard")],
+  ]}/>`;
+}
+
+function Warnings() {
+  const { data, error } = usePoll((signal) => get("events", { level: "warning", limit: 12 }, signal), 5);
+  const events = data ? [...data.events].reverse() : null;
+  return html`<${Panel} title="Warnings" note="the newest first" right=${html`<a href="#/events">All events</a>`}>
+    ${error && error.status ? html`<p class="dim">${error.message}</p>`
+      : !events ? html`<p class="dim">Loading …</p>`
+      : !events.length ? html`<p class="dim">None since the broker started.</p>`
+      : html`<ul class="reports">${events.map((event) => html`<${EventLine} key=${event.cursor} event=${event}/>`)}</ul>`}
+  </${Panel}>`;
+}
+
+function Undelivered() {
+  const { data, error } = usePoll((signal) => get("metrics", {}, signal), 15);
+  const reasons = new Map();
+  for (const shard of data ? data.shards : []) {
+    for (const [reason, messages] of Object.entries(shard.undelivered)) reasons.set(reason, (reasons.get(reason) ?? 0) + messages);
+  }
+  const rows = [...reasons].filter(([, messages]) => messages).sort((a, b) => b[1] - a[1]);
+  return html`<${Panel} title="Not delivered, by reason" note="since the broker started">
+    ${error && error.status ? html`<p class="dim">${error.message}</p>`
+      : !data ? html`<p class="dim">Loading …</p>`
+      : !rows.length ? html`<p class="dim">Every message was delivered to everyone who was to get it, or still waits in the log.</p>`
+      : html`<table class="bare"><tbody>${rows.map(([reason, messages]) => html`<tr key=${reason}><td class="number">${count(messages)}</td>
+          <td class="grow"><b>${reason}</b><br/><span class="dim">${LOSS[reason] ?? ""}</span></td></tr>`)}</tbody></table>`}
+  </${Panel}>`;
 }
