@@ -99,7 +99,7 @@ class Speaker:
 
 
 class Plant:
-    """historian keeps up, dashboard has all in flight, wallboard does not read, night-shift is away; press-1 and press-2
+    """historian keeps up, dashboard has all in flight, wallboard does not read, night-shift is away; press-1 and -2
     share a group."""
 
     def __init__(self, port: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 PAGE = Path(__file__).parents[2] / "rumq" / "gateway" / "page"
 MODULES = sorted(path for path in PAGE.rglob("*.js") if path.parent.name != "vendor")
 IMPORT = re.compile(r"""(?:from|import|import\()\s*["'](\.[^"']+)["']""")
+NAMED = re.compile(r"""^import\s*\{([^}]*)\}\s*from\s*["'](\.[^"']+)["']""", re.MULTILINE)
 STATIC = re.compile(r"""^(?:import|export)\b[^;()]*?["'](\.[^"']+)["']""", re.MULTILINE)
 MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function\("
@@ -50,8 +51,25 @@ def test_a_module_says_its_job_and_imports_what_is_there(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PAGE)))
+def test_a_module_imports_names_that_are_exported(path: Path) -> None:
+    """A browser finds out when the view is opened, and then shows nothing of it."""
+    for names, source in NAMED.findall(path.read_text()):
+        wanted = {name.partition(" as ")[0].strip() for name in names.split(",")} - {""}
+        assert wanted - exported((path.parent / source).resolve()) == set(), source
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PAGE)))
 def test_a_module_makes_no_markup_of_text_and_evaluates_none(path: Path) -> None:
     assert not MARKUP.search(path.read_text())
+
+
+def exported(path: Path) -> set[str]:
+    text = path.read_text()
+    lists = ",".join(re.findall(r"\bexport ?\{([^}]*)\}", text)).split(",")
+    return {
+        *re.findall(r"^export (?:async )?(?:const|let|function\*?|class) (\w+)", text, re.MULTILINE),
+        *(name.rpartition(" as ")[2].strip() for name in lists),
+    }
 
 
 def static_imports(path: Path) -> list[str]:

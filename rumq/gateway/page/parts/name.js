@@ -2,6 +2,7 @@
 import { html } from "./dom.js";
 import { visibleLine } from "./visible.js";
 
+export { visibleLine };
 const CHARS_MAX = 1000;
 
 // Such a text where only text goes: titles, sentences of dialogs.
