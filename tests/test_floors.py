@@ -110,6 +110,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
             "commitlog", "hypercorn", "msgspec", "prometheus_client", "rumq.admin", "rumq.auth", "rumq.client",
             "rumq.config.gateway", "rumq.errors", "rumq.event_ring", "rumq.mqtt", "rumq.session.protocol.replay_syntax",
             "rumq.session.state.histogram", "rumq.shards.stats.admin_socket", "rumq.version", "starlette", "trio",
+            "wsproto",
         },
         {"subprocess", "multiprocessing", "asyncio"},
     ),

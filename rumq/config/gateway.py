@@ -33,6 +33,9 @@ class Gateway(Struct, frozen=True, kw_only=True):
     connections_max: Annotated[
         int, number("HTTP connections; one more closes the one that is idle for longest", "connections", 1, 1_000_000)
     ] = 1_000
+    mqtt_connections_max: Annotated[
+        int, number("clients of MQTT over WebSocket that have logged in; more are refused", "connections", 1, 1_000_000)
+    ] = 250
     idle_seconds_max: Annotated[
         float, number("a connection without a request is closed after so long", "seconds", 0.1, 3_600)
     ] = 60.0

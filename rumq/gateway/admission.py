@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from rumq.admin.operations import Role
 from rumq.auth.login_backoff import LoginBackoff
@@ -48,6 +49,17 @@ class Admission:
                 return token
         self.refused += 1
         raise Unauthorized("the token is not known", self._backoff.failed(address, now))
+
+    @contextmanager
+    def delayed(self, address: str) -> Iterator[None]:
+        """While one more refusal of this address waits."""
+        self.waiting[address] += 1
+        try:
+            yield
+        finally:
+            self.waiting[address] -= 1
+            if not self.waiting[address]:
+                del self.waiting[address]
 
     def has_room(self, address: str) -> bool:
         """Whether one more refusal of this address may wait."""

@@ -107,13 +107,8 @@ class App:
         if fault.seconds:
             if not admission.has_room(address):
                 return as_json(Fault(error="too many refusals of this address wait already"), 429)
-            admission.waiting[address] += 1
-            try:
+            with admission.delayed(address):
                 await trio.sleep(fault.seconds)
-            finally:
-                admission.waiting[address] -= 1
-                if not admission.waiting[address]:
-                    del admission.waiting[address]
         response = as_json(Fault(error=fault.why), 401)
         response.headers["www-authenticate"] = 'Bearer realm="rumq"'
         return response

@@ -15,6 +15,7 @@ from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
+from rumq.gateway.relay.relays import Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
 from rumq.gateway.tokens import Token
@@ -29,6 +30,7 @@ class Context:
     settings: Gateway
     shards: ShardClient
     publishers: Publishers
+    relays: Relays
     records: ServedRecords
     admission: Admission
     rules: Rules | None

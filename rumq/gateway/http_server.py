@@ -1,6 +1,6 @@
 """HTTP connections: bounded in number, the one idle for longest closed for a new one, and slow readers given up.
 
-Each is served by hypercorn; what is added here is around its stream."""
+Each is served by hypercorn; what is added here is around its stream, from which MQTT over WebSocket is taken."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from rumq.config.gateway import Gateway
+from rumq.gateway.relay.relays import Relays
+from rumq.gateway.upgrade_stream import HEAD_BYTES_MAX, UpgradeStream
 
 HANDSHAKE_SECONDS_MAX = 10.0
-HEAD_BYTES_MAX = 16_384
 
 
 class BoundedStream(trio.abc.HalfCloseableStream):
@@ -54,6 +55,7 @@ class Served:
 
     def __init__(self, now: float) -> None:
         self.scope = trio.CancelScope()
+        self.stream: UpgradeStream | None = None
         self.busy = 0
         self.idle_since = now
 
@@ -62,8 +64,15 @@ class HttpServer:
     """count: of connections; shed: closed to make room, so far"""
 
     def __init__(
-        self, app: Any, settings: Gateway, now: Callable[[], float], context: ssl.SSLContext | None
+        self,
+        app: Any,
+        settings: Gateway,
+        now: Callable[[], float],
+        context: ssl.SSLContext | None,
+        relays: Relays,
     ) -> None:
+        """context: None without TLS"""
+        self._relays = relays
         self._settings, self._now, self._tls = settings, now, context
         self._app = ASGIWrapper(self._marked(app))
         self._config = config_of(settings)
@@ -97,7 +106,13 @@ class HttpServer:
             stream = trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
         try:
             with served.scope:
-                await TCPServer(self._app, self._config, context, ConnectionState({}), stream)
+                with trio.CancelScope() as until_taken:
+                    watched: Any = UpgradeStream(stream, until_taken)
+                    served.stream = watched
+                    await TCPServer(self._app, self._config, context, ConnectionState({}), watched)
+                if watched.taken:
+                    served.busy += 1
+                    await self._relays.serve(stream, watched.taken, *key)
         except* (OSError, ssl.SSLError, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the client's
         finally:
@@ -121,17 +136,30 @@ class HttpServer:
 
         async def marked(scope: Any, receive: Any, send: Any) -> None:
             served = self._served.get(tuple(scope.get("client") or ())[:2])
-            if served is None:
+            stream = served.stream if served is not None else None
+            if served is None or stream is None:
                 await app(scope, receive, send)
                 return
+
+            async def sent(message: Any) -> None:
+                # Before the last piece: the client's next request may be here before this one has returned.
+                if message["type"] == "http.response.body" and not message.get("more_body", False):
+                    stream.at_request = not has_body(scope)
+                await send(message)
+
             served.busy += 1
             try:
-                await app(scope, receive, send)
+                await app(scope, receive, sent)
             finally:
                 served.busy -= 1
                 served.idle_since = self._now()
 
         return marked
+
+
+def has_body(scope: Any) -> bool:
+    """Whether bytes of a request's body may still come: they are no request."""
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope.get("headers", ()))
 
 
 def config_of(settings: Gateway) -> Config:

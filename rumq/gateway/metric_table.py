@@ -197,6 +197,7 @@ CLIENTS = (
 GATEWAY = (
     Metric("rumq_up", "gauge", "", "1: every shard answers"),
     Metric("rumq_gateway_connections", "gauge", "", "HTTP connections"),
+    Metric("rumq_gateway_mqtt_clients", "gauge", "", "clients of MQTT over WebSocket that have logged in"),
     Metric(
         "rumq_gateway_connections_shed_total", "counter", "", "HTTP connections that were closed to make room"
     ),

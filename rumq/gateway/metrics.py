@@ -38,6 +38,7 @@ class Metrics:
         connections, shed = context.connections()
         values = {
             "rumq_up": float(shards is not None), "rumq_gateway_connections": float(connections),
+            "rumq_gateway_mqtt_clients": float(context.relays.count),
             "rumq_gateway_connections_shed_total": float(shed),
             "rumq_gateway_refused_total": float(context.admission.refused),
             "rumq_gateway_published_total": float(context.publishers.published),

@@ -15,6 +15,7 @@ from rumq.client.client import Client
 from rumq.client.connector import connect_over
 from rumq.client.messages import Outgoing
 from rumq.errors import ClientError
+from rumq.gateway.broker_socket import open_broker
 from rumq.mqtt.reasons import Reason
 
 CONNECTIONS_MAX = 64
@@ -85,7 +86,7 @@ class Publishers:
         try:
             with publisher.scope:
                 async with connect_over(
-                    partial(trio.open_unix_socket, self._path), client_id=name, username=user or None,
+                    partial(open_broker, self._path), client_id=name, username=user or None,
                     connect_seconds_max=CONNECT_SECONDS_MAX,
                 ) as client:  # fmt: skip
                     publisher.client = client

@@ -29,6 +29,7 @@ from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.http_server import HttpServer
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
+from rumq.gateway.relay.relays import Limits, Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
 from rumq.net.fd_limit import raise_limit
@@ -78,7 +79,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 async def run(args: argparse.Namespace, settings: Settings, context: Context, parent: int) -> None:
     """Serve until a signal, or the broker's end."""
-    server = HttpServer(App(context).build(), settings.gateway, context.now, tls_of(settings))
+    server = HttpServer(App(context).build(), settings.gateway, context.now, tls_of(settings), context.relays)
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
     async with trio.open_nursery() as nursery:
@@ -111,6 +112,7 @@ def reload(args: argparse.Namespace, context: Context) -> None:
         tell("settings.refused", why=str(fault))
         return
     context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
+    context.relays.recheck(context.admission.tokens)
     tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)
 
 
@@ -120,9 +122,14 @@ def context_of(settings: Settings) -> Context:
     data = settings.data.dir
     shards = ShardClient(data, settings.shards.count)
     figures = ScrapedFigures(shards.ask, time.monotonic)
+    admission = Admission(tokens_of(settings), settings.auth.guess_seconds_max)
+    socket = gateway_socket(settings)
+    limits = Limits(
+        settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
+    )
     return Context(
-        settings.gateway, shards, Publishers(gateway_socket(settings)), ServedRecords(data),
-        Admission(tokens_of(settings), settings.auth.guess_seconds_max), policy.rules, users_of(settings),
+        settings.gateway, shards, Publishers(socket), Relays(socket, limits, admission, tell, time.monotonic),
+        ServedRecords(data), admission, policy.rules, users_of(settings),
         EventFeed(shards.ask, RING), figures, Sampler(figures.figures, data, tell, time.time), tell, time.monotonic,
         lambda: time.time_ns() // 1000,
     )  # fmt: skip

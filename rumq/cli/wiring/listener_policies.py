@@ -21,6 +21,7 @@ from rumq.auth.rules import parse as parse_rules
 from rumq.auth.scram import Scram
 from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.auth.verification_cache import VerificationCache
+from rumq.auth.vouched import Vouched
 from rumq.cli.wiring.broker_secret import maybe_secret
 from rumq.cli.wiring.gateway_listener import is_gateway
 from rumq.cli.wiring.limits import limits
@@ -111,7 +112,7 @@ class ListenerPolicies:
 
     def _authenticator(self, number: int, listener: Listener) -> Authenticator:
         if is_gateway(self._settings, listener):
-            return Authenticator(anonymous=True)  # who can open its socket may come as any user
+            return Authenticator([Vouched()], anonymous=True)
         auth = self._settings.auth
         where = key_of(number) if listener.methods else "auth"
         names = listener.methods or auth.methods

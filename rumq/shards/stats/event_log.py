@@ -64,6 +64,7 @@ LEVELS = {
     "mirror.failed": "error",
     "mirror.gap": "warning",
     "publish.slowed": "warning",
+    "relay.refused": "warning",
     "refusals.summed": "warning",
     "retained.full": "warning",
     "retention.held": "warning",
