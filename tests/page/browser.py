@@ -148,6 +148,13 @@ class Browser(Chromium):
         self._ask("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": text} if text else {}))
         self._ask("Input.dispatchKeyEvent", type="keyUp", **about)
 
+    def offline(self, is_away: bool) -> None:
+        """Whether nothing that the page asks for is answered."""
+        self._ask(
+            "Network.emulateNetworkConditions",
+            offline=is_away, latency=0, downloadThroughput=-1, uploadThroughput=-1,
+        )  # fmt: skip
+
     def went_wrong(self) -> list[str]:
         """The errors so far, which are forgotten; also those that are still on their way."""
         self.run("new Promise((done) => setTimeout(() => done(true), 0))")

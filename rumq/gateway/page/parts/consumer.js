@@ -9,15 +9,15 @@ export function reasonOf(row) {
     return { kind: behind ? "warn" : "", tag: "away", line: behind ? `It is not connected; ${waiting} in the log.` : "It is not connected, and has missed nothing yet." };
   }
   if (row.held_by === "quota") {
-    return { kind: "warn", tag: "over quota", line: "It sent more than its quota allows: it is not read for now, also its acknowledgements are not." };
+    return { kind: "warn", tag: "over quota", line: "It sent more than its quota allows, so it is not read for now: nor are its acknowledgements." };
   }
   if (row.held_by === "socket") {
-    return { kind: "bad", tag: "not reading", line: "It does not read its connection: the socket is full, and the rest waits in the log." };
+    return { kind: "bad", tag: "not reading", line: "It does not read its connection: its socket is full." };
   }
   if (row.held_by === "acknowledgements") {
     const all = row.in_flight_max ? `all ${count(row.in_flight_max)}` : count(row.in_flight);
     const slow = row.delivered_per_second > 0 ? `It acknowledges slowly (${rate(row.delivered_per_second)})` : "It does not acknowledge";
-    return { kind: row.delivered_per_second > 0 ? "warn" : "bad", tag: "in flight full", line: `${slow}: ${all} messages are in flight, so it is sent nothing more.` };
+    return { kind: row.delivered_per_second > 0 ? "warn" : "bad", tag: "in flight full", line: `${slow}: ${all} messages are in flight.` };
   }
   if (row.held_by === "replay_quota") {
     return { kind: "", tag: "replay limited", line: "Its replay is as fast as its quota allows." };

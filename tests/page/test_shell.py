@@ -1,0 +1,139 @@
+"""The frame of the page: keyboard, theme, the banner while the gateway is away, narrow windows, the broker's views."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gateway.conftest import Gateway
+from tests.page.conftest import BROWSER, REASON, Page
+from tests.page.plant import Speaker
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason=REASON)]
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+VIEWS = {
+    "c": "Clients",
+    "g": "Shared groups",
+    "b": "Bans",
+    "p": "Traces",
+    "h": "Shards",
+    "a": "Access",
+    "o": "Overview",
+}
+
+
+def test_every_view_has_a_key_and_the_help_lists_it(page: Page) -> None:
+    browser = page.browser
+    page.show("/")
+    for key, heading in VIEWS.items():
+        browser.press("g")
+        browser.press(key)
+        browser.sees("main h1", heading)
+    browser.press("?")
+    for heading in VIEWS.values():
+        browser.sees("dialog dd", heading)
+    browser.press("Escape")
+    browser.sees_no("dialog")
+
+
+def test_the_theme_is_the_systems_until_another_is_chosen(page: Page) -> None:
+    browser = page.browser
+    page.show("/")
+    light = browser.run(BACKGROUND)
+    browser.window(1280, 800, theme="dark")
+    dark = browser.run(BACKGROUND)
+    assert light != dark
+    browser.press("t")
+    browser.until("document.documentElement.dataset.theme == 'light'")
+    assert browser.run(BACKGROUND) == light
+    page.show("/")
+    assert browser.run(BACKGROUND) == light, "it is remembered"
+    browser.press("t")
+    browser.until("document.documentElement.dataset.theme == 'dark'")
+    browser.press("t")
+    browser.until("!document.documentElement.dataset.theme")
+    assert browser.run(BACKGROUND) == dark
+
+
+def test_while_the_gateway_is_away_the_page_says_so_and_keeps_trying(page: Page) -> None:
+    page.allowed.append("ERR_INTERNET_DISCONNECTED")
+    browser = page.browser
+    page.show("/shards")
+    browser.sees("table[aria-label=Shards] td", "ready")
+    browser.offline(True)
+    browser.sees(".banner", "The gateway does not answer")
+    browser.sees("table[aria-label=Shards] td", "ready")
+    browser.offline(False)
+    browser.sees_no(".banner")
+    browser.sees(".health .dot.good")
+
+
+def test_on_a_narrow_window_nothing_is_cut_off_and_the_views_are_behind_a_button(
+    page: Page, gateway: Gateway
+) -> None:
+    browser = page.browser
+    with Speaker(gateway.broker.address.port, "c" * 60, subscribes=[("t/#", 1)]):
+        browser.window(400, 800)
+        for place in (
+            "/",
+            "/clients",
+            "/groups",
+            "/shards",
+            "/bans",
+            "/traces",
+            "/access",
+            f"/client?id={'c' * 60}",
+        ):
+            page.show(place)
+            assert browser.run("document.documentElement.scrollWidth") <= 400, place
+        browser.sees_no("nav.views")
+        browser.click("button.menu")
+        browser.click("nav.views a", "Clients")
+        browser.sees("main h1", "Clients")
+        browser.sees_no("nav.views")
+
+
+def test_a_shared_group_has_its_members(page: Page, gateway: Gateway) -> None:
+    with Speaker(gateway.broker.address.port, "m1", subscribes=[("$share/g/jobs/#", 1)], lasts=False):
+        page.show("/groups")
+        page.browser.sees("table[aria-label='Shared groups'] td", "$share/g/jobs/#")
+        page.browser.click("table[aria-label='Shared groups'] a", "m1")
+        page.browser.sees("h1", "m1")
+
+
+def test_whether_a_client_may_do_something_is_explained(page: Page) -> None:
+    browser = page.browser
+    page.show("/access")
+    browser.fill("input[name=user]", "anna")
+    browser.fill("input[name=topic]", "plant/7")
+    browser.press("Enter")
+    browser.sees(".answer", "anna may publish to plant/7")
+    browser.sees(".answer", "There are no rules")
+
+
+def test_a_drain_is_begun_and_ended(page: Page, gateway: Gateway) -> None:
+    page.allowed.append("503")  # of /readyz
+    browser = page.browser
+    page.show("/shards")
+    browser.click(".actions button", "Drain")
+    browser.click("dialog button.danger")
+    browser.sees("table[aria-label=Shards] td", "draining")
+    browser.sees(".health", "not ready")
+    browser.click(".actions button", "End the drain")
+    browser.click("dialog button.main")
+    browser.sees("table[aria-label=Shards] td", "ready")
+    browser.sees(".health .dot.good")
+
+
+def test_the_overview_plots_what_the_gateway_remembers(page: Page, gateway: Gateway) -> None:
+    page.show("/?range=300")
+    page.browser.until("document.querySelectorAll('.plot canvas').length == 9")
+    page.browser.click(".segmented button", "14 d")
+    page.browser.until("location.hash.includes('range=1209600')")
+    page.browser.sees(".figures", "Connected")
+    rows = [url for url in page.browser.requested if "limit=" in url]
+    assert all(int(url.partition("limit=")[2].partition("&")[0]) <= 200 for url in rows)
+
+
+def test_an_address_that_leads_nowhere_says_so(page: Page) -> None:
+    page.show("/nothing")
+    page.browser.sees("h1", "no such view")
