@@ -114,7 +114,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"subprocess", "multiprocessing", "asyncio"},
     ),
-    "rumq/cli": ({"deltalake", "httpx", "msgspec", "pyarrow", "trio", "trustme", "router", "commitlog", "rumq"}, set()),
+    "rumq/cli": (
+        {"deltalake", "httpx", "msgspec", "pyarrow", "rich", "trio", "trustme", "router", "commitlog", "rumq"},
+        set(),
+    ),
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ COMMANDS = (
     Command("pub", "client.pub", "publish messages", h_is_help=False),
     Command("sub", "client.sub", "subscribe and print messages", h_is_help=False),
     Command("ask", "ask.command", "ask a running broker, or have it do something: status, clients, drain, ..."),
+    Command("top", "top.command", "a live view of a running broker"),
     Command("context", "ask.context_command", "brokers by name: addresses and tokens of remote ones"),
     Command("log", "data.log", "inspect a data directory: ls, read, export, verify"),
     Command("doctor", "data.doctor", "diagnose a data directory, with remedies"),

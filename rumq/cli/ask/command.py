@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -94,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     from rumq.cli.ask.questions import question_of
     from rumq.cli.ask.request_flags import request_of
 
+    tolerate_other_encodings()
     question = question_of(args.question)
     request = request_of(args, question.request)
     source = source_of(args)
@@ -106,6 +108,12 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, "watch", None) is None:
             raise
         return OK
+
+
+def tolerate_other_encodings() -> None:
+    """A client id may have characters that the terminal's encoding has not."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 async def ask(args: argparse.Namespace, question: Question, request: Request, source: Source) -> int:

@@ -71,6 +71,8 @@ class FanOut:
         shape, key = group.shape  # type: ignore[misc]
         version, packet_max, alias_max = shape
         v5 = version == 5
+        if effect.readers and effect.readers[0] in group.live[effect.partition]:
+            self._observe(effect.chunk, effect.stop - effect.first)
         if alias_max:
             first_lsn = effect.chunk.base_lsn + effect.first
             resent = [
@@ -88,8 +90,6 @@ class FanOut:
         if key is not None:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
         blob = self._blobs.of(effect, v5, packet_max, publisher, self._clock.now_us)
-        if effect.readers and effect.readers[0] in group.live[effect.partition]:
-            self._observe(effect.chunk, effect.stop - effect.first)
         counts = effect.denied is not None or blob.expired or blob.too_large
         for reader in effect.readers:
             sink = reader.sink

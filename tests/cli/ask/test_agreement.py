@@ -21,7 +21,7 @@ QUERIES = [name for name in lines() if name not in OF_THE_GATEWAY and not questi
 MOVES = {
     "uptime_seconds", "memory_bytes", "turns", "free_bytes", "bytes_per_second", "full_in_seconds", "expires_seconds",
     "counters", "gauges", "histograms", "time_us", "cpu_seconds", "rate", "pending_bytes", "cursor", "events",
-    "behind_seconds", "lost", "records_per_second", "free_wanted", "connected",
+    "behind_seconds", "lost", "records_per_second", "free_wanted", "connected", "counted_seconds_ago",
 }  # fmt: skip
 
 

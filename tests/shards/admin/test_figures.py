@@ -70,3 +70,11 @@ def test_figures_have_counters_and_histograms(shard: Shard) -> None:
         "main",
         "other",
     }
+
+
+def test_deliveries_to_clients_that_take_topic_aliases_are_observed_too(shard: Shard) -> None:
+    subscriber = Client(shard, "s", 5, properties=[(wire.Prop.TOPIC_ALIAS_MAXIMUM, 10)])
+    subscriber.say(wire.subscribe(1, [("t", 0)]))
+    publish(shard, Client(shard, "p", 5), "t", "t", "t")
+    (figures,) = ask(shard, "metrics").shards
+    assert sum(figures.histograms["publish_delivery"].counts) == 3

@@ -1,0 +1,1 @@
+"""`rumqd top`: a live view of a broker in the terminal. Frames are values; `live` alone touches the screen."""
