@@ -14,6 +14,10 @@ DOCKER = "needs a container engine or Kubernetes; tests/packaging checks the fil
 PEERS = "measures for minutes, beside other brokers; tests/bench runs each part"
 SELF = "runs the test suite, of which this is a part"
 LONG = "runs for minutes to hours; tests/faults and tests/simulation run short forms"
+VENV = "makes an environment; tests/packaging/test_wheel.py installs a wheel into one, as a long test"
+DEBIAN = "builds a package; tests/packaging/test_debian.py does and installs it, as a long test"
+SYSTEMD = "needs systemd; tests/packaging/test_service.py runs the unit by a stand-in"
+DESK = "for a desk with a browser; tests/interop/test_browser.py opens the page, tests/spark runs the jobs"
 NETWORK = "asks package registries or the network"
 
 # (page, beginning of the block's first line; empty: every block of the page, reason)
@@ -27,24 +31,14 @@ NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
     ("docs/lake.md", "import ", Elsewhere("tests/lake/test_docs.py")),
     ("docs/lake.md", "gaps = ", Elsewhere("tests/lake/test_docs.py")),
     ("docs/mirrors.md", "rumqd mirror", "two sites of two machines; docs/howto/mirror-brokers.md is run"),
-    (
-        "docs/packages.md",
-        "packaging/debian/build",
-        "tests/packaging/test_debian.py builds and installs it, as a long test",
-    ),
-    ("docs/packages.md", "python3 -m venv", "tests/packaging/test_wheel.py installs a wheel, as a long test"),
+    ("docs/operating.md", "install -m 644", SYSTEMD),
+    ("docs/operators-tour.md", "python3 -m venv", VENV),
+    ("docs/packages.md", "packaging/debian/build", DEBIAN),
+    ("docs/packages.md", "python3 -m venv", VENV),
     ("docs/packages.md", "docker", DOCKER),
     ("docs/security.md", "pip install pip-audit", NETWORK),
     ("docs/security.md", "python -m tests.fuzz", LONG),
     ("docs/spark.md", "", Elsewhere("tests/spark/test_docs.py")),
-    (
-        "examples/README.md",
-        "",
-        "examples for a desk: tests/interop/test_browser.py opens the page, tests/spark runs the jobs",
-    ),
-    (
-        "docs/operating.md",
-        "install -m 644",
-        "needs systemd; tests/packaging/test_service.py runs the unit by a stand-in",
-    ),
+    ("docs/tutorial.md", "python3 -m venv", VENV),
+    ("examples/README.md", "", DESK),
 ]

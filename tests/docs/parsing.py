@@ -27,10 +27,11 @@ OTHERS = {
     "etcdctl", "export", "git", "grep", "head", "helm", "install", "journalctl", "jq", "kill", "kubectl", "ls",
     "mkdir", "mkdocs", "mosquitto_pub", "mosquitto_sub", "mv", "openssl", "perl", "pgrep", "pip", "printf",
     "prometheus", "promtool", "python3", "read", "rm", "sed", "set", "sha256sum", "sleep", "sort", "source",
-    "ssh", "sudo", "systemctl", "systemd-analyze", "systemd-sysusers", "systemd-tmpfiles", "tail", "tar",
+    "ssh", "sudo", "systemctl", "systemd-analyze", "systemd-sysusers", "systemd-tmpfiles", "tail", "tee", "tar",
     "test", "touch", "tr", "true", "until", "wait", "wc",
 }  # fmt: skip
 ASSIGNED = re.compile(r"^\w+=")
+BEFORE = {"sudo", "exec", "do", "then", "else", "until", "while", "if", "!", "time"}
 SEPARATORS = {"&&", "||", "|", ";", "&"}
 REDIRECTED = re.compile(r"(?<=\s)[012]?(?:>>?|<<?)(?:&[012]|\s*[^\s&|;]+)")
 SUBSTITUTED = re.compile(r"\$\(([^()]*)\)")
@@ -59,9 +60,9 @@ def simple_commands(command: str) -> Iterator[list[str]]:
     words: list[str] = []
     for word in [*lexer, ";"]:
         if word in SEPARATORS:
-            while words and (ASSIGNED.match(words[0]) or words[0] in ("sudo", "exec")):
+            while words and (ASSIGNED.match(words[0]) or words[0] in BEFORE):
                 words = words[3:] if words[:2] == ["sudo", "-u"] else words[1:]
-            if words:
+            if words and words[0] not in ("for", "done", "fi", ".", "export"):
                 yield words
             words = []
         else:
@@ -115,6 +116,7 @@ def missing(path: str) -> Iterator[str]:
 
 def rest_faults(text: str) -> Iterator[str]:
     """Paths of the gateway that it does not have."""
+    text = re.sub(r"localhost:9090\S*", "", text)  # Prometheus, which has paths of its own
     for path in re.findall(r"(/api/v1/[\w./-]*|(?<=\d)/(?:metrics|healthz|readyz|startupz)\b)", text):
         if path.rstrip("/.") not in REST and path != "/api/v1/":
             yield f"{path}: no such path of REST"

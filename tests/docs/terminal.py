@@ -76,8 +76,11 @@ class Broker(Background):
     def stop(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            if self.process.wait(SECONDS_MAX) != 0:
-                raise Failed(f"{self.line}: ended with {self.process.returncode}\n{self.said()}")
+            self.wait_until_ended()
+
+    def wait_until_ended(self) -> None:
+        if self.process.wait(SECONDS_MAX) not in (0, -signal.SIGKILL):  # which only a page sends
+            raise Failed(f"{self.line}: ended with {self.process.returncode}\n{self.said()}")
 
 
 class Terminal:
@@ -110,6 +113,14 @@ class Terminal:
                 together = []
                 self.start(lasting)
         self.last += self.ended("\n".join(together))
+        if re.search(r"^kill (?!-HUP)", text, re.M):
+            for each in self.lasting:
+                if (
+                    isinstance(each, Broker)
+                    and each.process.poll() is None
+                    and each.settings.data.dir in text
+                ):
+                    each.wait_until_ended()
 
     def ended(self, text: str) -> str:
         """What commands print that end by themselves."""
@@ -178,9 +189,8 @@ class Terminal:
 
     def expect(self, text: str) -> None:
         """The output of the block before: of its commands, or at last of one that is still running."""
-        pattern = re.compile(
-            r"\n".join(".*".join(map(re.escape, line.rstrip().split("..."))) for line in text.splitlines())
-        )
+        lines = (".*".join(map(re.escape, line.rstrip().split("..."))) for line in text.splitlines())
+        pattern = re.compile(f"^{chr(10).join(lines)}$", re.M)
         if pattern.search(trimmed(self.last)):
             return
         until = time.monotonic() + (SECONDS_MAX if self.lasting else 0)
@@ -242,7 +252,9 @@ def split_lasting(command: str) -> tuple[str, str]:
         words = words_of(line)
     except ValueError:  # a here-document with a quote
         return command, ""
-    if not words or not (is_broker(words) or is_subscriber(words) or words[:2] == ["rumqd", "top"]):
+    if not words or not (
+        is_broker(words) or is_subscriber(words) or words[:2] == ["rumqd", "top"] or words[0] == "prometheus"
+    ):
         return command, ""
     if re.search(r"[|;]", re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
         return command, ""

@@ -3,6 +3,7 @@
 What is not run is parsed all the same: commands, flags, settings, scripts and paths exist. `terminal` runs a page."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -47,16 +48,19 @@ def starts(block: Block) -> Iterator[str]:
     yield from (first[:length] for length in range(1, len(first) + 1))
 
 
-def needs_java(block: Block) -> bool:
-    return "rumq.spark" in block.text or "rumqd spark" in block.text
+def needs(block: Block) -> str:
+    """The program of another project that a block needs, which takes its time: "java", "prometheus" or none."""
+    if re.search(r"rumq\.spark|rumqd spark", block.text):
+        return "java"
+    return "prometheus" if re.search(r"^prometheus |localhost:9090", block.text, re.M) else ""
 
 
-def steps_of(blocks: list[Block], java: bool = False) -> list[tuple[str, str, str]]:
-    """What `terminal` is given. java: with the blocks that need it"""
+def steps_of(blocks: list[Block], program: str = "") -> list[tuple[str, str, str]]:
+    """What `terminal` is given. program: with the blocks that need it"""
     steps, ran = [], False
     for block in blocks:
         if block.language in (SHELL, PYTHON):
-            ran = reason_of(block) is None and (java or not needs_java(block))
+            ran = reason_of(block) is None and needs(block) in ("", program)
             if ran and block.before:
                 steps.append((SHELL, f"{block.name}, before", block.before))
             if ran:
@@ -85,15 +89,25 @@ def test_the_commands_of_a_page_work_as_they_are_written(page: str, tmp_path: Pa
     run_in(steps_of(PAGES[page]), tmp_path)
 
 
-WITH_SPARK = [page for page, blocks in PAGES.items() if len(steps_of(blocks, True)) > len(steps_of(blocks))]
+def pages_with(program: str) -> list[str]:
+    return [page for page, blocks in PAGES.items() if len(steps_of(blocks, program)) > len(steps_of(blocks))]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("page", WITH_SPARK)
+@pytest.mark.parametrize("page", pages_with("java"))
 def test_the_commands_of_a_page_work_with_spark(page: str, tmp_path: Path) -> None:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
-    run_in(steps_of(PAGES[page], java=True), tmp_path)
+    run_in(steps_of(PAGES[page], "java"), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", pages_with("prometheus"))
+def test_the_commands_of_a_page_work_with_prometheus(page: str, tmp_path: Path) -> None:
+    """An alert fires half a minute after its cause."""
+    if shutil.which("prometheus") is None:
+        pytest.skip("Debian's package prometheus is not installed")
+    run_in(steps_of(PAGES[page], "prometheus"), tmp_path)
 
 
 def run_in(steps: list[tuple[str, str, str]], folder: Path) -> None:
