@@ -28,6 +28,8 @@ NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
     ("bench/README.md", "", PEERS),
     ("docs/cluster.md", "", MACHINES),
     ("docs/durability.md", "", LONG),
+    ("docs/howto/run-as-a-service.md", "systemctl", SYSTEMD),
+    ("docs/howto/three-nodes.md", "", MACHINES),
     ("docs/lake.md", "import ", Elsewhere("tests/lake/test_docs.py")),
     ("docs/lake.md", "gaps = ", Elsewhere("tests/lake/test_docs.py")),
     ("docs/mirrors.md", "rumqd mirror", "two sites of two machines; docs/howto/mirror-brokers.md is run"),

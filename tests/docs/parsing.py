@@ -23,7 +23,7 @@ PLACEHOLDERS = ((re.compile(r"\bPORT_OF_N\d\b"), "1883"), (re.compile(r"\bPID(_O
 REST = {*description("")["paths"], "/api/v1/openapi.json", "/metrics", "/healthz", "/readyz", "/startupz"}
 # Programs of others: what they take is theirs to know.
 OTHERS = {
-    "apt", "apt-get", "awk", "cat", "cd", "chmod", "cp", "curl", "cut", "diff", "do", "docker", "done", "echo",
+    "apt", "apt-get", "awk", "cat", "cd", "chmod", "cp", "curl", "date", "cut", "diff", "do", "docker", "done", "echo",
     "etcdctl", "export", "git", "grep", "head", "helm", "install", "journalctl", "jq", "kill", "kubectl", "ls",
     "mkdir", "mkdocs", "mosquitto_pub", "mosquitto_sub", "mv", "openssl", "perl", "pgrep", "pip", "printf",
     "prometheus", "promtool", "python3", "read", "rm", "sed", "set", "sha256sum", "sleep", "sort", "source",

@@ -106,7 +106,10 @@ class Terminal:
         together: list[str] = []
         for command in commands_in(text):
             first, lasting = split_lasting(command)
-            if first:
+            if command.startswith("rumqd passwd"):  # it reads all that is typed
+                self.last += self.ended("\n".join(together)) + self.ended(command)
+                together = []
+            elif first:
                 together.append(first)
             if lasting:
                 self.last += self.ended("\n".join(together))
@@ -253,7 +256,10 @@ def split_lasting(command: str) -> tuple[str, str]:
     except ValueError:  # a here-document with a quote
         return command, ""
     if not words or not (
-        is_broker(words) or is_subscriber(words) or words[:2] == ["rumqd", "top"] or words[0] == "prometheus"
+        is_broker(words)
+        or is_subscriber(words)
+        or words[:2] in (["rumqd", "top"], ["rumqd", "mirror"])
+        or words[0] == "prometheus"
     ):
         return command, ""
     if re.search(r"[|;]", re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
