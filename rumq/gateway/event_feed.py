@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import trio
@@ -31,6 +32,14 @@ class TooManyWait(RumqError):
     """So many polls wait already."""
 
 
+class Sent(msgspec.Struct):
+    """By `rumq.shards.processes.event_sender`."""
+
+    source: str
+    time_us: int
+    line: dict[str, Any]
+
+
 class EventFeed:
     """own: the ring of this process"""
 
@@ -42,6 +51,7 @@ class EventFeed:
         self._losses: deque[tuple[int, int]] = deque(maxlen=100)  # number of the next event then, how many
         self._looking = trio.Lock()
         self._looked_at = float("-inf")
+        self._sent: deque[EventRow] = deque(maxlen=A_LOOK_MAX)  # by other processes
         self._waiting = 0
         self._newest_us = 0
 
@@ -77,7 +87,8 @@ class EventFeed:
 
     async def _look(self) -> None:
         """Take over what was told since. Shards that are away are asked again at the next look"""
-        rows = self._of_this_process()
+        rows = [*self._of_this_process(), *self._sent]
+        self._sent.clear()
         try:
             while True:
                 asked = q.Events(after=self._place, limit=A_LOOK_MAX)
@@ -95,6 +106,14 @@ class EventFeed:
             for row in sorted(rows, key=lambda row: row.time_us):
                 self._ring.add(row.time_us, row.level, row.event, msgspec.json.encode(row))
                 self._newest_us = row.time_us
+
+    def take(self, datagram: bytes) -> None:
+        """An event that another process has sent; what is none is left out."""
+        try:
+            said = msgspec.json.decode(datagram, type=Sent)
+            self._sent.append(row_of(said.line, "", said.time_us, said.source, None))
+        except (msgspec.DecodeError, KeyError):
+            pass
 
     def _of_this_process(self) -> list[EventRow]:
         found = self._own.since(self._own_next, A_LOOK_MAX, lambda _: True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from rumq.errors import RumqError
 from rumq.event_ring import EventRing
 from rumq.gateway.event_feed import WAITING_MAX, EventFeed, TooManyWait
 from rumq.shards.admin.recent_events import RecentEvents
-from tests.gateway.conftest import Gateway
+from tests.gateway.conftest import Gateway, started
 
 
 def told(ring: EventRing, name: str, time_us: int, level: str = "info", **fields: Any) -> None:
@@ -274,6 +275,38 @@ def test_while_shards_are_away_polls_wait_and_then_go_on(broker: Broker) -> None
         assert names(await feed.answer(q.Events(after=cursor), 5)) == ["a.first"]
 
     run(body)
+
+
+def test_events_that_other_processes_send_are_shown_and_bad_datagrams_are_not(broker: Broker) -> None:
+    async def body() -> None:
+        feed = EventFeed(broker.ask, EventRing(1))
+        line = {"event": "shard.died", "level": "error", "floor": "rumq.shard", "shard": 1}
+        feed.take(json.dumps({"source": "supervisor", "time_us": 3, "line": line}).encode())
+        for bad in (b"", b"x", b"{}", b'{"source": "s", "time_us": 1, "line": {}}', b"\xff" * 100):
+            feed.take(bad)
+        (row,) = (await feed.answer(q.Events(), 0)).events
+        assert (row.event, row.source, row.shard, row.fields) == (
+            "shard.died",
+            "supervisor",
+            None,
+            {"shard": 1},
+        )
+
+    run(body)
+
+
+def test_events_of_the_supervisor_are_shown(tmp_path: Path) -> None:
+    gateway = started(tmp_path, shards=2)
+    try:
+        cursor, seen = "", []
+        while ("broker.ready", "supervisor") not in seen:
+            answer = gateway.get(f"events?wait=20&after={cursor}" if cursor else "events")
+            cursor = answer["cursor"]
+            seen += [(each["event"], each["source"]) for each in answer["events"]]
+        assert seen.count(("broker.starting", "supervisor")) == 1
+        assert ("shard.linked", "shard") in seen and ("listener.bound", "gateway") in seen
+    finally:
+        gateway.broker.end()
 
 
 def test_events_of_a_broker_and_its_traces_are_polled(gateway: Gateway) -> None:

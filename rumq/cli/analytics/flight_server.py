@@ -20,7 +20,8 @@ from rumq.cli.wiring.sidecars import check_flight
 from rumq.config import Settings
 from rumq.config.access import Flight
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
-from rumq.events import setup_events
+from rumq.events import RING, setup_events
+from rumq.shards.processes.event_sender import EventSender
 from rumq.shards.stats.event_log import tell
 from rumq.table.flight_location import PORT
 
@@ -55,16 +56,19 @@ def serve(args: argparse.Namespace) -> int:
     server = open_server(settings, authorization)
     gc.freeze()
     try:
-        wait(args, authorization, parent)
+        wait(args, authorization, parent, settings.data.dir)
     finally:
         if not server.close(STOP_SECONDS):
             os._exit(0)  # a client that does not read blocks its thread, which would delay the exit
     return 0
 
 
-def wait(args: argparse.Namespace, authorization: CallAuthorization, parent: int) -> None:
+def wait(args: argparse.Namespace, authorization: CallAuthorization, parent: int, data: str) -> None:
     """Wait for a signal to stop, or the broker's end; SIGHUP reads users and rules again."""
+    sender = EventSender(RING, data, "flight")
     while not args.for_broker or os.getppid() == parent:
+        if args.for_broker:
+            sender.flush()
         found = signal.sigtimedwait(WAITED, 1.0)
         if found is None or (found.si_signo == signal.SIGINT and args.for_broker):
             continue  # a terminal sends it to the broker too, which stops us

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from commitlog import RealFiles
 from commitlog.log_reader import numbered
 from rumq.errors import DataDirectoryError, RumqError
-from rumq.events import setup_events
+from rumq.events import RING, setup_events
+from rumq.shards.processes.event_sender import EventSender
 from rumq.shards.stats.event_log import tell
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ def export_continuously(args: argparse.Namespace) -> None:
     seen: list[tuple[str, int]] | None = None
     failed = 0
     merged = 0
+    sender = EventSender(RING, args.data, "lake")
     while not args.for_broker or os.getppid() == parent:
+        if args.for_broker:
+            sender.flush()
         found, hour = segments_there(args.data), hour_to_merge()
         if found != seen or hour != merged:
             try:

@@ -29,7 +29,8 @@ from rumq.cli.wiring.listening_sockets import open_listening_sockets
 from rumq.cli.wiring.streams import reloaded, streams
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
-from rumq.events import setup_events
+from rumq.events import RING, setup_events
+from rumq.shards.processes.event_sender import EventSender
 from rumq.shards.processes.fd_passing import make_shard_sockets
 from rumq.shards.processes.supervisor import Supervisor
 from rumq.shards.processes.watchdog import watchdog_seconds
@@ -110,6 +111,7 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     supervisor = Supervisor(
         count, shard, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),
         reread=latest.reread, watchdog_seconds=watchdog_seconds(os.getpid()),
+        flush=EventSender(RING, data, "supervisor").flush if settings.gateway.port else lambda: False,
     )  # fmt: skip
     status = supervisor.run(started)
     tell("broker.stopped", seconds=round(time.monotonic() - started, 3), exit_status=status)

@@ -25,6 +25,7 @@ from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
 from rumq.gateway.context import Context
 from rumq.gateway.event_feed import EventFeed
+from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.http_server import HttpServer
 from rumq.gateway.publishers import Publishers
@@ -88,6 +89,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
             await nursery.start(context.publishers.run)
             nursery.start_soon(server.serve, listeners)
             nursery.start_soon(context.history.run)
+            nursery.start_soon(receive_events, settings.data.dir, context.events.take)
             if args.for_broker:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:

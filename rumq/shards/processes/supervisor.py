@@ -19,6 +19,7 @@ from rumq.shards.processes.service_notification import READY, STOPPING, notify, 
 from rumq.shards.processes.watchdog import ALIVE, ShardWatch
 
 STEADY_SECONDS = 10.0
+FLUSH_SECONDS = 1.0  # events that could not be sent are tried again
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
 CRASHES_REPORTED = 3  # in a row, from here on
 PR_SET_PDEATHSIG = 1
@@ -45,6 +46,7 @@ class Supervisor:
     def __init__(
         self, count: int, run_shard: Callable[[int, int], int], *, event: Callable[..., None],
         all_ready: Callable[..., None], reread: Callable[[], bool], watchdog_seconds: float,
+        flush: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
         """run_shard: runs shard `index` in a process of its own, where SIGHUP is blocked until it can reload; writes
         IS_READY to a descriptor once it is, HAS_RELOADED after each SIGHUP, and returns its exit status
@@ -52,10 +54,13 @@ class Supervisor:
         all_ready: reports that all are, with `seconds`; reread: reads the settings for shards that start later, and
         says whether those that run are to reload them
 
-        watchdog_seconds: shards write IS_ALIVE while the service manager wants to hear of them that often; 0: never"""
+        watchdog_seconds: shards write IS_ALIVE while the service manager wants to hear of them that often; 0: never
+
+        flush: sends events to who shows them, and says whether some are left for later"""
         self._run_shard, self._event, self._all_ready, self._reread = run_shard, event, all_ready, reread
         self._children = [Child(index) for index in range(count)]
         self._watch = ShardWatch(watchdog_seconds, lambda: notify(ALIVE), self._silent)
+        self._flush = flush
         self._was_ready = False
         self._stopping = False
         self._status = 0
@@ -124,6 +129,8 @@ class Supervisor:
         """Until a signal, a status byte of a shard, the time of a restart, or of telling the service manager."""
         pending = {child.ready_fd: child for child in self._children if child.pid and child.ready_fd >= 0}
         starts = [] if self._stopping else [child.start_at for child in self._children if not child.pid]
+        if self._flush():
+            starts.append(time.monotonic() + FLUSH_SECONDS)
         next_time = min([*starts, self._watch.next_check])
         seconds = None if next_time == math.inf else max(0.0, next_time - time.monotonic())
         readable, _, _ = select.select([woken, *pending], [], [], seconds)
