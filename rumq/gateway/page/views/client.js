@@ -32,8 +32,8 @@ export function view({ id = "" }) {
       ["In flight", count(row.in_flight), row.in_flight_max ? `of ${count(row.in_flight_max)}` : "messages"],
       ["Delivered", rate(row.delivered_per_second), `${count(row.delivered)} in all`],
       ["Published", rate(row.published_per_second), `${count(row.published)} in all`],
-      ["Sent to it", byteRate(row.bytes_out_per_second), `${bytes(row.bytes_out)} by this connection`],
-      ["Read from it", byteRate(row.bytes_in_per_second), `${bytes(row.bytes_in)} by this connection`],
+      ["Sent to it", byteRate(row.bytes_out_per_second), `${bytes(row.bytes_out)} so far`],
+      ["Read from it", byteRate(row.bytes_in_per_second), `${bytes(row.bytes_in)} so far`],
       ["Not delivered", count(row.undelivered), "messages", row.undelivered ? "warn" : ""],
     ]}/>
     <${Subscriptions} client=${id} detail=${data} after=${reload}/>

@@ -33,7 +33,7 @@ export function view() {
     { key: "name", title: "Name", grow: true, cell: (row) => html`<${Name} text=${row.name}/>` },
     { key: "left", title: "Left", number: true, cell: (row) => duration(Math.round(row.seconds)) },
     { key: "reported", title: "Reported", help: "events so far", number: true, cell: (row) => count(row.reported) },
-    { key: "left-out", title: "Left out", help: "beyond 100 a second", number: true, cell: (row) => count(row.left_out) },
+    { key: "left-out", title: "Left out", help: "beyond 100 a second", number: true, wide: true, cell: (row) => count(row.left_out) },
     { key: "end", title: "", tight: true, cell: (row) => html`<${ActionButton} kind="small" label="End …" name="untrace" confirm="End the trace" after=${reload}
       title=${html`End the trace of <bdi dir="ltr">${visible(row.name)}</bdi>?`} body=${{ kind: row.kind, name: row.name }}
       explain="What was reported stays in the broker's log." done=${(answer) => (answer.done ? "The trace has ended." : ["It had ended already.", "warn"])}/>` },
