@@ -138,3 +138,20 @@ class Done(Answer, kw_only=True):
 
     done: int
     why: Annotated[str, field("why less was done than asked; empty: all was")] = ""
+
+
+class Pong(Answer, kw_only=True):
+    shards: Annotated[int, field("that answered", "processes")]
+
+
+class Subscribers(Page, kw_only=True):
+    subscribers: list[r.SubscriberRow]
+
+
+class Prepared(Answer, kw_only=True):
+    """What a shutdown would end, and a token for it."""
+
+    token: Annotated[str, field("for `shutdown`, once")]
+    seconds: Annotated[float, field("how long it is good", "seconds")]
+    connected: Annotated[int, field("that would be disconnected", "clients")]
+    pending_bytes: Annotated[int, field("appended and not yet written", "bytes")]

@@ -41,7 +41,9 @@ def order_of(operation: Operation, request: q.Request) -> str:
         return CLIENT_SORTS[request.sort or "client"]
     if isinstance(request, q.Topics):
         return TOPIC_SORTS[request.sort or "records"]
-    return {"tree": "level", "groups": "group", "segments": "base_lsn"}[operation.name]
+    return {"tree": "level", "groups": "group", "segments": "base_lsn", "subscribers": "client_id"}[
+        operation.name
+    ]
 
 
 def merged(operation: Operation, request: q.Request, replies: list[Raw]) -> a.Answer:

@@ -91,7 +91,22 @@ TABLE = (
     action("drain", q.Nothing, a.Done, "refuse new clients (0x88) and disconnect those that are here"),
     action("undrain", q.Nothing, a.Done, "accept clients again"),
     action("reload", q.Nothing, a.Done, "read settings, users, rules and certificates again, as SIGHUP does"),
-    action("shutdown", q.Nothing, a.Done, "stop the broker, as SIGTERM does", "nobody is served any more"),
+    action("prepare", q.Prepare, a.Prepared, "a token for a shutdown, and what the shutdown would end"),
+    action(
+        "shutdown",
+        q.Shutdown,
+        a.Done,
+        "stop the broker, as SIGTERM does; or at once, as a kill",
+        "nobody is served any more",
+    ),
+    Operation("ping", q.Nothing, a.Pong, "whether every shard answers"),
+    Operation(
+        "subscribers",
+        q.Subscribers,
+        a.Subscribers,
+        "sessions that get the messages of a topic, with their filters",
+        rows="subscribers",
+    ),
 )
 OPERATIONS = {operation.name: operation for operation in TABLE}
 

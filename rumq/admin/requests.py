@@ -24,6 +24,7 @@ ClientSort = Literal[
 ]
 BAN_SECONDS_MAX = 31 * 86_400
 TRACE_SECONDS_MAX = 3600
+PREPARED_SECONDS_MAX = 3600
 
 
 class Request(Struct, kw_only=True):
@@ -47,6 +48,10 @@ class Clients(Paged, kw_only=True):
 
 class OneClient(Request, kw_only=True):
     client: Client
+
+
+class Subscribers(Paged, kw_only=True):
+    topic: Annotated[str, text("a topic, with the mount point of its listener if it has one", 65_535, 1)]
 
 
 class Topics(Paged, kw_only=True):
@@ -120,3 +125,19 @@ class Trace(Request, kw_only=True):
 class Untrace(Request, kw_only=True):
     kind: Literal["client", "topic"]
     name: Annotated[str, text("as traced")]
+
+
+class Prepare(Request, kw_only=True):
+    seconds: Annotated[float, number("how long the token is good", "seconds", 1, PREPARED_SECONDS_MAX)] = 60.0
+
+
+class Shutdown(Request, kw_only=True):
+    graceful: Annotated[
+        bool,
+        field(
+            "tell clients, write and seal the log; false: end at once, as a kill: what was acknowledged stays"
+        ),
+    ] = True
+    token: Annotated[
+        str | None, field("of `prepare`: refused if it is not the last one, or too old; null: no check")
+    ] = None

@@ -145,6 +145,17 @@ class SubscriptionRow(Struct, kw_only=True):
     ] = None
 
 
+class SubscriberRow(Struct, kw_only=True):
+    """A session with a subscription that a topic matches. Rules may still withhold messages."""
+
+    client_id: str
+    user: Annotated[str | None, field("null: an anonymous client")]
+    connected: bool
+    filter: Annotated[str, field("as the client wrote it")]
+    kind: Annotated[str, field("live, late (catching up by itself), replay or shared")]
+    qos: int
+
+
 class InFlightRow(Struct, kw_only=True):
     """A message that was sent and is not acknowledged."""
 

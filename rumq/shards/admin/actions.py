@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from functools import partial
+from hmac import compare_digest
 
 from commitlog import Partition
 from router import commands as c
@@ -18,14 +19,17 @@ from rumq.session.state.session import Session
 from rumq.shards.admin.client_detail import sessions_of
 from rumq.shards.admin.parts import AdminParts
 from rumq.shards.stats.admin_listings import Answer, Done
+from rumq.shards.stats.survey import Survey
 
 SESSIONS_A_TURN = 128
+TOKEN_BYTES = 8
 Later = Callable[[Done], None]
 
 
 class Actions:
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
+        self._prepared: tuple[str, float] | None = None  # token of a shutdown, and until when it is good
 
     # Clients
 
@@ -152,8 +156,26 @@ class Actions:
     def reload(self, _: q.Nothing) -> Answer:
         return self._signal(signal.SIGHUP)
 
-    def shutdown(self, _: q.Nothing) -> Answer:
-        return self._signal(signal.SIGTERM)
+    def prepare(self, asked: q.Prepare) -> Later:
+        """A token for `shutdown`, by shard 0; a later one replaces it. Changes nothing else."""
+        p = self._parts
+        token, seconds = "", 0.0
+        if p.index == 0:
+            token, seconds = os.urandom(TOKEN_BYTES).hex(), asked.seconds
+            self._prepared = token, p.clock.monotonic + seconds
+        pending = sum(each.pending_bytes for each in p.store.own)
+        answer = {"token": token, "seconds": seconds, "pending_bytes": pending}
+        return Survey(p.registry, p.timers).ask(lambda connected: {**answer, "connected": connected.total()})
+
+    def shutdown(self, asked: q.Shutdown) -> Answer:
+        """raises: ValueError for a token that is not the one of `prepare`"""
+        if asked.token is not None and self._parts.index == 0:
+            prepared, self._prepared = self._prepared, None
+            if prepared is None or not compare_digest(prepared[0].encode(), asked.token.encode()):
+                raise ValueError("the token is not that of the last `prepare`: nothing was stopped")
+            if self._parts.clock.monotonic > prepared[1]:
+                raise ValueError("the token is too old: `prepare` again; nothing was stopped")
+        return self._signal(signal.SIGTERM if asked.graceful else signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> Answer:
         """Of the broker's main process, by shard 0; after the answer is on its way."""

@@ -1,24 +1,29 @@
-"""One session in detail: subscriptions with their readers' places, messages in flight, limits, losses."""
+"""One session in detail: subscriptions with their readers' places, messages in flight, limits, losses. And the
+subscribers of a topic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import nsmallest
 from itertools import islice
 
 from router.reader import Reader
 from router.slots import partition_of
+from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.admin import requests as q
 from rumq.admin import rows as r
+from rumq.mqtt.topics import matches
 from rumq.session.connection.packet_order import State
 from rumq.session.flow_control.rate_limits import Bucket
 from rumq.session.protocol.connected import Connected
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import client_id_of
 from rumq.shards.admin.parts import AdminParts
-from rumq.shards.stats.admin_listings import Answer, ClientListing
+from rumq.shards.stats.admin_listings import Answer, ClientListing, Done
 
 ROWS_MAX = 200
+SESSIONS_A_TURN = 128
 WAITS_FOR = {1: "PUBACK", 2: "PUBREC", 3: "PUBCOMP"}
 
 
@@ -80,6 +85,58 @@ class ClientDetail:
 
     def _behind(self, reader: Reader) -> int:
         return self._parts.lag.reader_lag(reader)[0]
+
+
+class Subscribers:
+    """Sessions with a subscription that a topic matches. Cost: every filter of every session, some sessions a turn"""
+
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+
+    def list(self, asked: q.Subscribers, done: Done) -> None:
+        left = list(self._parts.registry.sessions.values())
+        until = min(asked.offset + asked.limit, q.ROWS_MAX)
+        rows: list[r.SubscriberRow] = []
+        seen = 0
+
+        def go_on() -> None:
+            nonlocal rows, seen
+            some = left[-SESSIONS_A_TURN:]
+            del left[-SESSIONS_A_TURN:]
+            found = [row for session in some if not session.ended for row in matching(session, asked.topic)]
+            seen += len(found)
+            rows = nsmallest(until, [*rows, *found], key=lambda row: row.client_id)
+            if left:
+                self._parts.timers.next_turn(go_on)
+            else:
+                done({"subscribers": rows, "left_out": seen - len(rows)})
+
+        go_on()
+
+
+def matching(session: Session, topic: str) -> Iterator[r.SubscriberRow]:
+    """A row for each subscription that the topic matches; of filters that overlap one each."""
+    user = session.owner.user if session.owner is not None else None
+    for kind, asked, subscription in subscriptions_in(session.subscriber):
+        if matches(subscription.topic_filter, topic):
+            yield r.SubscriberRow(
+                client_id=session.client_id, user=user, connected=session.link is not None, filter=asked, kind=kind,
+                qos=subscription.qos,
+            )  # fmt: skip
+
+
+def subscriptions_in(subscriber: Subscriber) -> Iterator[tuple[str, str, Subscription]]:
+    """(kind, filter as written, subscription) of all."""
+    for asked, subscription in subscriber.main_subscriptions.items():
+        yield "live", asked, subscription
+    for kind, readers in (("late", subscriber.late), ("replay", subscriber.replays)):
+        for asked, reader in readers.items():
+            for subscription in reader.group.subscriptions:
+                yield kind, asked, subscription
+    for asked, share in subscriber.shares.items():
+        member = share.members.get(subscriber)
+        for subscription in member.reader.group.subscriptions if member is not None else ():
+            yield "shared", asked, subscription
 
 
 def sessions_of(parts: AdminParts, client_id: str) -> list[Session]:

@@ -9,7 +9,7 @@ from typing import Any
 from rumq.events import RING
 from rumq.session.state.histogram import Histogram
 from rumq.shards.admin.actions import Actions
-from rumq.shards.admin.client_detail import ClientDetail
+from rumq.shards.admin.client_detail import ClientDetail, Subscribers
 from rumq.shards.admin.figures import Figures
 from rumq.shards.admin.groups import Groups
 from rumq.shards.admin.parts import AdminParts
@@ -56,5 +56,8 @@ def handlers_of(
         "drain": actions.drain,
         "undrain": actions.undrain,
         "reload": actions.reload,
+        "prepare": actions.prepare,
         "shutdown": actions.shutdown,
+        "ping": views.ping,
+        "subscribers": later(Subscribers(parts).list),
     }

@@ -24,6 +24,9 @@ class Views:
         self._started = parts.clock.monotonic
         self._survey = Survey(parts.registry, parts.timers)
 
+    def ping(self, _: q.Nothing) -> Answer:
+        return {"shards": 1}
+
     def shards(self, _: q.Nothing) -> Later:
         def counted(connected: Counter[int]) -> Answer:
             return {"shards": [self._shard_row(connected.total())]}

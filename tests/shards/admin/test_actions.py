@@ -1,5 +1,7 @@
 """What the operator has a shard do: bans, draining, places, segments."""
 
+import os
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,3 +99,51 @@ def test_a_ban_names_clients_by_client_id_user_or_address(peer: str) -> None:
             each == name for each in "cua"
         ]
     assert not is_named(anonymous, q.Ban(kind="user", name="u"))
+
+
+@pytest.fixture
+def sent(shard: Shard, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Signals that were sent: (process, number)."""
+    found: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: found.append((pid, number)))
+    return found
+
+
+@pytest.mark.parametrize(("graceful", "number"), [(True, signal.SIGTERM), (False, signal.SIGKILL)])
+def test_a_shutdown_is_sigterm_or_a_kill(
+    shard: Shard, sent: list[tuple[int, int]], graceful: bool, number: int
+) -> None:
+    assert ask(shard, "shutdown", graceful=graceful).done == 1
+    assert sent == [], "the answer goes first"
+    shard.after(0.1)
+    assert sent == [(os.getpid(), number)]
+
+
+def test_a_prepared_shutdown_says_what_it_ends_and_its_token_is_good_once(
+    shard: Shard, sent: list[tuple[int, int]]
+) -> None:
+    Client(shard, "c", 5)
+    prepared = ask(shard, "prepare", seconds=30)
+    assert (prepared.connected, prepared.seconds) == (1, 30.0) and len(prepared.token) == 16
+    assert ask(shard, "shutdown", token=prepared.token).done == 1
+    with pytest.raises(ValueError, match="not that of the last `prepare`"):
+        ask(shard, "shutdown", token=prepared.token)
+    shard.after(0.1)
+    assert len(sent) == 1
+
+
+def test_a_shutdown_with_a_wrong_or_old_token_stops_nothing(
+    shard: Shard, sent: list[tuple[int, int]]
+) -> None:
+    with pytest.raises(ValueError, match="not that of the last `prepare`"):
+        ask(shard, "shutdown", token="")
+    old = ask(shard, "prepare").token
+    newer = ask(shard, "prepare", seconds=5).token
+    with pytest.raises(ValueError, match="not that of the last `prepare`"):
+        ask(shard, "shutdown", token=old)
+    newer = ask(shard, "prepare", seconds=5).token
+    shard.after(5.1)
+    with pytest.raises(ValueError, match="too old"):
+        ask(shard, "shutdown", token=newer)
+    shard.after(0.1)
+    assert sent == []

@@ -3,6 +3,7 @@
 import pytest
 
 from rumq.session.flow_control.rate_limits import Bucket, Rate
+from rumq.shards.admin import client_detail
 from rumq.shards.admin.client_detail import ROWS_MAX, bucket_row, sessions_of
 from tests.conformance import wire
 from tests.faults.shard import Client, Shard
@@ -102,3 +103,29 @@ def test_what_holds_a_session_is_told(shard: Shard) -> None:
     assert held()[0] == ""
     client.say(wire.disconnect())
     assert held()[0] == "connection"
+
+
+def test_subscribers_of_a_topic_are_found_by_each_kind_of_subscription(shard: Shard) -> None:
+    publish(shard, Client(shard, "p", 5), "plant/7/temp")
+    for name, wanted in (("b", "plant/#"), ("a", "plant/+/temp"), ("c", "mill/#"), ("d", "$share/g/plant/#")):
+        Client(shard, name, 5, properties=LASTING).say(wire.subscribe(1, [(wanted, 1)]))
+    gone = Client(shard, "e", 5, properties=LASTING)
+    gone.say(wire.subscribe(1, [("plant/7/temp", 0), ("#", 2)]))
+    gone.say(wire.disconnect())
+    found = ask(shard, "subscribers", topic="plant/7/temp").subscribers
+    assert [(row.client_id, row.filter, row.qos, row.connected, row.kind) for row in found] == [
+        ("a", "plant/+/temp", 1, True, "live"),
+        ("b", "plant/#", 1, True, "live"),
+        ("d", "$share/g/plant/#", 1, True, "shared"),
+        ("e", "plant/7/temp", 0, False, "live"),
+        ("e", "#", 2, False, "live"),
+    ]
+    assert ask(shard, "subscribers", topic="$SYS/x").subscribers == [], "wildcards do not match it"
+
+
+def test_subscribers_are_paged_over_several_turns(shard: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_detail, "SESSIONS_A_TURN", 2)
+    for name in "dbace":
+        Client(shard, name, 5).say(wire.subscribe(1, [("t", 0)]))
+    page = ask(shard, "subscribers", topic="t", limit=2, offset=1)
+    assert [row.client_id for row in page.subscribers] == ["b", "c"] and page.left_out == 3
