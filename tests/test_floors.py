@@ -72,6 +72,13 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"msgspec", "httpx", "trio", "rumq.errors", "rumq.events", "rumq.cluster.control", "rumq.cluster.links"},
         {"random"},
     ),
+    "rumq/cluster/admin": (
+        {
+            "msgspec", "trio", "rumq.admin", "rumq.errors", "rumq.events", "rumq.cluster.agent",
+            "rumq.cluster.connections.leaders", "rumq.cluster.control", "rumq.cluster.links",
+        },
+        {"time", "random", "threading"},
+    ),
     "rumq/cluster/replication": (
         {"msgspec", "rumq.cluster.control.records", "rumq.cluster.links.greeting"},
         WORLD | {"os"},

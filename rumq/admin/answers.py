@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from rumq.admin import cluster_rows as c
 from rumq.admin import rows as r
 from rumq.admin.figures import ShardFigures
 from rumq.admin.units import field
@@ -15,13 +16,21 @@ class Answer(Struct, kw_only=True):
     pass
 
 
-class Page(Answer, kw_only=True):
+class ShardsAnswer(Answer, kw_only=True):
+    """Of all shards, or of those that answered."""
+
+    missing: Annotated[
+        list[c.MissingShard], field("in a cluster: shards that have not answered, and are not in this answer")
+    ] = []
+
+
+class Page(ShardsAnswer, kw_only=True):
     """left_out: rows that match and are not in the answer"""
 
     left_out: Annotated[int, field("rows that match and are not in the answer", "rows")] = 0
 
 
-class Status(Answer, kw_only=True):
+class Status(ShardsAnswer, kw_only=True):
     version: str = ""
     shards: Annotated[int, field("", "processes")] = 0
     listeners: Annotated[list[str], field("addresses that accept clients")] = []
@@ -40,19 +49,19 @@ class Status(Answer, kw_only=True):
     partitions: list[r.PartitionRow]
 
 
-class Shards(Answer, kw_only=True):
+class Shards(ShardsAnswer, kw_only=True):
     shards: list[r.ShardRow]
 
 
-class Listeners(Answer, kw_only=True):
+class Listeners(ShardsAnswer, kw_only=True):
     listeners: list[r.ListenerRow]
 
 
-class Partitions(Answer, kw_only=True):
+class Partitions(ShardsAnswer, kw_only=True):
     partitions: list[r.PartitionRow]
 
 
-class Streams(Answer, kw_only=True):
+class Streams(ShardsAnswer, kw_only=True):
     streams: list[r.StreamRow]
 
 
@@ -64,7 +73,7 @@ class Clients(Page, kw_only=True):
     clients: list[r.ClientRow]
 
 
-class ClientDetail(Answer, kw_only=True):
+class ClientDetail(ShardsAnswer, kw_only=True):
     """One session; `found` is false if there is none."""
 
     found: bool
@@ -99,24 +108,24 @@ class Retained(Page, kw_only=True):
     messages: list[r.RetainedRow]
 
 
-class Exports(Answer, kw_only=True):
+class Exports(ShardsAnswer, kw_only=True):
     exports: list[r.ExportRow]
 
 
-class Ledger(Answer, kw_only=True):
+class Ledger(ShardsAnswer, kw_only=True):
     undelivered: list[r.UndeliveredRow]
     pending: list[r.PendingRow]
 
 
-class Bans(Answer, kw_only=True):
+class Bans(ShardsAnswer, kw_only=True):
     bans: list[r.BanRow]
 
 
-class Traces(Answer, kw_only=True):
+class Traces(ShardsAnswer, kw_only=True):
     traces: list[r.TraceRow]
 
 
-class Events(Answer, kw_only=True):
+class Events(ShardsAnswer, kw_only=True):
     """The newest last."""
 
     events: list[r.EventRow]
@@ -124,23 +133,23 @@ class Events(Answer, kw_only=True):
     lost: Annotated[int, field("after the given cursor and no longer kept, at least", "events")] = 0
 
 
-class Metrics(Answer, kw_only=True):
+class Metrics(ShardsAnswer, kw_only=True):
     shards: list[ShardFigures]
 
 
-class Ended(Answer, kw_only=True):
+class Ended(ShardsAnswer, kw_only=True):
     disconnected: Annotated[int, field("", "connections")]
     dropped: Annotated[int, field("", "sessions")]
 
 
-class Done(Answer, kw_only=True):
+class Done(ShardsAnswer, kw_only=True):
     """done: how many things the action applied to; 0: there was none"""
 
     done: int
     why: Annotated[str, field("why less was done than asked; empty: all was")] = ""
 
 
-class Pong(Answer, kw_only=True):
+class Pong(ShardsAnswer, kw_only=True):
     shards: Annotated[int, field("that answered", "processes")]
 
 
@@ -148,10 +157,32 @@ class Subscribers(Page, kw_only=True):
     subscribers: list[r.SubscriberRow]
 
 
-class Prepared(Answer, kw_only=True):
+class Prepared(ShardsAnswer, kw_only=True):
     """What a shutdown would end, and a token for it."""
 
     token: Annotated[str, field("for `shutdown`, once")]
     seconds: Annotated[float, field("how long it is good", "seconds")]
     connected: Annotated[int, field("that would be disconnected", "clients")]
     pending_bytes: Annotated[int, field("appended and not yet written", "bytes")]
+
+
+class Terms(ShardsAnswer, kw_only=True):
+    terms: Annotated[list[c.TermRow], field("none for a broker alone")]
+
+
+class Cluster(Answer, kw_only=True):
+    """What the asked node knows of its cluster, and what the leaders say. A broker alone is not `enabled`."""
+
+    enabled: bool
+    cluster: Annotated[str, field("its name")] = ""
+    id: str = ""
+    node: Annotated[str, field("the node that was asked")] = ""
+    replicas: Annotated[int, field("wanted of each shard", "copies")] = 0
+    is_current: Annotated[
+        bool, field("the control plane answers; else no leader can change, and this is how it last was")
+    ] = False
+    nodes: Annotated[list[c.NodeRow], field("those that live, and those that have copies and do not")] = []
+    shards: list[c.ShardCopies] = []
+    orders: Annotated[list[c.OrderRow], field("changes of copies that are under way")] = []
+    control: c.ControlRow | None = None
+    wrong: Annotated[list[str], field("what to act on, each as a sentence with the way out")] = []

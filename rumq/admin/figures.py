@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from rumq.admin.cluster_rows import TermRow
 from rumq.admin.rows import PartitionRow
 from rumq.admin.units import field
 
@@ -38,3 +39,4 @@ class ShardFigures(Struct, kw_only=True):
     partitions: list[PartitionRow]
     lagging: Annotated[list[LaggingClient], field("the farthest behind, as of the last check")]
     exports: Annotated[dict[str, int], field("records behind, by stream/partition", "records")]
+    term: Annotated[TermRow | None, field("in a cluster")] = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
+from rumq.admin.cluster_rows import MissingShard
 from rumq.admin.event_cursor import events_joined
 from rumq.admin.operations import Operation, Raw, RequestRefused
 from rumq.admin.rows import PartitionRow, StreamRow
@@ -46,13 +47,19 @@ def order_of(operation: Operation, request: q.Request) -> str:
     ]
 
 
-def merged(operation: Operation, request: q.Request, replies: list[Raw]) -> a.Answer:
-    """raises: RequestRefused with what a shard said; ValueError for an answer of another version"""
+def merged(
+    operation: Operation, request: q.Request, replies: list[Raw], missing: Sequence[MissingShard] = ()
+) -> a.Answer:
+    """missing: shards that have not answered
+
+    raises: RequestRefused with what a shard said; ValueError for an answer of another version"""
     for reply in replies:
         if "error" in reply:
             raise RequestRefused(str(reply["error"]))
     if isinstance(request, q.Events):
-        return events_joined(request, replies)
+        events = events_joined(request, replies)
+        events.missing = list(missing)
+        return events
     if operation.name == "tree":
         replies = [same_levels_added(replies)]
     if operation.name == "groups":
@@ -69,6 +76,8 @@ def merged(operation: Operation, request: q.Request, replies: list[Raw]) -> a.An
         raw["listeners"] = listeners_added(raw["listeners"])
     if operation.name in ("bans", "traces"):
         raw[operation.name] = once_each(raw[operation.name])
+    if missing:
+        raw["missing"] = msgspec.to_builtins(missing)
     return msgspec.convert(raw, operation.answer)
 
 

@@ -70,6 +70,8 @@ TABLE = (
     Operation("bans", q.Nothing, a.Bans, "what is banned, and for how long"),
     Operation("traces", q.Nothing, a.Traces, "what is traced, and for how long"),
     Operation("events", q.Events, a.Events, "the newest events of the broker, or those after a cursor"),
+    Operation("cluster", q.Nothing, a.Cluster, "nodes, copies of shards and the control plane of a cluster"),
+    Operation("terms", q.Nothing, a.Terms, "copies of the shards of a cluster, as their leaders see them"),
     Operation("metrics", q.Nothing, a.Metrics, "counters and histograms of every shard"),
     action(
         "ban",

@@ -17,7 +17,7 @@ from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
 from rumq.gateway.relay.relays import Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
-from rumq.gateway.shard_client import ShardClient
+from rumq.gateway.shard_client import Shards
 from rumq.gateway.tokens import Token
 
 
@@ -28,7 +28,7 @@ class Context:
     rules: None: everything is allowed; users: of the password file; requests: answered, by class of status"""
 
     settings: Gateway
-    shards: ShardClient
+    shards: Shards
     publishers: Publishers
     relays: Relays
     records: ServedRecords

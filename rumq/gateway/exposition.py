@@ -8,9 +8,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.exposition import generate_latest
 
+from rumq.admin.answers import Cluster
 from rumq.admin.figures import HistogramFigures, ShardFigures
 from rumq.admin.rows import ClientRow
 from rumq.gateway import metric_table as t
+from rumq.gateway.cluster_metrics import cluster_families
 from rumq.session.state.histogram import BOUNDS
 
 __all__ = ["CONTENT_TYPE", "exposition", "of_client"]
@@ -37,14 +39,20 @@ def of_client(row: ClientRow) -> bytes:
 
 
 def exposition(
-    shards: list[ShardFigures], gateway: Mapping[str, float], requests: Mapping[str, int]
+    shards: list[ShardFigures],
+    gateway: Mapping[str, float],
+    requests: Mapping[str, int],
+    cluster: Cluster | None = None,
 ) -> bytes:
-    """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: by class of status"""
+    """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: by class of status
+
+    cluster: what this node knows of it; None for a broker alone"""
     found = [
         *plain(shards),
         *labelled(shards),
         *partitions(shards),
         *histograms(shards),
+        *cluster_families(cluster, [each.term for each in shards if each.term is not None]),
         *of_gateway(gateway, requests),
     ]
     return bytes(generate_latest(Families(found)))
@@ -103,8 +111,9 @@ def histograms(shards: list[ShardFigures]) -> Iterable[Metric]:
     for metric in t.HISTOGRAMS:
         made = HistogramMetricFamily(metric.name, metric.line, labels=["shard"])
         for each in shards:
-            figures = each.histograms[metric.key]
-            made.add_metric([str(each.shard)], buckets_of(figures), figures.seconds)
+            figures = each.histograms.get(metric.key)
+            if figures is not None:  # replication is a cluster's
+                made.add_metric([str(each.shard)], buckets_of(figures), figures.seconds)
         yield made
 
 

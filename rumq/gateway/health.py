@@ -46,7 +46,8 @@ class Health:
 
     async def _ask(self) -> str:
         try:
-            found = await self._context.shards.ask(OPERATIONS["shards"], q.Nothing())
+            # In a cluster what this node itself serves: others have probes of their own.
+            found = await self._context.shards.ask_here(OPERATIONS["shards"], q.Nothing())
         except (RumqError, ValueError) as fault:
             return str(fault)
         assert isinstance(found, a.Shards)
@@ -58,4 +59,7 @@ class Health:
                 return f"shard {each.shard} refuses messages: its disk is full, or fails"
             if each.draining:
                 return "the broker is being drained"
+        cluster = await self._context.shards.maybe_cluster()
+        if cluster is not None and any(each.leaves for each in cluster.nodes if each.node == cluster.node):
+            return "the node is drained (rumqd cluster drain)"
         return ""

@@ -9,12 +9,15 @@ HEAD = f"""# Metrics
 
 `/metrics` of the gateway ([gateway.md](gateway.md)), for Prometheus. This page is made from the table
 `rumq/gateway/metric_table.py`. Every metric of a shard has the label `shard`; counters begin with the shard's process.
+In a cluster each node tells of the shards that it leads, so that sums over all nodes count every shard once.
 Histograms have {len(BOUNDS)} buckets, each twice as wide as the one before, from {BOUNDS[0] * 1e6:.0f} µs to
 {BOUNDS[-1]:.1f} s; one observation stands for all messages of a batch.
 """
 GROUPS = {
     "Counters of a shard": t.COUNTERS, "Gauges of a shard": t.GAUGES, "By label": t.LABELLED,
-    "By partition": t.PARTITIONS, "Histograms": t.HISTOGRAMS, "The gateway": t.GATEWAY,
+    "By partition": t.PARTITIONS, "Histograms": t.HISTOGRAMS,
+    "The cluster, as each node sees it": t.CLUSTER, "Copies of a shard, at the node that leads it": t.LEADER,
+    "The gateway": t.GATEWAY,
     "Of one client, with `/metrics?client=ID`": t.CLIENTS,
 }  # fmt: skip
 

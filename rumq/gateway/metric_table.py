@@ -167,6 +167,12 @@ HISTOGRAMS = (
     Metric(
         "rumq_turn_seconds", "histogram", "turn", "turns in which something came, without waiting and sending"
     ),
+    Metric(
+        "rumq_replication_seconds",
+        "histogram",
+        "replicated",
+        "in a cluster, from when a write group is on the leader's disk until a majority has it",
+    ),
 )
 CLIENT = ("client_id",)
 CLIENTS = (
@@ -194,8 +200,76 @@ CLIENTS = (
     ),
     Metric("rumq_client_connected", "gauge", "connected", "1: it is connected", CLIENT),
 )
+SHARD = ("shard",)
+FOLLOWER = ("shard", "node")
+CLUSTER = (
+    Metric(
+        "rumq_cluster_nodes",
+        "gauge",
+        "nodes",
+        "nodes that live, and those that have copies and do not",
+        ("state",),
+    ),
+    Metric("rumq_cluster_node_drained", "gauge", "drained", "1: this node leads nothing, for it is drained"),
+    Metric("rumq_cluster_control_up", "gauge", "control_up", "1: the control plane (etcd) answers this node"),
+    Metric(
+        "rumq_cluster_control_lost_seconds",
+        "gauge",
+        "lost_seconds",
+        "since when it has not answered; 0: it does",
+    ),
+    Metric(
+        "rumq_cluster_control_renew_seconds",
+        "gauge",
+        "renew_seconds",
+        "that the last renewal of the lease took",
+    ),
+    Metric(
+        "rumq_cluster_control_requests_total",
+        "counter",
+        "requests",
+        "requests of this node to the control plane",
+    ),
+    Metric(
+        "rumq_cluster_leader",
+        "gauge",
+        "leader",
+        "1: this node leads the shard, as the asked node sees it",
+        FOLLOWER,
+    ),
+    Metric("rumq_cluster_led", "gauge", "led", "1: the shard has a leader that lives", SHARD),
+    Metric("rumq_cluster_epoch", "gauge", "epoch", "of the shard: one higher with each leader", SHARD),
+    Metric("rumq_cluster_members", "gauge", "members", "copies of the shard that have a vote", SHARD),
+    Metric("rumq_cluster_members_gone", "gauge", "gone", "those of them whose node does not live", SHARD),
+    Metric(
+        "rumq_cluster_failovers_total",
+        "counter",
+        "failovers",
+        "leaders of the shard that were replaced",
+        SHARD,
+    ),
+    Metric(
+        "rumq_cluster_hand_overs_total",
+        "counter",
+        "hand_overs",
+        "leaders of the shard that gave the lead away",
+        SHARD,
+    ),
+)
+LEADER = (
+    Metric("rumq_cluster_quorum", "gauge", "has_quorum", "1: a majority has answered within 2 s", SHARD),
+    Metric("rumq_cluster_in_sync", "gauge", "in_sync", "copies in sync, the leader's included", SHARD),
+    Metric(
+        "rumq_cluster_behind_records",
+        "gauge",
+        "behind_records",
+        "records that a follower lacks; none: it is away",
+        FOLLOWER,
+    ),
+    Metric("rumq_cluster_behind_bytes", "gauge", "behind_bytes", "the same in bytes of files", FOLLOWER),
+)
 GATEWAY = (
-    Metric("rumq_up", "gauge", "", "1: every shard answers"),
+    Metric("rumq_up", "gauge", "", "1: every shard answers; in a cluster: every shard that this node leads"),
     Metric("rumq_gateway_connections", "gauge", "", "HTTP connections"),
     Metric("rumq_gateway_mqtt_clients", "gauge", "", "clients of MQTT over WebSocket that have logged in"),
     Metric(
@@ -205,4 +279,4 @@ GATEWAY = (
     Metric("rumq_gateway_requests_total", "counter", "", "requests, by class of their status", ("status",)),
     Metric("rumq_gateway_published_total", "counter", "", "messages published over REST and acknowledged"),
 )
-TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLIENTS, *GATEWAY)
+TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *GATEWAY)

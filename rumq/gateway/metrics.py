@@ -21,7 +21,8 @@ class Metrics:
         """The metrics, at most a second old."""
         asked_at, shards = await self._context.figures.figures()
         if asked_at != self._made_at:
-            self._made_at, self._text = asked_at, self._made(shards)
+            cluster = await self._context.shards.maybe_cluster()
+            self._made_at, self._text = asked_at, self._made(shards, cluster)
         return self._text
 
     async def of_client(self, client_id: str) -> bytes:
@@ -33,7 +34,7 @@ class Metrics:
         assert isinstance(found, a.ClientDetail)
         return of_client(found.client) if found.client is not None else b""
 
-    def _made(self, shards: list[ShardFigures] | None) -> bytes:
+    def _made(self, shards: list[ShardFigures] | None, cluster: a.Cluster | None) -> bytes:
         context = self._context
         connections, shed = context.connections()
         values = {
@@ -43,4 +44,4 @@ class Metrics:
             "rumq_gateway_refused_total": float(context.admission.refused),
             "rumq_gateway_published_total": float(context.publishers.published),
         }  # fmt: skip
-        return exposition(shards or [], values, context.requests)
+        return exposition(shards or [], values, context.requests, cluster)

@@ -33,10 +33,11 @@ class Publisher:
 
 
 class Publishers:
-    """published: messages that were acknowledged, so far"""
+    """node: of a cluster, "" for a broker alone; published: messages that were acknowledged, so far"""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, node: str = "") -> None:
         self._path = path
+        self._name = "-".join(filter(None, ("rumq-gateway", node, str(os.getpid()))))
         self._users: OrderedDict[str, Publisher] = OrderedDict()
         self._nursery: trio.Nursery | None = None
         self.published = 0
@@ -82,7 +83,7 @@ class Publishers:
 
     async def _hold(self, user: str, publisher: Publisher) -> None:
         """Keep one connection until it fails or is cancelled."""
-        name = f"rumq-gateway-{os.getpid()}-{user}"
+        name = f"{self._name}-{user}"  # unique in the cluster: another one of that name would end this connection
         try:
             with publisher.scope:
                 async with connect_over(

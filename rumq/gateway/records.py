@@ -1,4 +1,5 @@
-"""Records of the log by topic and offset, or by time, read from its files: the shards do nothing for it.
+"""Records of the log by topic and offset, or by time, read from its files: the shards do nothing for it. In a cluster
+these are this node's copies, up to where they prove the records to be committed.
 
 Called on threads. A request examines a bounded number of records; the cursor of its answer gives what is left."""
 
@@ -120,7 +121,7 @@ class ServedRecords:
 
     def _partitions(self) -> list[PartitionView]:
         with self._looking:
-            reader = LogReader(RealFiles(), self._path)
+            reader = LogReader(RealFiles(), self._path, only_committed=True)
             found = []
             for name in reader.names():
                 view = reader.maybe_partition(name, self._views.get(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import trio
@@ -23,8 +23,21 @@ class Away(RumqError):
     """A shard does not answer: the broker is starting, stopping, or down."""
 
 
+class Shards(Protocol):
+    """Whom the gateway asks. Both raise Away, RequestRefused; ValueError for an answer of another version."""
+
+    async def ask(self, operation: Operation, request: q.Request) -> a.Answer:
+        """The whole broker, or cluster."""
+
+    async def ask_here(self, operation: Operation, request: q.Request) -> a.Answer:
+        """What this node itself knows, or its leaders: nothing is missing because other nodes are away."""
+
+    async def maybe_cluster(self) -> a.Cluster | None:
+        """What this node itself knows of its cluster; None: it is none, or its agent does not answer."""
+
+
 class ShardClient:
-    """directory: of the broker's data; count: of its shards"""
+    """Of a broker alone. directory: of its data; count: of its shards"""
 
     def __init__(self, directory: str, count: int) -> None:
         self._directory, self._count = os.path.abspath(directory), count
@@ -48,18 +61,32 @@ class ShardClient:
             raise faults[0]
         return merged(operation, request, replies)
 
+    ask_here = ask
+
+    async def maybe_cluster(self) -> a.Cluster | None:
+        return None
+
     async def _ask_one(self, index: int, question: bytes) -> Raw:
         name = "ask.sock" if index == 0 else f"ask-{index}.sock"
-        got = bytearray()
         try:
-            with trio.fail_after(ANSWER_SECONDS_MAX), reachable(self._directory, name) as path:
-                async with await trio.open_unix_socket(path) as stream:
-                    await stream.send_all(question)
-                    while not got.endswith(b"\n") and (more := await stream.receive_some(READ_BYTES)):
-                        got += more
-        except (OSError, trio.TooSlowError, trio.BrokenResourceError) as fault:
-            raise Away(f"shard {index} does not answer: {fault or type(fault).__name__}") from None
-        if not got:
-            raise Away(f"shard {index} does not answer: it closed the connection")
+            got = await said_back(self._directory, name, question)
+        except Away as fault:
+            raise Away(f"shard {index} does not answer: {fault}") from None
         reply: dict[str, Any] = msgspec.json.decode(got)
         return reply
+
+
+async def said_back(directory: str, name: str, question: bytes) -> bytearray:
+    """The line that one socket answers. question: a line. raises: Away"""
+    got = bytearray()
+    try:
+        with trio.fail_after(ANSWER_SECONDS_MAX), reachable(directory, name) as path:
+            async with await trio.open_unix_socket(path) as stream:
+                await stream.send_all(question)
+                while not got.endswith(b"\n") and (more := await stream.receive_some(READ_BYTES)):
+                    got += more
+    except (OSError, trio.TooSlowError, trio.BrokenResourceError) as fault:
+        raise Away(f"{fault or type(fault).__name__}") from None
+    if not got:
+        raise Away("it closed the connection")
+    return got

@@ -10,6 +10,7 @@ import httpx
 import msgspec
 
 from rumq.admin import requests as q
+from rumq.admin.operations import OPERATIONS
 from rumq.cli.ask.questions import Question
 from rumq.cli.ask.source import AskFailed
 
@@ -56,7 +57,7 @@ class RestSource:
         while offset < until:
             piece = msgspec.structs.replace(request, offset=offset, limit=min(ROWS_MAX, until - offset))
             found = await self._ask(question, piece)
-            more = rows_of(found)
+            more = rows_of(question, found)
             total = found.left_out + len(more)
             if answer is None:
                 answer, rows = found, more
@@ -146,5 +147,7 @@ def as_parameters(given: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def rows_of(answer: msgspec.Struct) -> list[Any]:
-    return next(value for value in msgspec.structs.asdict(answer).values() if isinstance(value, list))
+def rows_of(question: Question, answer: msgspec.Struct) -> list[Any]:
+    """Of an answer that is a page."""
+    rows: list[Any] = getattr(answer, OPERATIONS[question.name].rows)
+    return rows

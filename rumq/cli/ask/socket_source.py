@@ -1,4 +1,6 @@
-"""Asks the shards of a broker on this machine over the sockets in its data directory, all at once."""
+"""Asks the shards of a broker on this machine over the sockets in its data directory, all at once.
+
+On a node of a cluster the node's own socket asks all shards of the cluster."""
 
 from __future__ import annotations
 
@@ -14,10 +16,12 @@ from commitlog.shard_count import read_shard_count
 from rumq.admin import requests as q
 from rumq.admin.answers import Partitions
 from rumq.admin.merging import merged, streams_of
+from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME
 from rumq.admin.operations import OPERATIONS, Operation, Raw, question_of
 from rumq.cli.ask.questions import STREAMS, Question
 from rumq.cli.ask.source import AskFailed
 from rumq.errors import RumqError
+from rumq.gateway.cluster_client import ClusterClient
 from rumq.shards.stats.admin_socket import SECONDS_MAX, reachable
 
 READ_BYTES = 1 << 18
@@ -37,9 +41,13 @@ class SocketSource:
                 "(records: `rumqd log read` reads the data directory)"
             )
         operation = OPERATIONS["partitions" if question.name == STREAMS else question.name]
-        replies = await self._ask_all(operation, request)
         try:
-            answer = merged(operation, request, replies)
+            if os.path.exists(f"{self._directory}/{DIRECTORY}/{SOCKET_NAME}"):
+                answer = await ClusterClient(self._directory).ask(operation, request)
+            else:
+                answer = merged(operation, request, await self._ask_all(operation, request))
+        except AskFailed:
+            raise
         except (RumqError, ValueError) as fault:
             raise AskFailed(str(fault)) from None
         return (

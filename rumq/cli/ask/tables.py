@@ -55,6 +55,7 @@ def text_of(answer: msgspec.Struct, *, is_wide: bool = False) -> Iterator[str]:
     plain: list[tuple[str, str]] = []
     listed: list[tuple[str, Sequence[Any]]] = []
     gather(answer, "", plain, listed)
+    listed = [each for each in listed if each[0] != "missing"]
     left_out = getattr(answer, "left_out", 0)
     only_rows = [name for name, _ in plain if name != "left_out"] == []
     if not only_rows:
@@ -72,6 +73,8 @@ def text_of(answer: msgspec.Struct, *, is_wide: bool = False) -> Iterator[str]:
             yield from table(rows, is_wide=is_wide)
     if left_out and only_rows:
         yield f"and {left_out:,} more: --limit, --offset"
+    for shard in getattr(answer, "missing", ()):
+        yield f"without shard {shard.shard}, which does not answer: {shard.why}"
 
 
 def gather(

@@ -268,7 +268,7 @@ def sidecars_of(settings: Settings, place: Place) -> list[Sidecar]:
     if place.index != 0:
         return []
     if place.cluster is not None:
-        return leader_sidecars(settings, place.data, place.sources)  # Flight belongs to the node
+        return leader_sidecars(settings, place.data)  # the others belong to the node
     return sidecars(settings, place.data, place.sources)
 
 

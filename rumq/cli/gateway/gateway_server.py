@@ -23,6 +23,7 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import RING, setup_events
 from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
+from rumq.gateway.cluster_client import ClusterClient
 from rumq.gateway.context import Context
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.event_socket import receive_events
@@ -121,18 +122,20 @@ def reload(args: argparse.Namespace, context: Context) -> None:
 def context_of(settings: Settings) -> Context:
     """raises: ConfigError"""
     policy = ListenerPolicies(settings).policies[-1]
-    data = settings.data.dir
-    shards = ShardClient(data, settings.shards.count)
-    figures = ScrapedFigures(shards.ask, time.monotonic)
+    data, node = settings.data.dir, settings.cluster.node if settings.cluster.name else ""
+    shards = ClusterClient(data) if node else ShardClient(data, settings.shards.count)
+    figures = ScrapedFigures(shards.ask_here, time.monotonic)
+    # The history is of the whole cluster; a scrape is of this node, as every node is scraped.
+    whole = ScrapedFigures(shards.ask, time.monotonic) if node else figures
     admission = Admission(tokens_of(settings), settings.auth.guess_seconds_max)
     socket = gateway_socket(settings)
     limits = Limits(
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
     return Context(
-        settings.gateway, shards, Publishers(socket), Relays(socket, limits, admission, tell, time.monotonic),
+        settings.gateway, shards, Publishers(socket, node), Relays(socket, limits, admission, tell, time.monotonic),
         ServedRecords(data), admission, policy.rules, users_of(settings),
-        EventFeed(shards.ask, RING), figures, Sampler(figures.figures, data, tell, time.time), tell, time.monotonic,
+        EventFeed(shards.ask, RING), figures, Sampler(whole.figures, data, tell, time.time), tell, time.monotonic,
         lambda: time.time_ns() // 1000,
     )  # fmt: skip
 

@@ -7,6 +7,8 @@ import threading
 import time
 
 from rumq.cli.node.node import Node
+from rumq.cli.node.node_certificates import link_tls
+from rumq.cluster.admin.node_admin import NodeAdmin
 from rumq.cluster.agent.agent_process import serve_agent
 from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
@@ -21,6 +23,7 @@ LOOK_SECONDS = 0.05
 def run_agent(node: Node) -> int:
     """Serve until a signal; returns the exit status. It is ready once it has met its cluster."""
     cluster, addresses = node.settings.cluster, node.addresses
+    tls = link_tls(node.settings)
     threading.Thread(target=announce, args=(node,), name="rumq-met", daemon=True).start()
     return serve_agent(
         AgentSettings(
@@ -30,7 +33,10 @@ def run_agent(node: Node) -> int:
             password_file=cluster.etcd_password_file,
             tls=TlsFiles(cluster.etcd_authority, cluster.etcd_certificate, cluster.etcd_key), zone=cluster.zone,
             has_log=node.identity.has_log, replace_seconds=cluster.replace_seconds,
-        )
+        ),
+        beside=lambda agent: NodeAdmin(
+            node.place.data, cluster.name, cluster.shards, agent, tls.client if tls is not None else None
+        ).run(),
     )  # fmt: skip
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from rumq.cli.broker.client_connections import HandedOver
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.links.greeting import GATEWAY
 from rumq.net.connection_handover import CLIENT
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Shard
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected, Taker
@@ -29,23 +31,31 @@ def open_cluster_listener(
     return ClusterListener(sock, shard.pump, expected, takers, shard.timers, shard.events, tls)
 
 
-def relayed_clients(take: HandedOver, listeners: Collection[int]) -> Taker:
+def relayed_clients(take: HandedOver, policies: Mapping[int, ListenerPolicy]) -> Taker:
     """The taker of clients that the edge of another node relays. take: as of `take_handed_over`
 
-    listeners: their numbers, which are their places in the settings and the same on all nodes"""
+    policies: by number of the listener, which is its place in the settings and the same on all nodes"""
 
     def take_relayed(caller: Caller) -> None:
         greeting = caller.greeting
-        if greeting.listener not in listeners:
-            caller.refuse(f"there is no listener number {greeting.listener} on this node")
+        number = maybe_listener(greeting.listener, policies)
+        if number is None:
+            caller.refuse(missing_listener(greeting.listener))
             return
         caller.answer_taken()
-        take(
-            greeting.handover or CLIENT,
-            caller.sock,
-            greeting.peer,
-            caller.raw + caller.rest,
-            greeting.listener,
-        )
+        take(greeting.handover or CLIENT, caller.sock, greeting.peer, caller.raw + caller.rest, number)
 
     return take_relayed
+
+
+def maybe_listener(number: int, policies: Mapping[int, ListenerPolicy]) -> int | None:
+    """The number here of a listener there. A client of another node's listener never becomes one of the gateway's."""
+    if number == GATEWAY:
+        return next((here for here, policy in policies.items() if policy.is_gateway), None)
+    return number if number in policies and not policies[number].is_gateway else None
+
+
+def missing_listener(number: int) -> str:
+    if number == GATEWAY:
+        return "this node has no gateway: set gateway.port on all nodes of the cluster, or on none"
+    return f"there is no listener number {number} on this node: all nodes of a cluster have the same"

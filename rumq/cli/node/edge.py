@@ -1,6 +1,6 @@
 """The edge of a node as a process: accepts clients and passes them to the leaders of their shards, until a signal.
 
-It owns the node's Flight server."""
+It owns the node's Flight server and its gateway."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_changes import paired, with_listeners
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import ListeningSocket
-from rumq.cli.wiring.sidecars import flight_sidecars
+from rumq.cli.wiring.sidecars import node_sidecars
 from rumq.cli.wiring.transports import reload_tls, transports_of
 from rumq.cluster.connections.agent_link import SOCKET_NAME
 from rumq.cluster.edge.assembly import Edge, build_edge
@@ -86,8 +86,8 @@ class EdgeProcess:
         self._settings, self._place, self._edge, self._read = settings, place, edge, read
         self._policies, self._transports = policies, transports
         self._listeners: list[Listener] = []
-        # Whoever leads, the copies of this node are served.
-        self._sidecars = Sidecars(flight_sidecars(settings, place.data, list(place.sources)))
+        # Whoever leads, this node serves its copies, and answers for the cluster.
+        self._sidecars = Sidecars(node_sidecars(settings, place.data, list(place.sources)))
 
     async def run(self) -> None:
         """Serve until a stop signal."""

@@ -23,6 +23,7 @@ from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Platform, Shard, ShardContext
+from rumq.shards.links.admin_callers import AdminCallers
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
 from rumq.shards.processes.supervisor import DEPOSED
@@ -97,7 +98,12 @@ class Leader:
         expected = Expected(office.view.cluster, self._place.index, office.lead.epoch)
         self._listener = open_cluster_listener(
             shard, self._cluster.listener, expected, relayed_clients(take, policies), self._links,
-            {"replica": partial(self._replication.askers.take, shard.pump), "ask": self._take_operator}, self._tls,
+            {
+                "replica": partial(self._replication.askers.take, shard.pump), "ask": self._take_operator,
+                "admin": AdminCallers(
+                    shard.pump, shard.admin.answer, office.lead.epoch, shard.timers, shard.events.failed
+                ).take,
+            }, self._tls,
         )  # fmt: skip
         self._replication.begin()
         self._agent.open()

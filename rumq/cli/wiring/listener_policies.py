@@ -80,6 +80,7 @@ class ListenerPolicies:
             assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
             exact_refusals=self._settings.auth.exact_refusals,
             name=name_of(listener), mount_point=listener.mount_point,
+            is_gateway=is_gateway(self._settings, listener),
         )  # fmt: skip
 
     def _quotas(self, listener: Listener) -> Quotas:

@@ -58,36 +58,30 @@ def check_flight(settings: Settings) -> None:
 
 def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
     """Of a broker alone. sources: command line flags that give another process the same settings"""
-    return [*leader_sidecars(settings, data, sources), *flight_sidecars(settings, data, sources)]
+    return [*leader_sidecars(settings, data), *node_sidecars(settings, data, sources)]
 
 
-def leader_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
+def leader_sidecars(settings: Settings, data: str) -> list[Sidecar]:
     """In a cluster they go with the leader of shard 0, so that one node exports."""
-    found = [Sidecar(command, lake_died) for command in export_commands(settings, data)]
+    return [Sidecar(command, lake_died) for command in export_commands(settings, data)]
+
+
+def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
+    """In a cluster every node has them: Flight serves the copies of that node, the gateway asks the whole cluster."""
+    found = []
+    if settings.flight.port:
+        found.append(Sidecar(flight_command(data, sources), flight_died, reloads=True))
     if settings.gateway.port:
-        command = [
-            sys.executable,
-            "-m",
-            "rumq",
-            "gateway",
-            "--for-broker",
-            *sources,
-            "--set",
-            f"data.dir={data}",
-        ]
-        found.append(Sidecar(command, gateway_died, reloads=True))
+        found.append(Sidecar(gateway_command(data, sources), gateway_died, reloads=True))
     return found
-
-
-def flight_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
-    """In a cluster every node has one, which serves the copies of that node."""
-    if not settings.flight.port:
-        return []
-    return [Sidecar(flight_command(data, sources), flight_died, reloads=True)]
 
 
 def flight_command(data: str, sources: list[str]) -> list[str]:
     return [sys.executable, "-m", "rumq", "flight", "--for-broker", *sources, "--set", f"data.dir={data}"]
+
+
+def gateway_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "gateway", "--for-broker", *sources, "--set", f"data.dir={data}"]
 
 
 def lake_died(why: str, start_seconds: float) -> None:

@@ -19,6 +19,7 @@ from rumq.cluster.agent.auto_replacement import AutoReplacement
 from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.disk_stamp import DiskStamp
 from rumq.cluster.agent.formation import SeveralLogs, first_records, forms_cluster
+from rumq.cluster.agent.leader_changes import LeaderChanges
 from rumq.cluster.agent.messages import (
     AgentMessage,
     AskStatus,
@@ -33,7 +34,7 @@ from rumq.cluster.agent.messages import (
 from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, met_cluster
 from rumq.cluster.agent.order_routing import OrderRouting
 from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
-from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Replaced
+from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Health, Replaced
 from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL
@@ -68,6 +69,7 @@ class Agent:
         self._orders = OrderRouting(self._server)
         self._replacement = AutoReplacement(settings.replace_seconds)
         self._reports: dict[int, Report] = {}
+        self.leader_changes = LeaderChanges()
         self._leaves = self._is_gone = False
         self._hint = self._announce = trio.Event()
         self._told_logs: list[str] = []
@@ -148,7 +150,9 @@ class Agent:
             wake = self._announce = trio.Event()
             try:
                 if beats % ANNOUNCE_EVERY:
+                    began_at = trio.current_time()
                     await self._plane.renew()
+                    self._contact.renew_seconds = trio.current_time() - began_at
                 else:
                     await self._plane.announce(self._node_record())
                     taken_at = None
@@ -253,6 +257,7 @@ class Agent:
 
     def _shown(self, changed: bool) -> None:
         if changed and self._tracker is not None and self._tracker.view is not None:
+            self.leader_changes.note(self._tracker.view)
             for process in self._server.processes:
                 process.show(self._tracker.view)
 
@@ -320,18 +325,28 @@ class Agent:
         return None
 
     async def _say_status(self, process: LocalProcess, asked: AskStatus) -> None:
-        health = await self._plane.health()
-        process.send(
-            Status(
-                request=asked.request,
-                view=self._tracker.view if self._tracker else None,
-                reports=[report for _, report in sorted(self._reports.items())],
-                processes=[each.here for each in self._server.processes],
-                health=health,
-                lost_seconds=self._contact.lost_seconds,
-                requests=self._plane.requests,
-            )
+        process.send(self.status(await self.health(), asked.request))
+
+    def status(self, health: Health, request: int = 0) -> Status:
+        """What this agent knows now."""
+        return Status(
+            request=request,
+            view=self._tracker.view if self._tracker else None,
+            reports=[report for _, report in sorted(self._reports.items())],
+            processes=[each.here for each in self._server.processes],
+            health=health,
+            lost_seconds=self._contact.lost_seconds,
+            requests=self._plane.requests,
         )
+
+    async def health(self) -> Health:
+        """How each member of the control plane is; asks them."""
+        return await self._plane.health()
+
+    @property
+    def renew_seconds(self) -> float:
+        """That the last renewal of the node's lease took."""
+        return self._contact.renew_seconds
 
 
 def check_cluster(settings: AgentSettings, cluster: ClusterRecord) -> None:

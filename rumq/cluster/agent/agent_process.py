@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import trio
@@ -19,23 +19,30 @@ STOPPED, REFUSED = 0, 2  # exit statuses; a supervisor does not start one again 
 log = get_logger("rumq.cluster")
 
 
-def serve_agent(settings: AgentSettings, ready: Callable[[], None] = lambda: None) -> int:
-    """Serve until SIGTERM or SIGINT. ready: called when there is a first view. returns: an exit status"""
+def serve_agent(
+    settings: AgentSettings, ready: Callable[[], None] = lambda: None,
+    beside: Callable[[Agent], Awaitable[object]] | None = None,
+) -> int:  # fmt: skip
+    """Serve until SIGTERM or SIGINT. ready: called when there is a first view; beside: runs as long as the agent
+
+    returns: an exit status"""
     status = STOPPED
     try:
         data = Path(settings.data)
         identity = node_identity(data, settings.cluster, settings.node, has_log=settings.has_log)
-        trio.run(_until_signal, Agent(settings, identity, control_plane(settings), ready=ready))
+        trio.run(_until_signal, Agent(settings, identity, control_plane(settings), ready=ready), beside)
     except* ControlError as faults:
         log.error("cluster.refused", why=str(first_of(faults)))
         status = REFUSED
     return status
 
 
-async def _until_signal(agent: Agent) -> None:
+async def _until_signal(agent: Agent, beside: Callable[[Agent], Awaitable[object]] | None) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(agent.run)
+            await nursery.start(agent.run)
+            if beside is not None:
+                nursery.start_soon(beside, agent)
             async for _ in signals:
                 break
             nursery.cancel_scope.cancel()

@@ -14,13 +14,14 @@ log = get_logger("rumq.cluster")
 
 
 class ControlContact:
-    """lost: called when nothing has been answered for LOST_SECONDS"""
+    """lost: called when nothing has been answered for LOST_SECONDS; renew_seconds: that the last renewal took"""
 
     def __init__(self, lost: Callable[[], None]) -> None:
         self._lost = lost
         self._answered_at = -1.0
         self._is_lost = False
         self._why = "it has not answered yet"
+        self.renew_seconds = 0.0
 
     @property
     def lost_seconds(self) -> float:

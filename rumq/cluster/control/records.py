@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import msgspec
 
+HANDED_OVER = "handed-"  # before the claim's id: the leader before has asked for this successor
+
 
 class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Written once, by the first node. id: unique, hex; shards, replicas: counts; created_us: since 1970"""
@@ -44,9 +46,9 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
 class ShardRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Who leads a shard, and who has copies. Changed by compare-and-swap only; each new leader raises `epoch` by one.
 
-    leader: node id, "" for none; claim: unique to the attempt that wrote this; replicas: node ids, those preferred as
-    leaders first; old_replicas: while members change, a majority of these is needed too; learners: get the log, have no
-    vote"""
+    leader: node id, "" for none; claim: unique to the attempt that wrote this, perhaps behind a mark
+    replicas: node ids, those preferred as leaders first; old_replicas: while members change, a majority of these is
+    needed too; learners: get the log, have no vote"""
 
     epoch: int
     leader: str

@@ -18,7 +18,7 @@ from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.edge.path_watch import LOOK_SECONDS, is_cut
 from rumq.cluster.edge.placement import Arrival
-from rumq.cluster.links.greeting import Greeting
+from rumq.cluster.links.greeting import GATEWAY, Greeting
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN, HandoverState, encode_state
 from rumq.net.pump import Pump
@@ -58,9 +58,11 @@ class RemoteRelays:
         client = arrival.connection
         certificate = client.certificate
         state = encode_state(HandoverState(certificate)) if certificate is not None else b""
+        policy = arrival.handshake.client.policy
         greeting = Greeting(
             "client", self._view.cluster, self._view.node, leader.shard, leader.epoch,
-            listener=arrival.handshake.client.policy.index, handover=KNOWN if state else CLIENT, peer=client.peer,
+            listener=GATEWAY if policy.is_gateway else policy.index, handover=KNOWN if state else CLIENT,
+            peer=client.peer,
         )  # fmt: skip
 
         def make(sock: socket.socket) -> Connection:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import msgspec
 
 FEATURE_LEVEL = 1  # of formats and messages between nodes; raised when all nodes know the next one
+GATEWAY = -1  # in place of a listener's number: the client comes from that node's gateway
 
 
 class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """kind: "replica" (fencing, replication), "bus" (link between leaders), "client" (a relayed client), "ask" (status)
+    """kind: "replica" (fencing, replication), "bus" (link between leaders), "client" (a relayed client), "ask" (orders)
+    or "admin" (a question of the admin interface, which is the raw bytes behind the greeting)
 
     cluster: its id; node: id of the sender's; shard: whom it is for; epoch: of the shard as the sender knows it
     sender: the shard that dials, on the bus; -1 otherwise
-    listener, handover, peer: of a relayed client: the listener's number, `CLIENT` or `KNOWN`, its address; the raw
-    bytes behind the greeting are the hand-over state, and the client's bytes follow the frame"""
+    listener, handover, peer: of a relayed client: the listener's number or `GATEWAY`, `CLIENT` or `KNOWN`, its address;
+    the raw bytes behind the greeting are the hand-over state, and the client's bytes follow the frame"""
 
     kind: str
     cluster: str

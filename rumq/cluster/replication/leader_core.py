@@ -73,6 +73,15 @@ class LeaderCore:
             for peer, f in self._followers.items()
         }  # fmt: skip
 
+    def is_heard(self, peer: str, now: float) -> bool:
+        """Whether a follower has answered of late."""
+        follower = self._followers.get(peer)
+        return (
+            follower is not None
+            and follower.heard_at is not None
+            and now - follower.heard_at < QUORUM_SECONDS
+        )
+
     def has_all(self, peer: str) -> bool:
         """Whether a follower has synced everything that is synced here."""
         follower = self._followers.get(peer)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from math import inf
 
-from rumq.cluster.control.records import ShardRecord, Versioned
+from rumq.cluster.control.records import HANDED_OVER, ShardRecord, Versioned
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.adoption import Adoption
@@ -70,7 +70,7 @@ class Office:
         self.abandon()
         self._view = view
         if asked:
-            self._claim_shard(now)
+            self._claim_shard(now, HANDED_OVER)
             return
         self.step, self._at = Step.POLLING, now + POLL_SECONDS
         for peer in self._others(view.record):
@@ -106,13 +106,14 @@ class Office:
 
     # Claim
 
-    def _claim_shard(self, now: float) -> None:
+    def _claim_shard(self, now: float, mark: str = "") -> None:
+        """mark: before the claim's id"""
         assert self._view is not None
         record = self._view.record
         if record.epoch < self._state.promised:
             self.abandon()  # a view that is late; or the control plane has gone back: its members may be old ones
             return
-        self._claim = self._unique()
+        self._claim = mark + self._unique()
         self.epoch = record.epoch + 1
         self.step, self._at = Step.CLAIMING, now + CLAIM_SECONDS
         wanted = ShardRecord(

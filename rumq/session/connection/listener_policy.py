@@ -26,6 +26,7 @@ class ListenerPolicy:
     exact_refusals: whether a client is told that its password was wrong
     name: identifies the listener over restarts; mount_point: prefix of all topics of its clients
     index: number of the listener, which no other has while the broker runs; is_removed: a reload has removed it
+    is_gateway: of the node's own gateway, whose clients come as any user
     """
 
     index: int = 0
@@ -42,6 +43,7 @@ class ListenerPolicy:
     name: str = field(default="", kw_only=True)
     mount_point: str = field(default="", kw_only=True)
     is_removed: bool = field(default=False, kw_only=True)
+    is_gateway: bool = field(default=False, kw_only=True)
 
     def become(self, other: ListenerPolicy) -> None:
         """Take the values of another policy for new connections: all but what says which one it is, its mount point,

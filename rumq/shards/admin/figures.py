@@ -97,4 +97,5 @@ class Figures:
                 f"{row.stream}/{row.partition}": row.behind_records
                 for row in self._views.exports(q.Nothing())["exports"]
             },
+            term=p.term() if p.term is not None else None,
         )  # fmt: skip

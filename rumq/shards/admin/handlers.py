@@ -39,6 +39,8 @@ def handlers_of(
         "segments": views.segments,
         "exports": views.exports,
         "bans": views.bans,
+        "cluster": views.cluster,
+        "terms": views.terms,
         "client": ClientDetail(parts, listing).show,
         "tree": later(TopicTree(parts).list),
         "groups": later(Groups(parts).list),

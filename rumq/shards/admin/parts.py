@@ -8,6 +8,7 @@ from typing import Any
 
 from commitlog import Store
 from router.shard import Shard as Router
+from rumq.admin.cluster_rows import TermRow
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.registry import Registry
@@ -24,7 +25,8 @@ from rumq.shards.write_path.write_admission import WriteAdmission
 
 @dataclass(frozen=True, slots=True)
 class AdminParts:
-    """count: of the shards; pump: with its connections; settle: appends what was published so far"""
+    """count: of the shards; pump: with its connections; settle: appends what was published so far
+    term: of a leader in a cluster; None for a broker alone"""
 
     counted: CountedShard
     count: int
@@ -47,6 +49,7 @@ class AdminParts:
     exports: ExportPositions | None
     reader: ReadPool
     counters: Counters
+    term: Callable[[], TermRow] | None = None
 
     @property
     def index(self) -> int:

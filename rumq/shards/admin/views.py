@@ -112,6 +112,14 @@ class Views:
         ]
         return {"bans": rows}
 
+    def cluster(self, _: q.Nothing) -> Answer:
+        """Of a broker alone. In a cluster the node's agent answers: `rumq.cluster.admin`."""
+        return {"enabled": False}
+
+    def terms(self, _: q.Nothing) -> Answer:
+        term = self._parts.term
+        return {"terms": [] if term is None else [term()]}
+
 
 def partition_row(partition: Partition, shard: int) -> r.PartitionRow:
     files = partition.segments.files

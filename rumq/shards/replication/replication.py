@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from commitlog.partition import Partition
 from commitlog.store import Store
+from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import BEAT_SECONDS, LeaderCore
+from rumq.session.state.histogram import Histogram
 from rumq.shards.replication.asker import Askers
 from rumq.shards.replication.copied_partition import CopiedPartition, Piece, Trimmed
 from rumq.shards.replication.feeder import Feeder, Feeds
@@ -26,6 +26,7 @@ from rumq.shards.replication.hand_over import HandOver
 from rumq.shards.replication.leader_disk import DiskWatch, Groups, Problem, Space, maybe_problem
 from rumq.shards.replication.piece_frames import frames_of
 from rumq.shards.replication.term import Term
+from rumq.shards.replication.term_row import Copied, term_row
 from rumq.shards.turn.ports import Clock, EventSink, ReadPool, Timers
 
 LOOK_SECONDS = 0.01  # of a hand-over
@@ -59,18 +60,6 @@ class Commit(Groups, Protocol):
     def freeze(self, is_frozen: bool) -> None: ...
 
 
-class Copied:
-    """What is known of one partition. feeders: by follower; unsettled: (next lsn, bytes) of groups not committed"""
-
-    def __init__(self, source: CopiedPartition) -> None:
-        self.source = source
-        self.partition: Partition = source.partition
-        self.is_quorum = source.partition.spec.durability == "quorum"
-        self.feeders: dict[str, Feeder] = {}
-        self.unsettled: deque[tuple[int, int]] = deque()
-        self.unsettled_bytes = self.group_bytes = 0
-
-
 class Replication:
     """The leader's side of one shard. is_open: clients may be served"""
 
@@ -84,6 +73,7 @@ class Replication:
         self._timers, self._clock, self._events = timers, clock, events
         self._end_waits_at = 0.0
         self.disk = DiskWatch(self, term.shard, events)
+        self.acknowledged = Histogram()
         self._has_news = False
         self._loop_thread = threading.get_ident()
         self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -245,7 +235,7 @@ class Replication:
             self.core.compare(key)
         end = partition.durable_lsn if partition.writer.sync_groups else partition.written_lsn
         if copied.is_quorum and end > partition.committed_lsn:
-            copied.unsettled.append((end, copied.group_bytes))
+            copied.unsettled.append((end, copied.group_bytes, self._clock.monotonic))
             copied.unsettled_bytes += copied.group_bytes
         copied.group_bytes = 0
         self.core.written(key, end)
@@ -273,6 +263,7 @@ class Replication:
 
     def lost(self, peer: str) -> None:
         for copied in self._copied.values():
+            copied.places.pop(peer, None)
             feeder = copied.feeders.pop(peer, None)
             if feeder is not None:
                 feeder.stop()
@@ -284,7 +275,10 @@ class Replication:
         self._carry_out()
         if isinstance(message, m.Synced):
             copied = self._copied.get(message.partition)
-            feeder = copied.feeders.get(peer) if copied is not None else None
+            if copied is None:
+                return
+            copied.places[peer] = (message.name, message.stop)
+            feeder = copied.feeders.get(peer)
             if feeder is not None:
                 feeder.synced(message.name, message.stop)
 
@@ -349,8 +343,11 @@ class Replication:
         if not copied.is_quorum:
             return
         unsettled = copied.unsettled
+        now = self._clock.monotonic
         while unsettled and unsettled[0][0] <= lsn:
-            copied.unsettled_bytes -= unsettled.popleft()[1]
+            _, size, written_at = unsettled.popleft()
+            copied.unsettled_bytes -= size
+            self.acknowledged.observe(now - written_at)
         self._commit().replicated(copied.partition.index, lsn)
 
     # Time
@@ -383,6 +380,10 @@ class Replication:
             "committed": {key: self.core.committed(key) for key in self._copied},
             "behind": self.core.behind(),
         }
+
+    def term_row(self) -> TermRow:
+        """For the operator."""
+        return term_row(self._term.shard, self.core, self._copied.values(), self._clock.monotonic)
 
     def close(self) -> None:
         self._is_ended = True

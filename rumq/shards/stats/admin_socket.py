@@ -1,6 +1,7 @@
 """The socket that `rumqd ask` uses: a Unix socket in the data directory, a JSON line in, a JSON line out.
 
-The permissions of the data directory decide who may ask. `admin_queries` answers."""
+The permissions of the data directory decide who may ask. `admin_queries` answers. A node of a
+cluster has one more, for the whole cluster: `rumq.admin.node_answer`."""
 
 from __future__ import annotations
 
@@ -18,6 +19,10 @@ NAME = "ask.sock"
 LINE_BYTES_MAX = 1 << 16
 SECONDS_MAX = 10.0
 PATH_BYTES_MAX = 107
+Reply = dict[str, Any]
+Later = Callable[[Callable[[Reply], None]], None]
+Answerer = Callable[[Reply], Any]
+"""Takes a question; gives what to say, or what will call back with it."""
 
 
 async def serve(
@@ -78,31 +83,46 @@ async def one(
                 if not more:
                     return
                 line += more
+            reply = answered(answer, failed, line)
+            if callable(reply):
+                reply = await called_back(reply)
             try:
-                said = msgspec.json.decode(line, type=dict[str, Any])
-                reply = answer(said)
-                if callable(reply):
-                    reply = await called_back(reply)
-                said_back = msgspec.json.encode(reply)
-            except ValueError as fault:  # the asker's: what was said cannot be read or answered
-                said_back = msgspec.json.encode({"error": str(fault)})
-            except Exception as fault:  # ours
-                failed("answer")
-                said_back = msgspec.json.encode(
-                    {"error": f"the broker failed to answer: {type(fault).__name__}"}
-                )
-            try:
-                await stream.send_all(said_back + b"\n")
+                await stream.send_all(line_of(reply, failed))
             except trio.BrokenResourceError:
                 return
 
 
-async def called_back(later: Callable[[Callable[[dict[str, Any]], None]], None]) -> dict[str, Any]:
+def answered(answer: Answerer, failed: Callable[[str], None], line: bytes | bytearray) -> Reply | Later:
+    """The answer to a line, or what will call back with it; a fault is an answer, too."""
+    try:
+        found: Reply | Later = answer(msgspec.json.decode(line, type=Reply))
+        return found
+    except ValueError as fault:  # the asker's: what was said cannot be read or answered
+        return {"error": str(fault)}
+    except Exception as fault:  # ours
+        return our_fault(fault, failed)
+
+
+def line_of(reply: Reply, failed: Callable[[str], None]) -> bytes:
+    """What is said back."""
+    try:
+        return msgspec.json.encode(reply) + b"\n"
+    except Exception as fault:  # ours
+        return msgspec.json.encode(our_fault(fault, failed)) + b"\n"
+
+
+def our_fault(fault: Exception, failed: Callable[[str], None]) -> Reply:
+    """Called where the fault is handled."""
+    failed("answer")
+    return {"error": f"the broker failed to answer: {type(fault).__name__}"}
+
+
+async def called_back(later: Later) -> Reply:
     """What a callback is given, which comes out of the pump's loop, not out of a task."""
     token, come = trio.lowlevel.current_trio_token(), trio.Event()
-    replies: list[dict[str, Any]] = []
+    replies: list[Reply] = []
 
-    def done(reply: dict[str, Any]) -> None:
+    def done(reply: Reply) -> None:
         replies.append(reply)
         token.run_sync_soon(come.set)
 
@@ -111,7 +131,7 @@ async def called_back(later: Callable[[Callable[[dict[str, Any]], None]], None])
     return replies[0]
 
 
-def ask(directory: str, question: dict[str, Any]) -> dict[str, Any]:
+def ask(directory: str, question: Reply) -> Reply:
     """Ask every shard of the broker that holds `directory`, and add up what they say; OSError when none answers."""
     directory = os.path.abspath(directory)
     names = sorted(
@@ -127,7 +147,8 @@ def ask(directory: str, question: dict[str, Any]) -> dict[str, Any]:
     return added_up(replies)
 
 
-def ask_one(directory: str, name: str, question: dict[str, Any]) -> dict[str, Any]:
+def ask_one(directory: str, name: str, question: Reply) -> Reply:
+    """One shard. raises: OSError"""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(SECONDS_MAX)
         with reachable(directory, name) as address:
@@ -136,7 +157,7 @@ def ask_one(directory: str, name: str, question: dict[str, Any]) -> dict[str, An
         got = bytearray()
         while not got.endswith(b"\n") and (more := sock.recv(1 << 16)):
             got += more
-    reply: dict[str, Any] = msgspec.json.decode(got)
+    reply: Reply = msgspec.json.decode(got)
     return reply
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from rumq.admin import answers as a
+from rumq.admin import cluster_rows as c
 from rumq.admin import rows as r
 from rumq.admin.operations import TABLE
 from rumq.cli.ask.tables import COLUMNS, heading, text_of, units
@@ -26,6 +27,13 @@ def test_rows_left_out_are_told_and_none_are_none() -> None:
     assert [*text_of(a.Topics(topics=[topic("a", 1)], left_out=1200))][
         -1
     ] == "and 1,200 more: --limit, --offset"
+
+
+def test_shards_of_a_cluster_that_do_not_answer_are_told() -> None:
+    missing = [c.MissingShard(shard=2, why="it has no leader that lives")]
+    lines = [*text_of(a.Topics(topics=[topic("a", 1)], missing=missing))]
+    assert lines[0].startswith("topic") and len(lines) == 3
+    assert lines[-1] == "without shard 2, which does not answer: it has no leader that lives"
 
 
 def test_figures_are_names_and_values_and_lists_of_rows_follow() -> None:

@@ -49,7 +49,7 @@ class RealLeader:
             continue_handed_over(self.parts.pump, kind, sock, peer, data, 1 << 20, self.parts.broker.welcome)
 
         self.listener = ClusterListener(
-            self.sock, self.parts.pump, Expected(CLUSTER, 0, 1), {"client": relayed_clients(take, [OPEN])},
+            self.sock, self.parts.pump, Expected(CLUSTER, 0, 1), {"client": relayed_clients(take, {0: OPEN})},
             self.parts.timers, self.parts.events,
         )  # fmt: skip
 

@@ -11,8 +11,10 @@ from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting
 from rumq.net.connection import Connection
 from rumq.net.listener import open_sockets
+from rumq.shards.links.admin_callers import AdminCallers
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
+from rumq.shards.stats.admin_socket import Answerer
 from tests.net.site import Echo, Site
 
 CLUSTER = "c1"
@@ -20,7 +22,8 @@ TURNS_MAX = 2000
 
 
 class Leader:
-    """index, epoch: of its shard; made: links by shard, those that are attached; left: shards whose link was ended"""
+    """index, epoch: of its shard; made: links by shard, those that are attached; left: shards whose link was ended
+    answer: to questions of operators"""
 
     def __init__(self, index: int, epoch: int = 1, tls: NodeTls | None = None) -> None:
         self.index, self.epoch = index, epoch
@@ -37,7 +40,14 @@ class Leader:
             index, epoch, HostAddresses(), lambda: self.site.pump, self.ports, self.ports, tls
         )
         self.links.begin(self._attach, self._leave)
-        takers = {"bus": self.links.take, "ask": self.callers.append, "fails": self._fail}
+        self.answer: Answerer = lambda question: {"shard": index, **question}
+        self.failures: list[str] = []
+        self.admin = AdminCallers(
+            self.site.pump, lambda question: self.answer(question), epoch, self.ports, self.failures.append
+        )
+        takers = {
+            "bus": self.links.take, "ask": self.callers.append, "fails": self._fail, "admin": self.admin.take,
+        }  # fmt: skip
         self.listener = ClusterListener(
             self.sock, self.site.pump, Expected(CLUSTER, index, epoch), takers, self.ports, self.ports, tls
         )
