@@ -32,13 +32,14 @@ SHIM = Path(__file__).parent / "vendor/iframe-worker.js"
 SHIM_ELSEWHERE = "https://unpkg.com/iframe-worker/shim"  # where the theme would fetch it
 # Pages outside docs/, and where the site has them.
 PROJECT = {
-    "CONTRIBUTING.md": "project/contributing.md", "SECURITY.md": "project/security.md",
+    "README.md": "overview.md", "CONTRIBUTING.md": "project/contributing.md", "SECURITY.md": "project/security.md",
     "CHANGELOG.md": "project/changes.md", "bench/README.md": "project/bench.md",
     "examples/README.md": "project/examples.md", "tests/cluster/model/README.md": "project/model.md",
 }  # fmt: skip
 ORIGINS = {site: origin for origin, site in PROJECT.items()}
 INSTEAD = {"config.toml": "reference/configuration.md"}  # a file of the root, and the page that says more
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+PAGE_NAME = re.compile(r"[\w./-]+\.md|\w+/")
 FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.M | re.S)
 ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
 
@@ -98,10 +99,17 @@ def with_links(text: str, uri: str, files: Files, repository: str) -> str:
         place = maybe_page(named, files)
         if place is not None:
             led = os.path.relpath(place, os.path.dirname(uri) or ".")
+            words = title_of(ROOT / named) if PAGE_NAME.fullmatch(words) else words
             return f"[{words}]({led}{'#' + anchor if anchor else ''})"
         return f"[{words}]({repository.rstrip('/')}/blob/main/{named})" if repository else words
 
     return LINK.sub(replaced, text)
+
+
+def title_of(path: Path) -> str:
+    """The heading of a page, for links that say the file's name."""
+    path = path / "README.md" if path.is_dir() else path
+    return next((line[2:] for line in path.read_text().splitlines() if line.startswith("# ")), path.stem)
 
 
 def maybe_page(named: str, files: Files) -> str | None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -61,6 +62,7 @@ def test_nothing_is_loaded_from_another_host(site: Path) -> None:
     assert {
         str(page.relative_to(site)): found for page in pages if (found := loaded.findall(page.read_text()))
     } == {}
+    assert "style.css" in (site / "index.html").read_text()
     styles = "".join(path.read_text() for path in site.rglob("*.css"))
     assert not re.findall(r"url\(\W?https?:", styles)
 
@@ -106,6 +108,10 @@ def test_reference_pages_have_what_the_code_has(site: Path) -> None:
     assert {name for name in names if f"<code>{name}</code>" not in settings} == set()
     rest = text_of(site, "reference/rest.html")
     assert {path for path in description("")["paths"] if path not in rest} == set()
+    assert re.search(r"linger_ms</code></td>\s*<td>.*?</td>\s*<td>.*?</td>\s*<td>yes</td>", settings)
+    assert re.search(
+        r"scrub_bytes_per_second</code></td>\s*<td>.*?</td>\s*<td>.*?</td>\s*<td>restart</td>", settings
+    )
     commands = text_of(site, "reference/command-line.html")
     assert "rumqd log verify" in commands and "usage: rumqd pub" in commands
 
@@ -124,3 +130,15 @@ def test_a_link_out_of_the_documents_leads_to_a_page_or_is_words(hooks: ModuleTy
     assert given("[a](../setup.py)", "spark.md") == "a"
     assert given("[a](../setup.py)", "spark.md", "https://h/r") == "[a](https://h/r/blob/main/setup.py)"
     assert given("[a](https://x)", "spark.md") == "[a](https://x)"
+
+
+def test_every_diagram_is_drawn(site: Path, hooks: ModuleType) -> None:
+    """Otherwise: python docs/site/draw.py"""
+    texts = [
+        text for path in (ROOT / "docs").rglob("*.md") for text in hooks.diagrams.texts_of(path.read_text())
+    ]
+    names = {hooks.diagrams.name_of(text) for text in texts}
+    assert len(names) >= 8 and names == set(hooks.diagrams.drawn())
+    assert "flowchart TB" not in text_of(site, "architecture.html")
+    for svg in hooks.diagrams.drawn().values():
+        ElementTree.fromstring(svg)
