@@ -16,11 +16,14 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
-from rumq.admin.answers import Terms
+from rumq.admin import requests as q
+from rumq.admin.answers import Answer, Done, Prepared, Terms
 from rumq.admin.cluster_rows import MissingShard, TermRow
 from rumq.admin.node_answer import DIRECTORY, HERE, SOCKET_NAME, NodeAnswer
+from rumq.admin.operations import request_of
 from rumq.cluster.admin.cluster_answer import cluster_answer
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
+from rumq.cluster.admin.node_signals import NodeSignals
 from rumq.cluster.agent.agent_socket import Address
 from rumq.cluster.agent.leader_changes import LeaderChanges
 from rumq.cluster.agent.messages import Status
@@ -34,8 +37,8 @@ SECONDS_MAX = 10.0
 QUESTIONS_MAX = 16  # at once; others wait
 READ_BYTES = 1 << 18
 HEALTH_SECONDS = 2.0  # so long an answer of the control plane's members counts
-SIGNAL_SECONDS = 0.05  # until then the answer is on its way
-SIGNALS = {"reload": signal.SIGHUP, "shutdown": signal.SIGTERM}
+OF_THE_NODE = ("prepare", "reload", "shutdown")
+PREPARE = b'{"ask":"prepare"}'
 TERMS = b'{"ask":"terms"}'
 
 log = get_logger("rumq.cluster")
@@ -61,7 +64,7 @@ class NodeAdmin:
     ) -> None:  # fmt: skip
         """send_signal: to the node's main process"""
         self._data, self._cluster, self._count, self._agent, self._tls = data, cluster, count, agent, tls
-        self._send_signal = send_signal
+        self._signals = NodeSignals(send_signal)
         self._limit = trio.CapacityLimiter(QUESTIONS_MAX)
         self._health = Health(kind="unknown", members=[])
         self._health_at = float("-inf")
@@ -117,14 +120,23 @@ class NodeAdmin:
         name = question.get("ask")
         if name == "cluster":
             return NodeAnswer(replies=[await self._about_cluster(here=here)])
-        if name in SIGNALS:
-            trio.lowlevel.spawn_system_task(self._signal, SIGNALS[name])
-            return NodeAnswer(replies=[msgspec.Raw(b'{"done":1}')])
+        if name in OF_THE_NODE:
+            return await self._of_the_node(request_of(question)[1])
         return await self._ask_leaders(msgspec.json.encode(question), here=here)
 
-    async def _signal(self, number: signal.Signals) -> None:
-        await trio.sleep(SIGNAL_SECONDS)
-        self._send_signal(number)
+    async def _of_the_node(self, asked: q.Request) -> NodeAnswer:
+        """raises: ValueError"""
+        if isinstance(asked, q.Prepare):
+            here = await self._ask_leaders(PREPARE, here=True)
+            ends = [msgspec.json.decode(each, type=Prepared) for each in here.replies]
+            found: Answer = Prepared(
+                token=self._signals.prepare(asked), seconds=asked.seconds,
+                connected=sum(each.connected for each in ends), pending_bytes=sum(each.pending_bytes for each in ends),
+            )  # fmt: skip
+        else:
+            self._signals.shutdown(asked) if isinstance(asked, q.Shutdown) else self._signals.reload()
+            found = Done(done=1)
+        return NodeAnswer(replies=[msgspec.Raw(msgspec.json.encode(found))])
 
     # The leaders
 

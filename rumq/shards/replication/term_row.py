@@ -50,7 +50,7 @@ def term_row(shard: int, core: LeaderCore, copied: Collection[Copied], now: floa
         shard=shard, epoch=core.epoch, leader=core.node, is_open=core.is_open, has_quorum=core.has_quorum,
         in_sync=[core.node, *in_sync], behind_records=lacks,
         behind_bytes={
-            peer: None if count is None else sum(each.behind_bytes(peer) for each in copied)
+            peer: count and sum(each.behind_bytes(peer) for each in copied)  # 0 and null are as of the records
             for peer, count in lacks.items()
         },
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """The admin socket of a node: one question, and every shard's leader answers, here or elsewhere."""
 
 import json
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -166,20 +165,15 @@ async def test_an_older_leader_that_knows_no_terms_is_unknown(tmp_path: Path) ->
         assert answer["shards"][0]["state"] == "unknown"
 
 
-@pytest.mark.parametrize(("ask", "number"), [("reload", signal.SIGHUP), ("shutdown", signal.SIGTERM)])
-def test_reload_and_shutdown_concern_the_node_that_is_asked(
-    tmp_path: Path, ask: str, number: signal.Signals
-) -> None:
-    sent: list[signal.Signals] = []
+@trio_test
+async def test_a_shutdown_is_prepared_with_what_this_node_serves(tmp_path: Path) -> None:
+    def prepared(question: dict[str, Any]) -> dict[str, Any]:
+        return {"token": "", "seconds": 0.0, "connected": 3, "pending_bytes": 7}
 
-    async def main() -> list[signal.Signals]:
-        admin = NodeAdmin(str(tmp_path), "plant", 1, Agent(None), None, sent.append)
-        answer = await admin.answered(json.dumps({"ask": ask}).encode())
-        assert [bytes(each) for each in answer.replies] == [b'{"done":1}'] and sent == []
-        await trio.sleep(1)
-        return sent
-
-    assert trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0)) == [number]
+    async with cluster(tmp_path, here=prepared, there=prepared):
+        (answer,), _ = await asked(tmp_path, ask="prepare", seconds=5)
+    assert answer["token"] and answer["seconds"] == 5
+    assert (answer["connected"], answer["pending_bytes"]) == (3, 7)
 
 
 @trio_test

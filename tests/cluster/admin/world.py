@@ -1,6 +1,11 @@
 """Views of small clusters, and what their leaders say."""
 
+from collections.abc import Awaitable, Callable
+from functools import wraps
+
 import msgspec
+import trio
+import trio.testing
 
 from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.agent.messages import Status
@@ -55,3 +60,13 @@ def term(leader: str, *in_sync: str, epoch: int = 1, shard: int = 0, **more: obj
         shard=shard, epoch=epoch, leader=f"{leader}#0", in_sync=[f"{each}#0" for each in in_sync],
         **(given | more),  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def run_at_once(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """A test whose time jumps when all wait."""
+
+    @wraps(test)
+    def run() -> None:
+        trio.run(test, clock=trio.testing.MockClock(autojump_threshold=0))
+
+    return run
