@@ -34,6 +34,8 @@ class ShardFigures(Struct, kw_only=True):
     counters: dict[str, float]
     gauges: dict[str, float]
     listeners: Annotated[dict[str, int], field("clients by listener", "clients")]
+    listener_received: Annotated[dict[str, int], field("read from its clients, by listener", "bytes")]
+    listener_sent: Annotated[dict[str, int], field("sent to its clients, by listener", "bytes")]
     undelivered: Annotated[dict[str, int], field("by reason", "messages")]
     histograms: dict[str, HistogramFigures]
     partitions: list[PartitionRow]

@@ -32,6 +32,7 @@ Open = Callable[[Request], Awaitable[Response]]
 STATUS: dict[type[Exception], int] = {
     ValueError: 400, Forbidden: 403, TooLarge: 413, WrongKind: 415, Unavailable: 503,
 }  # fmt: skip
+METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS")
 
 
 class App:
@@ -91,13 +92,13 @@ class App:
                     check_role(token, role)
                 return await answer(request, token)
 
-            return await self._guarded(allowed)
+            return await self._guarded(allowed, method, path)
 
         return Route(path, endpoint, methods=[method])
 
     def _open(self, path: str, answer: Open) -> Route:
         async def endpoint(request: Request) -> Response:
-            return await self._guarded(partial(answer, request))
+            return await self._guarded(partial(answer, request), "GET", path)
 
         return Route(path, endpoint, methods=["GET"])
 
@@ -113,8 +114,9 @@ class App:
         response.headers["www-authenticate"] = 'Bearer realm="rumq"'
         return response
 
-    async def _guarded(self, answer: Callable[[], Awaitable[Response]]) -> Response:
+    async def _guarded(self, answer: Callable[[], Awaitable[Response]], method: str, route: str) -> Response:
         """The answer within its time, or the fault as one; counts it."""
+        began = self._context.now()
         response = as_json(Fault(error="it took too long"), 503)
         with trio.move_on_after(self._context.settings.request_seconds_max):
             try:
@@ -127,13 +129,17 @@ class App:
             except Exception:  # ours
                 self._context.event("gateway.failed", exc_info=True)
                 response = as_json(Fault(error="the gateway failed to answer"), 500)
-        self._context.requests[f"{response.status_code // 100}xx"] += 1
+        self._count(method, route, response.status_code, began)
         return response
+
+    def _count(self, method: str, route: str, status: int, began: float) -> None:
+        self._context.requests[method, route, f"{status // 100}xx"].observe(self._context.now() - began)
 
     async def _http_fault(self, request: Request, fault: Exception) -> Response:
         """What no route takes: 404, 405."""
         assert isinstance(fault, HTTPException)
-        self._context.requests[f"{fault.status_code // 100}xx"] += 1
+        method = request.method if request.method in METHODS else "other"
+        self._count(method, "*", fault.status_code, self._context.now())
         response = as_json(Fault(error=fault.detail), fault.status_code)
         response.headers.update(fault.headers or {})
         return response

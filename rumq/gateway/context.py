@@ -3,7 +3,7 @@ tokens, rules and users in place."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -19,13 +19,15 @@ from rumq.gateway.relay.relays import Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import Shards
 from rumq.gateway.tokens import Token
+from rumq.session.state.histogram import Histogram
 
 
 @dataclass(slots=True)
 class Context:
     """event: reports events; now_us, now: µs since 1970, monotonic seconds
 
-    rules: None: everything is allowed; users: of the password file; requests: answered, by class of status"""
+    rules: None: everything is allowed; users: of the password file; requests: durations of those answered, by
+    method, route and class of status"""
 
     settings: Gateway
     shards: Shards
@@ -41,7 +43,9 @@ class Context:
     event: Callable[..., None]
     now: Callable[[], float]
     now_us: Callable[[], int]
-    requests: Counter[str] = field(default_factory=Counter)
+    requests: defaultdict[tuple[str, str, str], Histogram] = field(
+        default_factory=lambda: defaultdict(Histogram)
+    )
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
     def may_read(self, token: Token) -> Callable[[str], bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -13,9 +14,12 @@ from rumq.admin.figures import HistogramFigures, ShardFigures
 from rumq.admin.rows import ClientRow
 from rumq.gateway import metric_table as t
 from rumq.gateway.cluster_metrics import cluster_families
-from rumq.session.state.histogram import BOUNDS
+from rumq.session.state.histogram import BOUNDS, Histogram
 
 __all__ = ["CONTENT_TYPE", "exposition", "of_client"]
+
+
+Labels = tuple[str, str, str]  # method, route, class of status: as many as there are routes
 
 
 class Families:
@@ -41,10 +45,10 @@ def of_client(row: ClientRow) -> bytes:
 def exposition(
     shards: list[ShardFigures],
     gateway: Mapping[str, float],
-    requests: Mapping[str, int],
+    requests: Mapping[Labels, Histogram],
     cluster: Cluster | None = None,
 ) -> bytes:
-    """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: by class of status
+    """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: their durations
 
     cluster: what this node knows of it; None for a broker alone"""
     found = [
@@ -126,12 +130,26 @@ def buckets_of(figures: HistogramFigures) -> list[tuple[str, float]]:
     return found
 
 
-def of_gateway(values: Mapping[str, float], requests: Mapping[str, int]) -> Iterable[Metric]:
+def of_gateway(values: Mapping[str, float], requests: Mapping[Labels, Histogram]) -> Iterable[Metric]:
     for metric in t.GATEWAY:
+        if metric.kind == "histogram":
+            durations = HistogramMetricFamily(metric.name, metric.line, labels=metric.labels)
+            for labels, each in sorted(requests.items()):
+                figures = HistogramFigures(counts=each.counts, seconds=each.seconds)
+                durations.add_metric(labels, buckets_of(figures), each.seconds)
+            yield durations
+            continue
         made = family(metric, metric.labels)
         if metric.labels:
-            for status, count in sorted(requests.items()):
+            for status, count in sorted(by_status(requests).items()):
                 made.add_metric([status], count)
         else:
             made.add_metric([], values.get(metric.name, 0.0))
         yield made
+
+
+def by_status(requests: Mapping[Labels, Histogram]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (_, _, status), each in requests.items():
+        found[status] += sum(each.counts)
+    return found

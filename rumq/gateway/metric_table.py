@@ -55,6 +55,12 @@ COUNTERS = (
         "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes handed to the log's writers"
     ),
     Metric(
+        "rumq_bus_sent_bytes_total",
+        "counter",
+        "bus_sent_bytes",
+        "bytes sent to other shards over the bus",
+    ),
+    Metric(
         "rumq_cpu_seconds_total",
         "counter",
         "cpu_seconds",
@@ -96,6 +102,20 @@ LABELLED = (
         "gauge",
         "listeners",
         "clients that are connected, by listener",
+        ("listener",),
+    ),
+    Metric(
+        "rumq_listener_received_bytes_total",
+        "counter",
+        "listener_received",
+        "MQTT bytes read from clients, by listener",
+        ("listener",),
+    ),
+    Metric(
+        "rumq_listener_sent_bytes_total",
+        "counter",
+        "listener_sent",
+        "MQTT bytes sent to clients, by listener",
         ("listener",),
     ),
     Metric(
@@ -277,6 +297,13 @@ GATEWAY = (
     ),
     Metric("rumq_gateway_refused_total", "counter", "", "requests refused for want of a valid token"),
     Metric("rumq_gateway_requests_total", "counter", "", "requests, by class of their status", ("status",)),
+    Metric(
+        "rumq_gateway_request_seconds",
+        "histogram",
+        "",
+        "requests by method, route and class of status, until the answer is begun; other paths are the route *",
+        ("method", "route", "status"),
+    ),
     Metric("rumq_gateway_published_total", "counter", "", "messages published over REST and acknowledged"),
 )
 TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *GATEWAY)

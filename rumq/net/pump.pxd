@@ -21,7 +21,7 @@ cdef class Pump:
     cdef public dict connections
     cdef public object pending_logins, lingering
     cdef public Py_ssize_t turns
-    cdef public long long bytes_in, bytes_out
+    cdef public long long bus_bytes_out, bytes_in, bytes_out
     cdef public list dirty
 
     @cython.locals(connection=Connection, fd=int, mask=uint, ready=int, at=int)

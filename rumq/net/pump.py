@@ -80,6 +80,7 @@ class Pump:
         self.lingering: LingeringClose | None = None  # None: every socket is closed at once
         self.turns = 0
         self.bytes_in = self.bytes_out = 0  # of clients whose connections have ended
+        self.bus_bytes_out = 0  # of links of the bus that have ended
         self.dirty: list[Connection] = []
         self._buffer = bytearray(read_bytes)
         self._view = memoryview(self._buffer)
@@ -121,6 +122,8 @@ class Pump:
         if not connection.link.is_bus:
             self.bytes_in += connection.bytes_in
             self.bytes_out += connection.bytes_out
+        else:
+            self.bus_bytes_out += connection.bytes_out
         connection.closing = True
         connection.queue.clear()
         connection.unparsed = None

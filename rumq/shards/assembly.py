@@ -335,7 +335,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     parts = AdminParts(
         counted, context.count, clock, timers, events, lifecycle, commands, turn.settle, pump, context.policies,
         lambda: logins.connections_max, consumers, recorder, access_gate, admission, commit, removal, bounds,
-        context.exports, workers.reader, new_counters(), replication.term_row if replication is not None else None,
+        context.exports, workers.reader, new_counters(), lambda: peers.bytes_out + pump.bus_bytes_out,
+        replication.term_row if replication is not None else None,
     )  # fmt: skip
     histograms = {
         "publish_ack": acks.waits, "publish_delivery": fan_out.ages, "log_write": commit.writes,

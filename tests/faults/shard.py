@@ -84,10 +84,11 @@ class Client(Transport):
 class NoPump(ShardTotals):
     """Of a pump, what it has counted, and pending logins of whom nobody has to go: turns are made by hand."""
 
-    __slots__ = ("connections", "pending_logins", "turns")
+    __slots__ = ("bus_bytes_out", "connections", "pending_logins", "turns")
 
     def __init__(self, turn: object) -> None:
         super().__init__()
+        self.bus_bytes_out = 0
         self.turns = 0
         self.connections: dict[int, object] = {}
         self.pending_logins = PendingLogins(lambda connection, why: None, lambda: 0)

@@ -22,7 +22,8 @@ def figures(index: int = 0) -> ShardFigures:
     """Of a shard with one of everything that has a label."""
     return ShardFigures(
         shard=index, incarnation=1, counters={m.key: 7 for m in t.COUNTERS}, gauges={m.key: 3 for m in t.GAUGES},
-        listeners={"localhost:1883": 2}, undelivered={"expired": 5}, partitions=[],
+        listeners={"localhost:1883": 2}, listener_received={}, listener_sent={},
+        undelivered={"expired": 5}, partitions=[],
         histograms={m.key: HistogramFigures(counts=[1] * BUCKETS, seconds=0.5) for m in t.HISTOGRAMS},
         lagging=[LaggingClient(client_id='a"\n', records=9)], exports={"main/0": 4},
     )  # fmt: skip
@@ -37,7 +38,7 @@ def test_a_scrape_has_every_metric_of_the_table_and_no_other(shard: Shard) -> No
     found = ask(shard, "metrics").shards
     Client(shard, "c", 5)
     row = ask(shard, "client", client="c").client
-    text = exposition(found, {}, {"2xx": 1}).decode() + of_client(row).decode()
+    text = exposition(found, {}, {("GET", "/healthz", "2xx"): Histogram()}).decode() + of_client(row).decode()
     assert 'rumq_client_received_bytes_total{client_id="c"}' in text
     families = {family.name for family in text_string_to_metric_families(text)}
     assert families == {metric.name.removesuffix("_total") for metric in t.TABLE}

@@ -9,8 +9,7 @@ import pytest
 
 from tests.gateway.conftest import Gateway, started
 from tests.page import scene
-from tests.page.conftest import BROWSER, REASON
-from tests.page.page import Page
+from tests.page.conftest import BROWSER, REASON, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason=REASON)]
 SEGMENTS = "table[aria-label=Segments] tbody tr"
@@ -24,7 +23,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory, lake: Path) -> Iterator[Gateway]:
-    made = started(tmp_path_factory.mktemp("log"), f"log.export_to={lake}", "shards.count=2")
+    made = started(tmp_path_factory.mktemp("log"), f'log.export_to="{lake}"', "shards.count=2")
     scene.publish(made, scene.readings(20))
     yield made
     made.broker.end()

@@ -207,6 +207,7 @@ class Wire(Transport):
         self.broker, self.version = broker, version
         self.room, self.refused, self.closed, self.paused = 1 << 30, False, False, False
         self.is_quiet = False
+        self.bytes_in = self.bytes_out = 0
         self._bytes = bytearray()
         self.link: Any = Handshake(broker, self, policy or ListenerPolicy())  # type: ignore[arg-type]
 

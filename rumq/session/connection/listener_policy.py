@@ -5,6 +5,7 @@ One for each listener, shared by its connections; a reload changes it for new co
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from rumq.auth.authenticator import OPEN as EVERYBODY
 from rumq.auth.authenticator import Authenticator
@@ -13,6 +14,8 @@ from rumq.auth.rules import Rules
 from rumq.mqtt.packets import Connect
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import Quotas
+
+STAYS = frozenset({"bytes_in", "bytes_out", "index", "is_removed", "mount_point", "name", "quotas"})
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +28,7 @@ class ListenerPolicy:
     assigned_prefix: starts the client ids that the broker assigns; empty_client_id: whether it assigns any
     exact_refusals: whether a client is told that its password was wrong
     name: identifies the listener over restarts; mount_point: prefix of all topics of its clients
+    bytes_in, bytes_out: of its clients, so far, as far as they were counted
     index: number of the listener, which no other has while the broker runs; is_removed: a reload has removed it
     is_gateway: of the node's own gateway, whose clients come as any user
     """
@@ -44,14 +48,21 @@ class ListenerPolicy:
     mount_point: str = field(default="", kw_only=True)
     is_removed: bool = field(default=False, kw_only=True)
     is_gateway: bool = field(default=False, kw_only=True)
+    bytes_in: int = field(default=0, kw_only=True)
+    bytes_out: int = field(default=0, kw_only=True)
 
     def become(self, other: ListenerPolicy) -> None:
         """Take the values of another policy for new connections: all but what says which one it is, its mount point,
         and the quotas' counts."""
         for name in (each.name for each in fields(self)):
-            if name not in ("index", "is_removed", "mount_point", "name", "quotas"):
+            if name not in STAYS:
                 setattr(self, name, getattr(other, name))
         self.quotas.become(other.quotas)
+
+    def count(self, transport: Any) -> None:
+        """Add the bytes of a connection that were counted since the last time."""
+        self.bytes_in += transport.bytes_in
+        self.bytes_out += transport.bytes_out
 
     def client_id_of(self, connect: Connect, certificate: Certificate | None) -> str:
         """The client id of a CONNECT; empty: the broker assigns one."""

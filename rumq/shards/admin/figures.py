@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 
 from rumq.admin import requests as q
 from rumq.admin.figures import HistogramFigures, LaggingClient, ShardFigures
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.state.drop_counters import REASONS
 from rumq.session.state.histogram import Histogram
 from rumq.shards.admin.parts import AdminParts
@@ -44,9 +46,7 @@ class Figures:
         self._tally, self._counted_at = tally, self._parts.clock.monotonic
 
         def surveyed(connected: Counter[int]) -> dict[str, object]:
-            self._listeners = dict.fromkeys((policy.name for policy in self._parts.policies), 0)
-            for policy in self._parts.policies:
-                self._listeners[policy.name] += connected[policy.index]
+            self._listeners = self._by_listener(lambda policy: connected[policy.index])
             return {}
 
         Survey(self._parts.registry, self._parts.timers).ask(surveyed)(lambda _: self._answer(tally))
@@ -55,6 +55,13 @@ class Figures:
         waiting, self._waiting = self._waiting, []
         for done in waiting:
             done({"shards": [self._shard(tally)]})
+
+    def _by_listener(self, value: Callable[[ListenerPolicy], int]) -> dict[str, int]:
+        """By name; two may have the same, as any free port."""
+        found: Counter[str] = Counter()
+        for policy in self._parts.policies:
+            found[policy.name] += value(policy)
+        return dict(found)
 
     def _shard(self, tally: m.Tally) -> ShardFigures:
         p = self._parts
@@ -73,7 +80,8 @@ class Figures:
                 "received_bytes": counts.bytes_in, "sent_bytes": counts.bytes_out,
                 "logins": totals.connections, "sockets": totals.sockets, "sessions_expired": counts.expired,
                 "handed_over": totals.handed_over, "taken_over": totals.taken_over, "turns": p.pump.turns,
-                "log_written_bytes": disk, "cpu_seconds": time.process_time(),
+                "log_written_bytes": disk,
+                "bus_sent_bytes": p.bus_bytes(), "cpu_seconds": time.process_time(),
             },
             gauges={
                 "connected": standing.connected, "sessions": standing.sessions,
@@ -86,6 +94,8 @@ class Figures:
                 "bans": len(p.gate.bans()),
             },
             listeners=self._listeners,
+            listener_received=self._by_listener(lambda policy: policy.bytes_in),
+            listener_sent=self._by_listener(lambda policy: policy.bytes_out),
             undelivered={why: p.counted.drop_counters.total(why) for why in REASONS},
             histograms={
                 name: HistogramFigures(counts=list(each.counts), seconds=each.seconds)

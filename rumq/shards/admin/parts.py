@@ -49,6 +49,7 @@ class AdminParts:
     exports: ExportPositions | None
     reader: ReadPool
     counters: Counters
+    bus_bytes: Callable[[], int]  # sent to other shards
     term: Callable[[], TermRow] | None = None
 
     @property

@@ -50,6 +50,7 @@ class Transport(Protocol):
     room: int
     refused: bool
     peer: str
+    bytes_out: int
 
     def write(self, data: Raw) -> None: ...
     def waits(self) -> bool:

@@ -50,6 +50,11 @@ class Peers:
         for peer in self.others.values():
             peer.say(message)
 
+    @property
+    def bytes_out(self) -> int:
+        """Sent over the links that there are now."""
+        return sum(peer.link.transport.bytes_out for peer in self.others.values() if peer.link is not None)
+
     def is_linked(self, shard: int) -> bool:
         return self.others[shard].link is not None
 

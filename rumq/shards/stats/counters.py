@@ -89,6 +89,7 @@ class Counters:
             link.count()
             self.shard.totals.bytes_in += transport.bytes_in
             self.shard.totals.bytes_out += transport.bytes_out
+            link.client.policy.count(transport)
             link.bytes_in += transport.bytes_in
             link.bytes_out += transport.bytes_out
             transport.bytes_in = transport.bytes_out = 0

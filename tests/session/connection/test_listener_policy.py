@@ -9,12 +9,11 @@ from rumq.auth.authenticator import Authenticator
 from rumq.auth.identity import Certificate
 from rumq.auth.rules import File, Rules
 from rumq.mqtt.packets import Connect
-from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
+from rumq.session.connection.listener_policy import OPEN, STAYS, ListenerPolicy
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 
 PUMP = Certificate("pump-7", "CN=pump-7,O=Plant", ("pump-7.plant",))
-STAYS = {"index", "is_removed", "name", "mount_point", "quotas"}
 
 
 def other_than_default() -> ListenerPolicy:
@@ -34,6 +33,8 @@ def other_than_default() -> ListenerPolicy:
         name="tls",
         mount_point="site-7/",
         is_removed=True,
+        bytes_in=1,
+        bytes_out=1,
     )
     assert all(getattr(made, each.name) != getattr(OPEN, each.name) for each in fields(made))
     return made
