@@ -35,6 +35,7 @@ def other_than_default() -> ListenerPolicy:
         is_removed=True,
         bytes_in=1,
         bytes_out=1,
+        is_gateway=True,
     )
     assert all(getattr(made, each.name) != getattr(OPEN, each.name) for each in fields(made))
     return made
