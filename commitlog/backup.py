@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from commitlog.errors import StoreError
@@ -46,7 +47,15 @@ class Copied(NamedTuple):
 class Backup:
     """Copies `source` to `target`; into an earlier backup of the same log only new data."""
 
-    def __init__(self, source: str, target: str, files: Files | None = None) -> None:
+    def __init__(
+        self,
+        source: str,
+        target: str,
+        files: Files | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """advance: told of bytes that were copied"""
+        self._advance = advance
         self._files = files or RealFiles()
         self.source, self.target = source, target
         self._copied = self._linked = self._kept = self._bytes = 0
@@ -157,6 +166,7 @@ class Backup:
             while left and (piece := source.read(left)):
                 copy.write(piece)
                 self._bytes += len(piece)
+                self._advance(len(piece))
                 if size is not None:
                     size -= len(piece)
                     left = min(size, COPY_BYTES)
@@ -166,8 +176,10 @@ class Backup:
         self._copied += 1
 
 
-def restore(backup: str, data: str) -> int:
+def restore(backup: str, data: str, advance: Callable[[int], None] = lambda _: None) -> int:
     """Make a data directory from a backup; returns how many files. The backup stays as it is.
+
+    advance: told of bytes that were copied
 
     raises: StoreError when the backup is none, or `data` is not empty; OSError"""
     if not os.path.exists(f"{backup}/{LABEL}"):
@@ -181,7 +193,7 @@ def restore(backup: str, data: str) -> int:
         for name in sorted(names):
             if name in (LABEL, "FORMAT"):
                 continue
-            copy_synced(f"{folder}/{name}", f"{there}/{name}")
+            copy_synced(f"{folder}/{name}", f"{there}/{name}", advance)
             count += 1
         sync_directory(there)
     copy_synced(f"{backup}/{LABEL}", f"{data}/{RESTORED}")
@@ -206,11 +218,12 @@ def take_restored(data: str) -> dict[str, int]:
     return ends
 
 
-def copy_synced(here: str, there: str) -> None:
+def copy_synced(here: str, there: str, advance: Callable[[int], None] = lambda _: None) -> None:
     # Never a link: the broker that opens the copy may sync it and append to it.
     with open(here, "rb") as source, private_file(there) as copy:
         while piece := source.read(COPY_BYTES):
             copy.write(piece)
+            advance(len(piece))
         copy.flush()
         os.fsync(copy.fileno())
 

@@ -14,6 +14,7 @@ from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
 from commitlog.partition_types import PartitionId
 from commitlog.shard_count import ShardCount, read_shard_count, write_shard_count
 from commitlog.store import open_partition
+from rumq.cli.progress import Progress
 from rumq.mqtt.topics import matches
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.assembly import Platform, ShardContext, build_shard
@@ -39,10 +40,13 @@ def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamS
     shutil.rmtree(f"{data}/{internal.name}/g{following.generation}", ignore_errors=True)
     store = open_store(files, data, streams, matches=matches, now_us=now_us, lock=lock, hot_bytes_max=0)
     moving = Resharding(store, internal, now_us)
-    for index in range(was.shards):
-        moving.read(index, was)
-    for index in range(count):
-        moving.write(index, following)
+    with Progress("moving sessions to other shards", was.shards + count, "journals") as bar:
+        for index in range(was.shards):
+            moving.read(index, was)
+            bar.advance(1)
+        for index in range(count):
+            moving.write(index, following)
+            bar.advance(1)
     for partition in store.own:
         partition.writer.close()
     write_shard_count(files, data, following)

@@ -6,6 +6,7 @@ import argparse
 import json
 from datetime import UTC, datetime
 
+from rumq.cli.progress import Progress, add_progress_flag
 from rumq.errors import DataDirectoryError, RumqError
 
 ABOUT = """\
@@ -26,15 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="DIR", help="target directory, created if missing")
     parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="[rumq-data]")
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    add_progress_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from commitlog import StoreError
     from commitlog.backup import Backup
+    from rumq.cli.data.counted_files import all_bytes
 
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     try:
-        done = Backup(args.data.rstrip("/"), args.target.rstrip("/")).run(now)
+        data = args.data.rstrip("/")
+        with Progress("backup", all_bytes(data), "bytes", is_on=args.progress) as bar:
+            done = Backup(data, args.target.rstrip("/"), advance=bar.advance).run(now)
     except FileNotFoundError:
         raise DataDirectoryError(args.data, "no data directory of rumq: name one with --data") from None
     except StoreError as fault:

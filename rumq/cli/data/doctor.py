@@ -8,12 +8,13 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rumq.cli import access_denied
 from rumq.cli.data.exposure import exposed
 from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
+from rumq.cli.progress import Progress, add_progress_flag
 
 ABOUT = """\
 Check a data directory and this machine: permissions, lock, free space, checksums of all records, clock, limits. It
@@ -46,30 +47,40 @@ class Complaint(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="[rumq-data]")
+    add_progress_flag(parser)
     parser.add_argument("--quick", action="store_true", help="do not read every record")
     parser.add_argument("--json", action="store_true", help="one JSON object a complaint")
 
 
 def run(args: argparse.Namespace) -> int:
+    from rumq.cli.data.counted_files import segment_bytes
+
     serious = 0
-    for complaint in examined(args.data.rstrip("/"), quick=args.quick, now=time.time()):
-        serious += complaint.serious
-        if args.json:
-            print(json.dumps(complaint._asdict()), flush=True)
-        else:
-            print(
-                f"{'wrong' if complaint.serious else 'note'}: {complaint.wrong}\n   do: {complaint.do}",
-                flush=True,
-            )
+    data = args.data.rstrip("/")
+    total = 0 if args.quick else segment_bytes(data)
+    with Progress("doctor", total, "bytes", is_on=args.progress) as bar:
+        for complaint in examined(data, quick=args.quick, now=time.time(), advance=bar.advance):
+            serious += complaint.serious
+            bar.clear()
+            if args.json:
+                print(json.dumps(complaint._asdict()), flush=True)
+            else:
+                kind = "wrong" if complaint.serious else "note"
+                print(f"{kind}: {complaint.wrong}\n   do: {complaint.do}", flush=True)
     if not args.json and not serious:
         print("nothing is wrong" if not args.quick else "nothing is wrong (records were not checked)")
     return 1 if serious else 0
 
 
-def examined(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
+def nobody_watches(_: int) -> None: ...
+
+
+def examined(
+    data: str, *, quick: bool, now: float, advance: Callable[[int], None] = nobody_watches
+) -> Iterator[Complaint]:
     """As `examine`; a file that this user may not read is a fault, too."""
     try:
-        yield from examine(data, quick=quick, now=now)
+        yield from examine(data, quick=quick, now=now, advance=advance)
     except PermissionError as fault:
         yield Complaint(
             f"{fault.filename} cannot be examined",
@@ -77,8 +88,10 @@ def examined(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
         )
 
 
-def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
-    """now: seconds since 1970"""
+def examine(
+    data: str, *, quick: bool, now: float, advance: Callable[[int], None] = nobody_watches
+) -> Iterator[Complaint]:
+    """now: seconds since 1970; advance: told of bytes of the log that were read"""
     yield from of_this_machine()
     if not os.path.isdir(data):
         yield Complaint(f"{data} is not there, or no directory", "name the data directory with --data")
@@ -127,7 +140,7 @@ def examine(data: str, *, quick: bool, now: float) -> Iterator[Complaint]:
             "set the clock; until then new records carry that time, and retention by age waits",
         )
     if not quick:
-        yield from of_the_records(data)
+        yield from of_the_records(data, advance)
 
 
 def of_this_machine() -> Iterator[Complaint]:
@@ -203,9 +216,9 @@ def holder_of(data: str) -> str:
     return ""
 
 
-def of_the_records(data: str) -> Iterator[Complaint]:
-    from commitlog import RealFiles
+def of_the_records(data: str, advance: Callable[[int], None]) -> Iterator[Complaint]:
     from commitlog.verify import verify
+    from rumq.cli.data.counted_files import CountedFiles
 
     ways = {
         "error": "these records are lost; all others are readable. Restore them from a backup if there is one, "
@@ -213,7 +226,7 @@ def of_the_records(data: str) -> Iterator[Complaint]:
         "warning": "nothing: the broker rebuilds it from the segments",
         "note": "nothing: a kill or a power loss leaves such a tail, which was never acknowledged",
     }
-    for finding in verify(RealFiles(), data):
+    for finding in verify(CountedFiles(advance), data):
         lost = ""
         if finding.next_lsn > finding.base_lsn:
             lost = f" (records {finding.base_lsn} to {finding.next_lsn - 1})"

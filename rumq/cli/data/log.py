@@ -4,6 +4,7 @@ import argparse
 
 from rumq.cli.client.connection_flags import positive
 from rumq.cli.message_format import HELP, JSON
+from rumq.cli.progress import add_progress_flag
 
 ABOUT = """\
 Inspect a data directory, with its broker on or off: it locks and writes nothing. It reads committed records, which
@@ -86,12 +87,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("jsonl", "parquet"),
         help="[parquet for a name in .parquet, else jsonl]",
     )
+    add_progress_flag(saved)
     saved.set_defaults(run=run_export)
 
     verify = command(
         "verify", "check every checksum; exit status 0 if all is sound, 1 if anything is damaged"
     )
-    verify.add_argument("--json", action="store_true", help="one JSON object a partition")
+    verify.add_argument("--json", action="store_true", help="one JSON object a finding")
+    add_progress_flag(verify)
     verify.set_defaults(run=run_verify)
 
 
@@ -111,10 +114,12 @@ def run_export(args: argparse.Namespace) -> int:
     from rumq.cli.data.log_export import export
 
     parquet = args.format == "parquet" if args.format else args.to.endswith(".parquet")
-    return export(args.data, args.topic, args.start, args.until, args.to, parquet=parquet)
+    return export(
+        args.data, args.topic, args.start, args.until, args.to, parquet=parquet, progress=args.progress
+    )
 
 
 def run_verify(args: argparse.Namespace) -> int:
     from rumq.cli.data.log_printing import print_verdicts
 
-    return print_verdicts(args.data, as_json=args.json)
+    return print_verdicts(args.data, as_json=args.json, progress=args.progress)

@@ -9,8 +9,10 @@ from typing import BinaryIO, TypedDict
 
 from commitlog import Gap
 from commitlog.files import private_file
+from commitlog.partition_view import PartitionView
 from rumq.cli.data.log_printing import first_lsn, opened, records
 from rumq.cli.message_format import Shown
+from rumq.cli.progress import Progress
 from rumq.errors import RumqError
 
 ROWS_A_GROUP = 65_536
@@ -31,19 +33,31 @@ class Row(TypedDict):
     properties: Mapping[str, object]
 
 
-def export(data: str, topic_filter: str, start: str, until: str | None, to: str, *, parquet: bool) -> int:
+def export(
+    data: str,
+    topic_filter: str,
+    start: str,
+    until: str | None,
+    to: str,
+    *,
+    parquet: bool,
+    progress: bool | None = None,
+) -> int:
     """Write the records; returns 1 if some could not be read, and prints these on standard error.
 
     to: a path, or "-" for standard output. raises: RumqError"""
     gaps: list[str] = []
-    rows = exported_rows(data, topic_filter, start, until, gaps)
     if parquet and to == "-":
         raise RumqError("a Parquet file needs a name: give --to FILE")
-    if to == "-":
-        write_lines(rows, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    else:
-        write_atomically(to, lambda out: (write_parquet if parquet else write_lines)(rows, out))
+    bounds = bounds_of(data, topic_filter, start, until)
+    total = sum(max(0, stop - first) for _, first, stop in bounds)
+    with Progress("export", total, "records", is_on=progress) as bar:
+        rows = exported_rows(bounds, topic_filter, gaps, bar.advance)
+        if to == "-":
+            write_lines(rows, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        else:
+            write_atomically(to, lambda out: (write_parquet if parquet else write_lines)(rows, out))
     for gap in gaps:
         print(f"rumqd log: {gap}", file=sys.stderr)
     return 1 if gaps else 0
@@ -67,17 +81,31 @@ def write_atomically(path: str, write: Callable[[BinaryIO], None]) -> None:
             os.unlink(temporary)
 
 
-def exported_rows(
-    data: str, topic_filter: str, start: str, until: str | None, gaps: list[str]
-) -> Iterator[Row]:
-    """Each record of each partition in its order, from `start` up to (not with) `until`."""
+def bounds_of(
+    data: str, topic_filter: str, start: str, until: str | None
+) -> list[tuple[PartitionView, int, int]]:
+    """(partition, first lsn, end) of each."""
+    found = []
     for view in opened(data).partitions():
         stop = view.end_lsn if until is None else min(view.end_lsn, first_lsn(view, topic_filter, until))
-        for found in view.chunks(first_lsn(view, topic_filter, start), stop):
+        found.append((view, first_lsn(view, topic_filter, start), stop))
+    return found
+
+
+def exported_rows(
+    bounds: list[tuple[PartitionView, int, int]],
+    topic_filter: str,
+    gaps: list[str],
+    advance: Callable[[int], None],
+) -> Iterator[Row]:
+    """Each record of each partition in its order. advance: told of records that were examined"""
+    for view, first, stop in bounds:
+        for found in view.chunks(first, stop):
             if isinstance(found, Gap):
                 gaps.append(f"{view.name}: records {found.base_lsn} to {found.next_lsn - 1}: {found.why}")
                 continue
             yield from (row(shown) for shown in records(view, found, topic_filter) if (shown.lsn or 0) < stop)
+            advance(found.count)
 
 
 def row(shown: Shown) -> Row:

@@ -13,8 +13,10 @@ from commitlog import Chunk, Gap, RealFiles
 from commitlog.log_reader import LogReader
 from commitlog.partition_view import PartitionView
 from commitlog.row_layout import ROW_RETAIN, ROW_V5
-from commitlog.verify import verify
+from commitlog.verify import Finding, verify
+from rumq.cli.data.counted_files import CountedFiles, segment_bytes
 from rumq.cli.message_format import Shown, formatter
+from rumq.cli.progress import Progress
 from rumq.errors import ConfigError, DataDirectoryError, Fault
 from rumq.mqtt.decode import decode
 from rumq.mqtt.frames import frame_at
@@ -140,12 +142,22 @@ def records(view: PartitionView, chunk: Chunk, topic_filter: str) -> Iterator[Sh
         )
 
 
-def print_verdicts(data: str, *, as_json: bool) -> int:
-    """Every finding; status 1 when anything is damaged."""
+def print_verdicts(data: str, *, as_json: bool, progress: bool | None = None) -> int:
+    """Every finding; status 1 when anything is damaged. progress: whether there is a bar, None: on a terminal"""
     opened(data)
+    with Progress("verify", segment_bytes(data), "bytes", is_on=progress) as bar:
+        damaged = print_findings(verify(CountedFiles(bar.advance), data), bar, as_json=as_json)
+    if not as_json:
+        print("damaged, see above" if damaged else "sound: every checksum of every record matches")
+    return 1 if damaged else 0
+
+
+def print_findings(findings: Iterator[Finding], bar: Progress, *, as_json: bool) -> int:
+    """Returns how many of them are damage."""
     damaged = 0
-    for finding in verify(RealFiles(), data):
+    for finding in findings:
         damaged += finding.severity == "error"
+        bar.clear()
         if as_json:
             print(json.dumps(finding._asdict()))
         else:
@@ -155,6 +167,4 @@ def print_verdicts(data: str, *, as_json: bool) -> int:
                 else ""
             )
             print(f"{finding.severity}: {finding.partition}: {finding.where}: {finding.what}{lost}")
-    if not as_json:
-        print("damaged, see above" if damaged else "sound: every checksum of every record matches")
-    return 1 if damaged else 0
+    return damaged
