@@ -23,7 +23,6 @@ NETWORK = "asks package registries or the network"
 # (page, beginning of the block's first line; empty: every block of the page, reason)
 NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
     ("README.md", "./run", SELF),
-    ("README.md", "python examples/cluster.py", "needs etcd; tests/cluster/live runs it"),
     ("CONTRIBUTING.md", "", SELF),
     ("bench/README.md", "", PEERS),
     ("docs/cluster.md", "", MACHINES),
