@@ -216,7 +216,7 @@ def test_a_restart_keeps_the_history_and_the_time_between_is_unknown(tmp_path: P
     assert known[1:50] == [True] * 49 and known[50:66] == [False] * 16 and known[66:] == [True] * 9
 
 
-def test_what_grew_while_a_shard_was_away_is_no_peak_later(tmp_path: Path) -> None:
+def test_while_a_shard_is_away_there_is_a_gap_and_no_peak_afterwards(tmp_path: Path) -> None:
     shards = Shards()
     made = Sampler(shards.figures, str(tmp_path), lambda name, **fields: None, lambda: START)
 

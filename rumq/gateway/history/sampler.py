@@ -62,8 +62,7 @@ class Sampler:
     async def _sample(self) -> None:
         asked_at, shards = await self._ask()
         if shards is None:
-            self._before.clear()  # what grows meanwhile is not of one interval
-            return
+            return  # the next sample is of the whole time
         after = Snapshot(asked_at, shards, free_bytes(self._directory))
         now = self.now()
         for tier in self.store.tiers:
