@@ -34,7 +34,8 @@ def figures(
     histograms = {m.key: HistogramFigures(counts=counts or [0] * BUCKETS, seconds=0.0) for m in t.HISTOGRAMS}
     return ShardFigures(
         shard=shard, incarnation=incarnation, counted_seconds_ago=ago, counters=counters, gauges=gauges, listeners={},
-        undelivered={"expired": undelivered}, histograms=histograms, partitions=[], lagging=[], exports={},
+        listener_received={}, listener_sent={}, undelivered={"expired": undelivered}, histograms=histograms,
+        partitions=[], lagging=[], exports={},
     )  # fmt: skip
 
 
@@ -59,6 +60,15 @@ def test_a_shard_that_was_restarted_begins_at_zero_and_gives_no_negative_rate() 
     )
     found = sampled(before, after)
     assert (found["published"], found["handed_over"]) == (11.0, 4.0)
+
+
+def test_a_shard_that_did_not_answer_before_gives_no_peak() -> None:
+    """Of a cluster, whose other shards are told meanwhile."""
+    later = figures(
+        1, messages_published=1_000_000, handed_over=500, counts=[9] * BUCKETS, uptime_seconds=3_600.0
+    )
+    found = sampled(at(0, figures()), at(2, figures(messages_published=20), later))
+    assert (found["published"], found["handed_over"]) == (10.0, 0.0) and math.isnan(found["turn_p99"])
 
 
 def test_what_is_counted_rarely_is_a_rate_between_counts_and_not_a_row_of_peaks() -> None:

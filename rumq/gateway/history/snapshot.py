@@ -54,9 +54,15 @@ class Snapshot:
 
 
 def pairs(before: Snapshot, after: Snapshot) -> list[tuple[ShardFigures | None, ShardFigures]]:
-    """Each shard of now with what it was in the same run; None: it has begun since."""
+    """Each shard of now with what it was in the same run; None: it has begun since.
+
+    One of a cluster that had not answered before is left out: when it counted what it has is not known."""
     earlier = {(each.shard, each.incarnation): each for each in before.shards}
-    return [(earlier.get((each.shard, each.incarnation)), each) for each in after.shards]
+    found = [(earlier.get((each.shard, each.incarnation)), each) for each in after.shards]
+    seconds = after.at - before.at
+    return [
+        pair for pair in found if pair[0] is not None or pair[1].gauges["uptime_seconds"] <= seconds + 1.0
+    ]
 
 
 def grown(earlier: ShardFigures | None, later: ShardFigures, key: str) -> float:
