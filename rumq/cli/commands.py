@@ -34,6 +34,8 @@ COMMANDS = (
     Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
     Command("gateway", "gateway.gateway", "serve REST, metrics and health of a running broker over HTTP"),
     Command("token", "gateway.token", "add, remove or list tokens of the gateway"),
+    Command("completion", "completion", "completion of the command line: bash, zsh, fish"),
+    Command("version", "print_version", "print the version and whether kernels are compiled"),
     Command("config", "show_config", "print the effective settings and their sources"),
     Command("check", "admin.check", "check settings, files, ports and the data directory of a broker"),
     Command("init", "admin.init", "make the first settings: TLS, users with random passwords, rules"),

@@ -110,7 +110,7 @@ def lazy_parser() -> LazyParser:
     parser.add_argument(
         "--version",
         action="store_const",
-        const=print_version,
+        const=version_of,
         dest="run",
         help="print the version and whether kernels are compiled",
     )
@@ -138,8 +138,7 @@ def fill(command: Command, parser: argparse.ArgumentParser) -> None:
         parser.set_defaults(run=module.run)
 
 
-def print_version(_: argparse.Namespace) -> int:
-    from rumq.version import version_line
+def version_of(_: argparse.Namespace) -> int:
+    from rumq.cli.print_version import print_version
 
-    print(version_line())
-    return OK
+    return print_version(as_json=False)

@@ -70,6 +70,20 @@ def in_force(loaded: Loaded) -> str:
     return "\n".join(in_force_lines(loaded.settings, loaded.origins))
 
 
+def as_object(loaded: Loaded) -> dict[str, dict[str, object]]:
+    """Each setting by its dotted key: {"value": ..., "source": ...}; streams by name, further listeners by number."""
+    settings = loaded.settings
+    structs: dict[str, msgspec.Struct] = {section: getattr(settings, section) for section in SECTIONS}
+    structs |= {f"{LISTENER}.{number}": each for number, each in enumerate(settings.more_listeners, start=2)}
+    structs |= {f"{STREAM}.{each.name}": each for each in settings.stream}
+    found: dict[str, dict[str, object]] = {}
+    for key, source in loaded.origins.items():
+        above, _, name = key.rpartition(".")
+        if above in structs:
+            found[key] = {"value": msgspec.to_builtins(getattr(structs[above], name)), "source": source}
+    return found
+
+
 def in_force_lines(settings: Settings, origins: dict[str, str]) -> Iterator[str]:
     for section, keys in SECTIONS.items():
         several = section == LISTENER and settings.more_listeners

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import TYPE_CHECKING
 
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", action="append", default=[], help="another group of the user")
     parser.add_argument("--rules", metavar="FILE", help="rules file [auth.rules_file of the settings]")
     add_setting_flags(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object: allowed, reach, rules")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,17 +51,22 @@ def run(args: argparse.Namespace) -> int:
 
     path = args.rules or loaded_settings(args).settings.auth.rules_file
     if not path:
-        print("yes: no rules are configured, everything is permitted")
+        if args.json:
+            print(json.dumps({"allowed": True, "reach": "all", "rules": None}))
+        else:
+            print("yes: no rules are configured, everything is permitted")
         return 0
     try:
         rules = rules_in(path)
     except (SecretsError, MosquittoFileError) as fault:
         raise ConfigError(Fault("", "auth.rules_file", "", str(fault))) from None
     who = Identity(None if args.user == "-" else args.user, frozenset(args.group))
-    return explain(rules, who, args.client, args.action, args.topic)
+    return explain(rules, who, args.client, args.action, args.topic, as_json=args.json)
 
 
-def explain(rules: Rules, who: Identity, client_id: str, action: Action, topic: str) -> int:
+def explain(
+    rules: Rules, who: Identity, client_id: str, action: Action, topic: str, *, as_json: bool = False
+) -> int:
     permit = rules.permit(who, client_id)
     reasons = rules.explain(who, client_id, action, topic)
     if action in ("subscribe", "replay"):
@@ -68,7 +75,15 @@ def explain(rules: Rules, who: Identity, client_id: str, action: Action, topic: 
         allowed = reach != "none"
     else:
         allowed = permit.may(action, topic)
+        reach = "all" if allowed else "none"
         words = "yes" if allowed else "no"
+    if as_json:
+        rows = [
+            {"rule": reason.number, "effect": reason.effect, "filter": reason.topic_filter}
+            for reason in reasons
+        ]
+        print(json.dumps({"allowed": allowed, "reach": reach, "rules": rows}))
+        return 0 if allowed else 1
     print(words)
     for reason in reasons:
         print(f"  rule {reason.number} {reason.effect} {action} {reason.topic_filter}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 
 from rumq.cli.setting_flags import add_setting_flags, loaded_settings
+from rumq.errors import ConfigError
 
 ABOUT = """\
 Say everything that would keep `rumqd run` with the same flags from starting, in its words: settings, files of users,
@@ -25,6 +27,9 @@ OK, REFUSED = 0, 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object: ok, faults, warnings, is_running"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,14 +37,23 @@ def run(args: argparse.Namespace) -> int:
     from rumq.cli.broker.start_check import faults, in_use
     from rumq.cli.data.exposure import exposed
 
-    settings = loaded_settings(args).settings
+    try:
+        settings = loaded_settings(args).settings
+    except ConfigError as fault:
+        if not args.json:
+            raise
+        return as_json(str(fault).splitlines(), [], is_running=None)
     is_running = in_use(settings.data.dir)
     found = [str(fault) for fault in faults(settings, is_running)]
-    for line in "\n".join(found).splitlines():
+    problem = exposed(os.path.abspath(settings.data.dir))
+    lines = "\n".join(found).splitlines()
+    if args.json:
+        return as_json(lines, [problem] if problem else [], is_running=is_running)
+    for line in lines:
         print(f"rumqd: {line}", file=sys.stderr)
     if found:
         return REFUSED
-    if problem := exposed(os.path.abspath(settings.data.dir)):
+    if problem:
         print(f"rumqd: {settings.data.dir}: {problem}")
     end = (
         "a broker runs on this data directory, so no address was tried"
@@ -48,3 +62,10 @@ def run(args: argparse.Namespace) -> int:
     )
     print(f"rumqd: the settings are good, {end}")
     return OK
+
+
+def as_json(faults: list[str], warnings: list[str], *, is_running: bool | None) -> int:
+    """is_running: a broker has the data directory; None: not known, for the settings are refused"""
+    found = {"ok": not faults, "faults": faults, "warnings": warnings, "is_running": is_running}
+    print(json.dumps(found))
+    return REFUSED if faults else OK

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import json
 import os
 import secrets
 import sys
@@ -24,6 +25,7 @@ examples:
   rumqd passwd -b users bob 'long secret'   on the command line, where others can see it
   rumqd passwd -H scram users carol         for clients that speak SCRAM-SHA-256 (MQTT 5), and others
   rumqd passwd -D users bob                 delete
+  rumqd passwd -L users                     the users' names
   rumqd passwd -U users                     hash the plain text passwords of a file
 
 exit status: 0 done; 2 invalid arguments or file; 1 any other error
@@ -45,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-c", "--create", action="store_true", help="create the file, replacing an existing one"
     )
     parser.add_argument("-D", "--delete", action="store_true", help="delete the user")
+    parser.add_argument("-L", "--list", action="store_true", help="print the names of the users, one a line")
+    parser.add_argument("--json", action="store_true", help="with -L: one JSON object a user")
     parser.add_argument("-U", "--upgrade", action="store_true", help="hash the plain passwords of a file")
     parser.add_argument(
         "-H", "--hash", choices=HASHES, default="argon2id",
@@ -68,6 +72,12 @@ def change(args: argparse.Namespace) -> int:
     from rumq.auth import files
     from rumq.auth.passwords import PASSWORD_BYTES_MAX, parse, user_problem, written
 
+    if args.list:
+        if args.user or args.create or args.delete or args.upgrade:
+            return refused("-L takes only the file")
+        for user in parse(files.read_secrets(args.file, strict=False), args.file):
+            print(json.dumps({"user": user}) if args.json else user)
+        return 0
     if args.upgrade:
         if args.user or args.create or args.delete:
             return refused("-U takes only the file")

@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument(
         "--stream", metavar="NAME", action="append", help="only this stream, repeatable [all]"
     )
+    export.add_argument("--json", action="store_true", help="with --once: one JSON object")
     export.add_argument("--once", action="store_true", help="exit when all finished segments are exported")
     export.add_argument(
         "--keep", metavar="SECONDS", type=int, default=7200,
@@ -80,13 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "folder", metavar="FOLDER", help="the lake: a folder or a URI; the table has the same path"
     )
+    table.add_argument("--json", action="store_true", help="one JSON object")
     table.set_defaults(run=run_table)
 
 
 def run_table(args: argparse.Namespace) -> int:
     from rumq.cli.analytics.lake_table import register_table
 
-    return register_table(args.folder)
+    return register_table(args.folder, as_json=args.json)
 
 
 def run_export(args: argparse.Namespace) -> int:

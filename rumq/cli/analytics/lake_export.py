@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import json
 import os
 import signal
 import time
@@ -45,6 +46,9 @@ def export(args: argparse.Namespace) -> int:
         exporting = exporter(args)
         done = exporting.run()
         exporting.merge(hour_to_merge(), now_s=int(time.time()), keep_s=args.keep)
+        if args.json:
+            print(json.dumps(done._asdict()))
+            return 0
         print(
             f"{done.rows:,} records of {done.segments} segments exported to {done.files} files: {done.log_bytes:,} "
             f"bytes of log are {done.bytes:,} of Parquet; {done.gaps} gaps"

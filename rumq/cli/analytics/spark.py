@@ -21,6 +21,7 @@ exit status: 0 done, nothing is wrong; 1 a fault, which is printed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
     doctor = commands.add_parser("doctor", help="check Spark's installation, with remedies")
+    doctor.add_argument("--json", action="store_true", help="one JSON object a finding")
     doctor.set_defaults(run=run_doctor)
     offsets = commands.add_parser("offsets", help="print the offsets of a query: its next lsns")
     offsets.add_argument("checkpoint", metavar="CHECKPOINT", help="the query's checkpointLocation")
@@ -32,12 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     spark_run.add_arguments(jobs)
 
 
-def run_doctor(_: argparse.Namespace) -> int:
+def run_doctor(args: argparse.Namespace) -> int:
     from rumq.spark.runtime.doctor import examine
 
     wrong = 0
     for finding in examine(os.environ):
         wrong += bool(finding.do)
+        if args.json:
+            print(
+                json.dumps({"ok": not finding.do, "what": finding.what, "do": finding.do or None}), flush=True
+            )
+            continue
         print(
             f"wrong: {finding.what}\n   do: {finding.do}" if finding.do else f"well: {finding.what}",
             flush=True,

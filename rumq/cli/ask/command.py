@@ -118,7 +118,11 @@ def tolerate_other_encodings() -> None:
 
 async def ask(args: argparse.Namespace, question: Question, request: Request, source: Source) -> int:
     import trio
+    from msgspec import structs
 
+    from rumq.admin.answers import Events
+
+    is_first = True
     is_json, is_wide = getattr(args, "json", False), getattr(args, "wide", False)
     seconds = getattr(args, "watch", None)
     try:
@@ -126,13 +130,18 @@ async def ask(args: argparse.Namespace, question: Question, request: Request, so
             before = trio.current_time()
             answer = await source.ask(question, request)
             took = trio.current_time() - before
-            if seconds is not None and not is_json and sys.stdout.isatty():
+            is_new = not isinstance(answer, Events) or is_first or bool(answer.events)
+            if seconds is not None and not is_json and sys.stdout.isatty() and not isinstance(answer, Events):
                 print("\x1b[H\x1b[2J", end="")
-            show(answer, is_json=is_json, is_wide=is_wide, took=took if question.name == "ping" else None)
+            if is_new:
+                show(answer, is_json=is_json, is_wide=is_wide, took=took if question.name == "ping" else None)
             if seconds is None:
                 return OK
-            if not is_json and not sys.stdout.isatty():
+            if isinstance(answer, Events):
+                request = structs.replace(request, after=answer.cursor)  # those that follow
+            elif not is_json and not sys.stdout.isatty():
                 print(flush=True)
+            is_first = False
             await trio.sleep(seconds)
     finally:
         with trio.CancelScope(shield=True):

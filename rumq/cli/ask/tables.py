@@ -19,6 +19,7 @@ COLUMNS: dict[type, tuple[str, ...]] = {
         "client_id", "connected", "rate", "behind_records", "behind_seconds", "in_flight", "undelivered", "published",
         "delivered", "bytes_in", "bytes_out", "since_seconds", "user", "address", "protocol", "subscriptions",
     ),
+    r.EventRow: ("time_us", "level", "event", "source", "shard", "fields"),
     r.PartitionRow: (
         "stream", "partition", "shard", "durability", "first_lsn", "next_lsn", "committed_lsn", "topics", "segments",
         "bytes", "pending_bytes", "last_time_us", "offline",

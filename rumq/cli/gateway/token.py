@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rumq.gateway.tokens import Token
 
 ABOUT = """\
 Tokens with which programs use the gateway's REST interface. `add` prints the token's secret, once; the file keeps only
@@ -25,12 +30,15 @@ ROLES = ("read", "publish", "administer")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("add", "remove", "list"))
+    parser.add_argument("action", choices=("add", "remove", "list", "ls", "rm"))
     parser.add_argument("name", metavar="NAME", nargs="?", help="of the token, for events")
     parser.add_argument(
         "--role", action="append", choices=ROLES, default=[], help="may be given several times [read]"
     )
     parser.add_argument("--user", metavar="USER", default="", help="as whom it publishes and reads [nobody]")
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object a token; of a new one with its secret"
+    )
     parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="data directory [rumq-data]")
     parser.add_argument(
         "--file", metavar="FILE", help="gateway.tokens_file [gateway-tokens in the data directory]"
@@ -58,15 +66,18 @@ def change(args: argparse.Namespace) -> int:
 
     path = args.file or f"{args.data}/gateway-tokens"
     known = t.parse(files.read_secrets(path), path) if os.path.exists(path) else {}
-    if args.action == "list":
+    if args.action in ("list", "ls"):
         for token in known.values():
-            print(f"{token.name}  {','.join(sorted(token.roles))}  {token.user or '-'}")
+            if args.json:
+                print(json.dumps(about(token)))
+            else:
+                print(f"{token.name}  {','.join(sorted(token.roles))}  {token.user or '-'}")
         return 0
     if not args.name or t.NAME.fullmatch(args.name) is None:
         print("rumqd token: give a NAME of letters, digits, . _ and -, at most 64", file=sys.stderr)
         return 2
     same = [sha256 for sha256, token in known.items() if token.name == args.name]
-    if args.action == "remove":
+    if args.action in ("remove", "rm"):
         if not same:
             print(f"rumqd token: there is no token {args.name!r} in {path}", file=sys.stderr)
             return 2
@@ -77,9 +88,13 @@ def change(args: argparse.Namespace) -> int:
         print(f"rumqd token: there is a token {args.name!r} already: remove it first", file=sys.stderr)
         return 2
     secret = t.new_secret()
-    known[t.hash_of(secret)] = t.Token(args.name, frozenset(args.role or ["read"]), args.user)
+    known[t.hash_of(secret)] = made = t.Token(args.name, frozenset(args.role or ["read"]), args.user)
     if not args.file:
         os.makedirs(args.data, 0o700, exist_ok=True)  # tokens may be made before the broker's first start
     files.replace(path, t.formatted(known))
-    print(secret)
+    print(json.dumps(about(made) | {"secret": secret}) if args.json else secret)
     return 0
+
+
+def about(token: Token) -> dict[str, object]:
+    return {"name": token.name, "roles": sorted(token.roles), "user": token.user or None}

@@ -140,3 +140,30 @@ def test_watch_asks_again(gateway: Gateway) -> None:
         for _ in range(3):
             assert len(json.loads(asking.stdout.readline())["topics"]) == 4
         asking.terminate()
+
+
+def test_watching_events_prints_only_new_ones(gateway: Gateway) -> None:
+    import subprocess
+
+    from tests.cli.conftest import ENVIRONMENT, command
+
+    words = (
+        "ask",
+        "events",
+        "--event",
+        "client.*",
+        "--json",
+        "--watch",
+        "0.1",
+        "--data",
+        str(gateway.broker.data),
+    )
+    with subprocess.Popen(command(*words), stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as asking:
+        assert asking.stdout is not None
+        seen = {row["cursor"] for row in json.loads(asking.stdout.readline())["events"]}
+        assert (
+            rumqd("pub", "-p", str(gateway.broker.address.port), "a", "-m", "b", "-i", "newcomer").status == 0
+        )
+        fresh = json.loads(asking.stdout.readline())["events"]
+        assert fresh[0]["fields"]["client_id"] == "newcomer" and not seen & {row["cursor"] for row in fresh}
+        asking.terminate()
