@@ -6,4 +6,4 @@ cdef class Chunk:
     cdef public long long base_ts
     cdef public Py_ssize_t count
     cdef public unsigned int flags
-    cdef public object frames, rows, routes
+    cdef public object frames, rows, routes, traces

@@ -41,10 +41,12 @@ class Chunk:
     flags: docs/log-format.md, "Chunk"; tags: 8 bytes each, (row u32, packet id u32), of inbound QoS 2 messages
     sources: 16 bytes each, (source u64, sequence u64): up to which forwarded record of each source the log has, with it
     routes: of its rows, by the router (epoch, distinct routes, row -> route); blobs: group -> its bytes, by the fan-out
+    traces: of its records that are traced, by the shard; None: none is
     """
 
     __slots__ = (
         "base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "routes", "rows", "sources", "tags",
+        "traces",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +64,7 @@ class Chunk:
         self.sources = sources
         self.routes: tuple[int, list[int], memoryview | None] | None = None
         self.blobs: dict[Any, Any] | None = None
+        self.traces: Any = None
 
 
 class Gap(NamedTuple):

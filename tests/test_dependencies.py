@@ -26,6 +26,7 @@ DISTRIBUTIONS = {
     "Cython": "cython",
     "py4j": "pyspark",
     "prometheus_client": "prometheus-client",
+    "opentelemetry": "opentelemetry-sdk",
 }
 
 

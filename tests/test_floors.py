@@ -25,9 +25,13 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "router": ({"commitlog", "cython"}, WORLD),
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
     "rumq/auth": ({"argon2", "jwt", "cryptography", "msgspec", "rumq.mqtt.topics", "rumq.mqtt.errors"}, WORLD),
+    "rumq/tracing": (
+        {"msgspec", "commitlog.chunk", "commitlog.row_layout", "rumq.mqtt"},
+        WORLD | {"os"},
+    ),
     "rumq/session": ({"msgspec", "rumq.auth", "rumq.mqtt", "rumq.errors", "rumq.config", *ROUTER_DATA}, WORLD | {"os"}),
     "rumq/config": ({"msgspec"}, WORLD | {"os"}),
-    "rumq/admin": ({"msgspec", "rumq.errors"}, WORLD | {"os"}),
+    "rumq/admin": ({"msgspec", "rumq.errors", "rumq.tracing.spans"}, WORLD | {"os"}),
     "rumq/mosquitto": ({"rumq.auth", "rumq.config", "rumq.errors"}, WORLD),
     "rumq/settings": (
         {"msgspec", "rumq.config", "rumq.errors", "rumq.mqtt.topics", "rumq.mqtt.errors"},
@@ -44,7 +48,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         # The driver is where router, sessions, the pump and the kernels that build bytes meet.
         {
             "trio", "router", "commitlog", "msgspec", "rumq.admin", "rumq.auth", "rumq.session", "rumq.net",
-            "rumq.mqtt",
+            "rumq.mqtt", "rumq.tracing",
             "rumq.event_ring", "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records",
             "rumq.cluster.links",
             "rumq.cluster.replication",
@@ -114,10 +118,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/client": ({"trio", "wsproto", "rumq.mqtt", "rumq.errors"}, set()),
     "rumq/gateway": (
         {
-            "commitlog", "hypercorn", "msgspec", "prometheus_client", "rumq.admin", "rumq.auth", "rumq.client",
-            "rumq.config.gateway", "rumq.errors", "rumq.event_ring", "rumq.mqtt", "rumq.session.protocol.replay_syntax",
-            "rumq.session.state.histogram", "rumq.shards.stats.admin_socket", "rumq.version", "starlette", "trio",
-            "wsproto",
+            "commitlog", "hypercorn", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin", "rumq.auth",
+            "rumq.client", "rumq.config.gateway", "rumq.config.trace", "rumq.errors", "rumq.event_ring", "rumq.mqtt",
+            "rumq.session.protocol.replay_syntax", "rumq.session.state.histogram", "rumq.shards.stats.admin_socket",
+            "rumq.tracing.spans", "rumq.version", "starlette", "trio", "wsproto",
         },
         {"subprocess", "multiprocessing", "asyncio"},
     ),

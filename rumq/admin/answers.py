@@ -133,6 +133,10 @@ class Events(ShardsAnswer, kw_only=True):
     lost: Annotated[int, field("after the given cursor and no longer kept, at least", "events")] = 0
 
 
+class Spans(Answer, kw_only=True):
+    shards: list[r.ShardSpans]
+
+
 class Metrics(ShardsAnswer, kw_only=True):
     shards: list[ShardFigures]
 

@@ -72,6 +72,7 @@ TABLE = (
     Operation("events", q.Events, a.Events, "the newest events of the broker, or those after a cursor"),
     Operation("cluster", q.Nothing, a.Cluster, "nodes, copies of shards and the control plane of a cluster"),
     Operation("terms", q.Nothing, a.Terms, "copies of the shards of a cluster, as their leaders see them"),
+    Operation("spans", q.Spans, a.Spans, "the newest spans of messages that are traced with OpenTelemetry"),
     Operation("metrics", q.Nothing, a.Metrics, "counters and histograms of every shard"),
     action(
         "ban",

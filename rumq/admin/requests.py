@@ -78,6 +78,13 @@ class Retained(Request, kw_only=True):
     limit: Annotated[int, number("rows at most", "rows", 1, 200)] = ROWS_USUAL
 
 
+class Spans(Request, kw_only=True):
+    after: Annotated[
+        str, text("shard:number of the answer before, separated by commas; empty: all that is kept")
+    ] = ""
+    limit: Annotated[int, number("spans of a shard at most", "spans", 1, 2_000)] = 200
+
+
 class Ledger(Request, kw_only=True):
     client: Annotated[str | None, field("only this client, and what it is still to get; null: all")] = None
     topic: Annotated[str | None, field("only this topic; null: all")] = None

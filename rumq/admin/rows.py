@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import Struct
 
 from rumq.admin.units import field
+from rumq.tracing.spans import Span
 
 
 class PartitionRow(Struct, kw_only=True):
@@ -287,3 +288,13 @@ class Disk(Struct, kw_only=True):
     bytes_per_second: Annotated[float | None, field("how fast it fills", "bytes/s")]
     full_in_seconds: Annotated[float | None, field("null: nothing fills it", "seconds")]
     then: Annotated[str, field("what happens then")]
+
+
+class ShardSpans(Struct, kw_only=True):
+    """The newest spans of one shard."""
+
+    shard: int
+    sample_every: Annotated[int, field("one message in so many; 0: off", "messages")]
+    spans: list[Span]
+    next: Annotated[int, field("number of the last one: continue there")]
+    lost: Annotated[int, field("that were overwritten before they were asked for", "spans")]

@@ -12,6 +12,7 @@ from rumq.config.access import Auth, Flight, Listener
 from rumq.config.cluster import Cluster
 from rumq.config.gateway import Gateway
 from rumq.config.setting_types import DAY_SECONDS, GIB, KIB, MIB, choice, maybe_text, number, text
+from rumq.config.trace import Trace
 
 # fmt: off
 # A table: a formatter would give each argument a line.
@@ -321,6 +322,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sys: Sys = Sys()
     flight: Flight = Flight()
     gateway: Gateway = Gateway()
+    trace: Trace = Trace()
     events: Events = Events()
 
     @property

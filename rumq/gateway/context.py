@@ -18,6 +18,7 @@ from rumq.gateway.records import ServedRecords
 from rumq.gateway.relay.relays import Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import Shards
+from rumq.gateway.span_export import SpanCounts
 from rumq.gateway.tokens import Token
 from rumq.session.state.histogram import Histogram
 
@@ -46,6 +47,7 @@ class Context:
     requests: defaultdict[tuple[str, str, str], Histogram] = field(
         default_factory=lambda: defaultdict(Histogram)
     )
+    spans: SpanCounts = field(default_factory=SpanCounts)
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
     def may_read(self, token: Token) -> Callable[[str], bool]:

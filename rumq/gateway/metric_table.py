@@ -66,6 +66,13 @@ COUNTERS = (
         "cpu_seconds",
         "CPU time of the shard's process, in all its threads",
     ),
+    Metric("rumq_traces_total", "counter", "traces", "messages that were traced, and replays of such"),
+    Metric(
+        "rumq_traces_over_rate_total",
+        "counter",
+        "traces_over_rate",
+        "messages that were not traced because of trace.traces_per_second_max",
+    ),
 )
 GAUGES = (
     Metric("rumq_connected_clients", "gauge", "connected", "clients that are connected"),
@@ -305,5 +312,12 @@ GATEWAY = (
         ("method", "route", "status"),
     ),
     Metric("rumq_gateway_published_total", "counter", "", "messages published over REST and acknowledged"),
+    Metric("rumq_spans_exported_total", "counter", "", "spans that the OTLP endpoint has taken"),
+    Metric(
+        "rumq_spans_lost_total",
+        "counter",
+        "",
+        "spans that were not exported: the endpoint refused, was slow or away",
+    ),
 )
 TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *GATEWAY)

@@ -43,5 +43,7 @@ class Metrics:
             "rumq_gateway_connections_shed_total": float(shed),
             "rumq_gateway_refused_total": float(context.admission.refused),
             "rumq_gateway_published_total": float(context.publishers.published),
+            "rumq_spans_exported_total": float(context.spans.exported),
+            "rumq_spans_lost_total": float(context.spans.lost),
         }  # fmt: skip
         return exposition(shards or [], values, context.requests, cluster)

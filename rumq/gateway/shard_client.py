@@ -40,22 +40,22 @@ class ShardClient:
     """Of a broker alone. directory: of its data; count: of its shards"""
 
     def __init__(self, directory: str, count: int) -> None:
-        self._directory, self._count = os.path.abspath(directory), count
+        self._directory, self.count = os.path.abspath(directory), count
 
     async def ask(self, operation: Operation, request: q.Request) -> a.Answer:
         """raises: Away, RequestRefused; ValueError for an answer of another version"""
         question = msgspec.json.encode(question_of(operation, request)) + b"\n"
-        replies: list[Raw] = [{} for _ in range(self._count)]
+        replies: list[Raw] = [{} for _ in range(self.count)]
         faults: list[Away] = []
 
         async def one(index: int) -> None:
             try:
-                replies[index] = await self._ask_one(index, question)
+                replies[index] = await self.ask_one(index, question)
             except Away as away:
                 faults.append(away)
 
         async with trio.open_nursery() as nursery:
-            for index in range(self._count):
+            for index in range(self.count):
                 nursery.start_soon(one, index)
         if faults:
             raise faults[0]
@@ -66,7 +66,8 @@ class ShardClient:
     async def maybe_cluster(self) -> a.Cluster | None:
         return None
 
-    async def _ask_one(self, index: int, question: bytes) -> Raw:
+    async def ask_one(self, index: int, question: bytes) -> Raw:
+        """Ask a shard of this machine a line of JSON. raises: Away"""
         name = "ask.sock" if index == 0 else f"ask-{index}.sock"
         try:
             got = await said_back(self._directory, name, question)

@@ -12,6 +12,7 @@ from rumq.mqtt.errors import TopicFilterInvalid, TopicNameInvalid
 from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, check_topic_name
 from rumq.settings.keys import as_toml
 
+ENDPOINT = re.compile(r"https?://[^/\s]+(?:/\S*)?")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -20,7 +21,7 @@ def broken_rules(settings: Settings, origins: Mapping[str, str]) -> list[Fault]:
     return [
         *broken_listeners(settings, origins), *broken_log(settings, origins), *broken_streams(settings.stream, origins),
         *unreplicated_streams(settings, origins, is_clustered=bool(settings.cluster.name)),
-        *broken_cluster(settings, origins),
+        *broken_cluster(settings, origins), *broken_trace(settings, origins),
     ]  # fmt: skip
 
 
@@ -97,6 +98,26 @@ def broken_cluster(settings: Settings, origins: Mapping[str, str]) -> Iterator[F
         yield Fault(
             origins["shards.count"], "shards.count", str(settings.shards.count),
             f"expected nothing: a cluster has cluster.shards, {cluster.shards}",
+        )  # fmt: skip
+
+
+def broken_trace(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:
+    trace, endpoint = settings.trace, settings.trace.otlp_endpoint
+    if endpoint and not ENDPOINT.fullmatch(endpoint):
+        expected = "expected http:// or https://, a host and a port, such as http://localhost:4318"
+        yield Fault(origins["trace.otlp_endpoint"], "trace.otlp_endpoint", as_toml(endpoint), expected)
+    if not trace.sample_every:
+        return
+    value = as_toml(trace.sample_every)
+    if not endpoint:
+        yield Fault(
+            origins["trace.sample_every"], "trace.sample_every", value,
+            "expected trace.otlp_endpoint as well: spans would go nowhere",
+        )  # fmt: skip
+    if not settings.gateway.port:
+        yield Fault(
+            origins["trace.sample_every"], "trace.sample_every", value,
+            "expected gateway.port as well: the gateway exports the spans",
         )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from rumq.shards.bus.peers import Peers, PeerStage
 from rumq.shards.bus_assembly import build_bus
 from rumq.shards.delivery.cold_reads import ColdReads
 from rumq.shards.delivery.fan_out import FanOut
+from rumq.shards.delivery.fan_out_cache import FanOutCache
 from rumq.shards.delivery.lost_ranges import LostRanges
 from rumq.shards.delivery.redelivery import Redelivery
 from rumq.shards.delivery.removal_losses import RemovalLosses
@@ -53,6 +54,7 @@ from rumq.shards.stats.counters import CountedShard, Counters
 from rumq.shards.stats.refusal_summary import RefusalSummary
 from rumq.shards.stats.survey import Survey
 from rumq.shards.stats.sys_publisher import Status, SysPublisher
+from rumq.shards.tracing.traced_publishers import TracedPublishers
 from rumq.shards.turn.auth_pool import AuthPool
 from rumq.shards.turn.broker import Broker, ClientRecords
 from rumq.shards.turn.effect_dispatch import JournalEffects
@@ -69,6 +71,7 @@ from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
 from rumq.shards.write_path.worker_threads import DiskWorkers, Pool, Worker
 from rumq.shards.write_path.write_admission import WriteAdmission
+from rumq.tracing.tracer import Tracer
 
 if TYPE_CHECKING:  # a broker alone needs nothing of a cluster
     from rumq.shards.replication.follower_links import Connect
@@ -99,6 +102,8 @@ class ShardContext:
     status: Status | None = None
     edge_door: int | None = None
     term: Term | None = None
+    trace_sample_every: int = 0
+    traces_per_second_max: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +195,9 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     router = Router(store.partitions, context.backlog_records_max, placement.is_here, has_peers=has_peers)
     totals = ShardTotals()
     drop_counters = DropCounters()
-    turn = Turn(clock, timers, events, store, router, totals)
+    publishers = TracedPublishers(store, lambda: acks, lambda: registry)
+    tracer = Tracer(context.index, publishers.find, lambda: platform.clock()[0], platform.random)
+    turn = Turn(clock, timers, events, store, router, totals, tracer)
     turn.stage_seconds = platform.stage_seconds
     commands = turn.commands
     pump = platform.pump(turn)
@@ -244,13 +251,22 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         leave_behind=lambda *removed: removal_losses.leave_behind(*removed), dialer=dialer, pump=lambda: pump,
         is_draining=lambda: commit.is_draining,
         tally=lambda tally: status.received(tally) if status is not None else None, count=context.count,
-        incarnation=incarnation,
+        incarnation=incarnation, tracer=tracer,
     )  # fmt: skip
 
     # Delivery
     cold_reads = ColdReads(store, workers.reader, commands, events, queries)
     retained = RetainedDelivery(router.retained, drop_counters, store.partitions)
-    fan_out = FanOut(clock, commands, turn.ready, events, router.feeds, sessions, drop_counters, retained)
+    fan_out = FanOut(
+        clock,
+        commands,
+        turn.ready,
+        events,
+        FanOutCache(router.feeds, tracer),
+        sessions,
+        drop_counters,
+        retained,
+    )
     losses = LostRanges(timers, events, router.feeds, cold_reads, sessions, drop_counters)
     removal_losses = RemovalLosses(timers, router, sessions, recorder, turn.effects, losses, queries)
     replay_start = ReplayStart(
@@ -335,7 +351,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     parts = AdminParts(
         counted, context.count, clock, timers, events, lifecycle, commands, turn.settle, pump, context.policies,
         lambda: logins.connections_max, consumers, recorder, access_gate, admission, commit, removal, bounds,
-        context.exports, workers.reader, new_counters(), lambda: peers.bytes_out + pump.bus_bytes_out,
+        context.exports, workers.reader, new_counters(), tracer, lambda: peers.bytes_out + pump.bus_bytes_out,
         replication.term_row if replication is not None else None,
     )  # fmt: skip
     histograms = {
@@ -356,6 +372,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         *([] if replication is None else [replication.end_turn]), backpressure.end_turn, retained_quota.end_turn,
     )  # fmt: skip
     peer_stage = PeerStage(peers, interest, shared_groups, fd_passing) if fd_passing is not None else None
+    turn.trace(context.trace_sample_every, context.traces_per_second_max)
     turn.connect(acks, retained, stages, (housekeeping.next_deadline, commit.next_deadline), peer_stage)
     return Shard(
         index=context.index, store=store, clock=clock, timers=timers, events=events, lifecycle=lifecycle, turn=turn,

@@ -38,6 +38,7 @@ from rumq.shards.bus.shared_groups import (
 from rumq.shards.delivery.replay_start import SEARCHES, lookups_for
 from rumq.shards.links.dialers import Dialer
 from rumq.shards.turn.ports import Clock, CommandQueue, EventSink, FaultGuard, Placement, ReadPool, Timers
+from rumq.tracing.tracer import Tracer
 
 
 class Bus(NamedTuple):
@@ -53,7 +54,7 @@ def build_bus(
     journal: Journal, totals: ShardTotals, topics: TopicNumbers, admission: Admission, quota: Quota,
     urgent: Callable[[int], None], acknowledged: Callable[[int], None],
     leave_behind: Callable[[int, int, Callable[[], None]], None], dialer: Dialer | None, pump: Callable[[], Pump],
-    is_draining: Callable[[], bool], tally: Callable[[Tally], None], count: int, incarnation: int,
+    is_draining: Callable[[], bool], tally: Callable[[Tally], None], count: int, incarnation: int, tracer: Tracer,
 ) -> Bus:  # fmt: skip
     """urgent: somebody waits until a partition is committed; acknowledged: records published to a partition of another
     shard are committed there; leave_behind: counts what readers here lose of a partition below an lsn"""
@@ -83,8 +84,8 @@ def build_bus(
             continue
         theirs = [p for p in store.partitions if isinstance(p, RemotePartition) and p.owner == shard]
         parts = Parts(
-            Owner(theirs, feeds, commands, admission, quota, acknowledged),
-            PublishReceiver(own, topics, commands, totals, urgent, clock),
+            Owner(theirs, feeds, commands, admission, quota, acknowledged, tracer),
+            PublishReceiver(own, topics, commands, totals, urgent, clock, tracer),
             RemoteSubscriber(shard, own, router.feeds, commands, timers),
             RemoteMembers(shard, home), groups, queries, restarts,
         )  # fmt: skip

@@ -24,6 +24,7 @@ from rumq.config import Data, Log, Mqtt, Settings, Stream
 from rumq.config.access import Auth, Flight, Listener
 from rumq.config.cluster import Cluster
 from rumq.config.gateway import Gateway
+from rumq.config.trace import Trace
 
 
 def test_each_key_of_a_listener_is_in_force_at_once_or_bound_to_its_socket() -> None:
@@ -35,7 +36,7 @@ def test_each_key_of_a_listener_is_in_force_at_once_or_bound_to_its_socket() -> 
 def test_each_key_that_names_a_file_is_watched() -> None:
     named = {
         key
-        for section in (Listener, Flight, Auth)
+        for section in (Listener, Flight, Auth, Trace)
         for key in section.__struct_fields__
         if re.search(r"_file$|^tls_(certificate|key|authority|revoked)", key)
     }
@@ -146,7 +147,7 @@ def test_other_streams_need_a_restart() -> None:
 def test_a_file_with_other_content_is_a_changed_key(tmp_path: Path, key: str) -> None:
     path = tmp_path / "file"
     path.write_text("before")
-    section = Auth if key in Auth.__struct_fields__ else Listener
+    section = next(each for each in (Auth, Trace, Listener) if key in each.__struct_fields__)
     settings = Settings(**{section.__name__.lower(): section(**{key: str(path)})})
     before = file_digests(settings)
     assert changed_files(before, file_digests(settings)) == []

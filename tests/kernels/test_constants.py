@@ -19,6 +19,10 @@ OWNED = {
         "ITEM_BYTES": chunk.TOPIC_ITEM.size,
         "RECORD_WORDS": topic_table.TOPIC.size // 4,
     },
+    "rumq/mqtt/kernels/trace_context.py": {
+        "ROW_PROPERTIES": row_layout.ROW_PROPERTIES,
+        "CHUNK_V5": chunk.FLAG_V5,
+    },
     "rumq/mqtt/kernels/window.py": {"PARTITION_MASK": slots.PARTITION_MASK},
 }
 

@@ -61,6 +61,8 @@ class Reload:
         shard.commit.linger = wanted.log.linger_ms / 1000
         shard.backpressure.pending_bytes_max = wanted.log.pending_bytes_max
         set_disk(shard, wanted)
+        if wanted.trace != self._settings.trace:
+            shard.turn.trace(wanted.trace.sample_every, wanted.trace.traces_per_second_max)
         by_name = {stream.name: stream for stream in wanted.stream}
         for partition in shard.store.own:
             stream = by_name.get(partition.stream)

@@ -17,7 +17,7 @@ from rumq.config import Settings
 from rumq.config.access import Listener
 
 AT_ONCE = (
-    "mqtt.", "events.", "auth.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min",
+    "mqtt.", "events.", "auth.", "trace.", "log.linger_ms", "log.pending_bytes_max", "log.free_bytes_min",
     "log.free_percent_min", "log.wanted_free_percent_min",
 )  # fmt: skip
 # ... except these, which listeners and the router read once at their construction.
@@ -53,6 +53,7 @@ FILES = (
     "tls_key",
     "tls_authority",
     "tls_revoked",
+    "headers_file",
 )
 DIRECTORIES = ("tls_authority_dir",)
 UNREADABLE = b""
@@ -148,7 +149,11 @@ def file_digests(settings: Settings) -> dict[str, tuple[str, bytes]]:
     """Key -> (path, SHA-256 of its content), for each key that names a file; UNREADABLE if that fails.
 
     cost: every such file is read"""
-    sections: list[tuple[str, Any]] = [("auth", settings.auth), (key_of(FLIGHT), settings.flight)]
+    sections: list[tuple[str, Any]] = [
+        ("auth", settings.auth),
+        (key_of(FLIGHT), settings.flight),
+        ("trace", settings.trace),
+    ]
     sections += [(key_of(number), listener) for number, listener in enumerate(settings.listeners)]
     found = {}
     for section, values in sections:

@@ -114,6 +114,8 @@ def context_of(settings: Settings, place: Place, policies: Mapping[int, Listener
             RealFiles(), [s.name for s in settings.stream if s.export_to], log.retain_for_export_bytes_max
         ),
         status=Status(interval_seconds, f"rumq version {VERSION}", place.started) if interval_seconds else None,
+        trace_sample_every=settings.trace.sample_every,
+        traces_per_second_max=settings.trace.traces_per_second_max,
     )  # fmt: skip
 
 

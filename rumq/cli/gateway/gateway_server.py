@@ -16,7 +16,7 @@ from rumq.auth.files import read_secrets
 from rumq.auth.passwords import parse as parse_users
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
-from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of
+from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
 from rumq.cli.wiring.listener_policies import ListenerPolicies, is_loopback
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
@@ -34,6 +34,7 @@ from rumq.gateway.records import ServedRecords
 from rumq.gateway.relay.relays import Limits, Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
+from rumq.gateway.span_export import SpanExporter
 from rumq.net.fd_limit import raise_limit
 from rumq.net.listener import open_sockets
 from rumq.shards.stats.event_log import tell
@@ -84,6 +85,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
     server = HttpServer(App(context).build(), settings.gateway, context.now, tls_of(settings), context.relays)
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
+    exporter = exporter_of(settings, context)
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
@@ -91,11 +93,12 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
             nursery.start_soon(server.serve, listeners)
             nursery.start_soon(context.history.run)
             nursery.start_soon(receive_events, settings.data.dir, context.events.take)
+            nursery.start_soon(exporter.run)
             if args.for_broker:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
                 if number == signal.SIGHUP:
-                    reload(args, context)
+                    reload(args, context, exporter)
                 elif number == signal.SIGTERM or not args.for_broker:
                     break  # a terminal sends SIGINT to the broker too, which stops us
         nursery.cancel_scope.cancel()
@@ -107,15 +110,28 @@ async def end_with(parent: int, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-def reload(args: argparse.Namespace, context: Context) -> None:
-    """Tokens, users and rules; invalid ones change nothing."""
+def exporter_of(settings: Settings, context: Context) -> SpanExporter:
+    """Of the spans of traced messages. raises: ConfigError"""
+    here = ShardClient(
+        settings.data.dir, settings.shards.count
+    )  # in a cluster each node exports its own spans
+    exporter = SpanExporter(here, context.spans, tell)
+    exporter.configure(settings.trace, trace_headers(settings))
+    return exporter
+
+
+def reload(args: argparse.Namespace, context: Context, exporter: SpanExporter) -> None:
+    """Tokens, users, rules and where spans go; invalid ones change nothing."""
     try:
-        fresh = context_of(settings_of(args))
+        settings = settings_of(args)
+        fresh = context_of(settings)
+        headers = trace_headers(settings)
     except RumqError as fault:
         tell("settings.refused", why=str(fault))
         return
     context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
     context.relays.recheck(context.admission.tokens)
+    exporter.configure(settings.trace, headers)
     tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)
 
 

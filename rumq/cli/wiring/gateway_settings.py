@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 
 from rumq.auth.errors import SecretsError
@@ -11,10 +12,13 @@ from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
 from rumq.gateway.tokens import Token, parse
 
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+
 
 def check_gateway(settings: Settings) -> None:
     """raises: ConfigError for settings that the gateway could not start with"""
     tokens_of(settings)
+    trace_headers(settings)
     if settings.gateway.tls_certificate:
         tls_of(settings)
 
@@ -28,6 +32,27 @@ def tokens_of(settings: Settings) -> dict[str, Token]:
         return parse(read_secrets(path, strict=settings.auth.exposed_files == "refuse"), path)
     except SecretsError as fault:
         raise ConfigError(Fault("", "gateway.tokens_file", "", str(fault))) from None
+
+
+def trace_headers(settings: Settings) -> dict[str, str]:
+    """HTTP headers for the OTLP endpoint. raises: ConfigError"""
+    path = settings.trace.headers_file
+    if not path:
+        return {}
+    found = {}
+    try:
+        text = read_secrets(path, strict=settings.auth.exposed_files == "refuse")
+    except SecretsError as fault:
+        raise ConfigError(Fault("", "trace.headers_file", f'"{path}"', str(fault))) from None
+    for number, line in enumerate(text.splitlines(), 1):
+        name, colon, value = line.partition(":")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not colon or HEADER_NAME.fullmatch(name.strip()) is None or not value.strip().isprintable():
+            expected = f'line {number}: expected "name: value"'
+            raise ConfigError(Fault("", "trace.headers_file", f'"{path}"', expected))
+        found[name.strip().lower()] = value.strip()
+    return found
 
 
 def tls_of(settings: Settings) -> ssl.SSLContext | None:

@@ -32,6 +32,12 @@ def check_gateway(settings: Settings) -> None:
         raise ConfigError(
             Fault("settings", "gateway.port", "", 'the gateway needs its extra: pip install "rumq[gateway]"')
         )
+    if settings.trace.otlp_endpoint and importlib.util.find_spec("opentelemetry") is None:
+        raise ConfigError(
+            Fault(
+                "settings", "trace.otlp_endpoint", "", 'tracing needs its extra: pip install "rumq[tracing]"'
+            )
+        )
     check_files(settings)
 
 

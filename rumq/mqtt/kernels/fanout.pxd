@@ -10,7 +10,8 @@ cdef class Form:
 
 
 cdef class Blob:
-    cdef readonly object data, expired, too_large, starts, rows
+    cdef public object data
+    cdef readonly object expired, too_large, starts, rows
     cdef readonly Py_ssize_t count, qos_count
     cdef readonly bint dated
     cdef readonly unsigned long long base_lsn

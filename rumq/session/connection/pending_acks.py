@@ -58,10 +58,17 @@ class AckBroker(Protocol):
         """Keep messages on their way to the client until the journal entries about them are written."""
 
 
+class Traced(Protocol):
+    """A message that is traced."""
+
+    def acknowledged(self) -> None: ...
+
+
 class PendingAcks:
     """holds: what waits, oldest first; barriers: how many of them no message may overtake; raised: the next one will be
 
-    flow: the deliveries that wait behind barriers; None once the connection has ended"""
+    flow: the deliveries that wait behind barriers; None once the connection has ended
+    traces: of messages that the next acknowledgements are for; None: of none"""
 
     __slots__ = (
         "_broker",
@@ -71,6 +78,7 @@ class PendingAcks:
         "holds",
         "raised",
         "session",
+        "traces",
         "transport",
         "wire",
     )
@@ -83,6 +91,7 @@ class PendingAcks:
         self.holds: deque[PendingAck] | None = None
         self.raised = False
         self.barriers = 0
+        self.traces: list[Traced] | None = None
 
     def open(self, flow: DeliveryWindow, deliveries: WaitingDeliveries) -> None:
         """Before anything is promised. deliveries: told when the last barrier has gone out"""
@@ -107,6 +116,10 @@ class PendingAcks:
             if self.flow is not None:
                 self.flow.waits = True
         self._broker.promise(self, wire.durable_bit)
+
+    def trace(self, message: Traced) -> None:
+        """Tell a message of this step when its acknowledgement goes out."""
+        self.traces = [*(self.traces or ()), message]
 
     def record(self, head: int, packet_id: int) -> None:
         """Journal an acknowledgement that the kernel has not seen. head: the packet's first byte"""
@@ -149,7 +162,7 @@ class PendingAck:
 
     barrier: no message that is delivered later may leave before them"""
 
-    __slots__ = ("acks", "barrier", "began", "client", "parts", "pubacks")
+    __slots__ = ("acks", "barrier", "began", "client", "parts", "pubacks", "traces")
 
     def __init__(
         self, client: PendingAcks, acks: bytes | bytearray | memoryview, pubacks: int, parts: int, barrier: bool,
@@ -158,6 +171,7 @@ class PendingAck:
         """began: when it began to wait, monotonic seconds"""
         self.client, self.acks, self.pubacks, self.parts, self.barrier = client, acks, pubacks, parts, barrier
         self.began = began
+        self.traces, client.traces = client.traces, None
         client.barriers += barrier
         if client.holds is None:
             client.holds = deque()
@@ -167,6 +181,7 @@ class PendingAck:
 class AckTracker:
     """urgent: by partition, whether somebody waits for what was appended since its last group
 
+    promised: connections with acknowledgements that begin to wait when this step ends
     waits: of acknowledgements of published messages, from the turn that read them to the one that sends them"""
 
     def __init__(
@@ -180,7 +195,7 @@ class AckTracker:
         self._journal_index = len(sources) - 1
         self._waiting: list[deque[tuple[int, PendingAck]]] = [deque() for _ in self._sources]
         self._awaited = [-AWAITED_SECONDS] * len(self._sources)  # when an acknowledgement last began to wait
-        self._promised: list[PendingAcks] = []
+        self.promised: list[PendingAcks] = []
         self._messages: list[PendingAck] = []
         self.urgent = [False] * len(self._sources)
         self.waits = Histogram()
@@ -190,7 +205,7 @@ class AckTracker:
 
         parts: bits, in addition to those in `wire.ack_parts`"""
         client.wire.ack_parts |= parts
-        self._promised.append(client)
+        self.promised.append(client)
 
     def promise_messages(self, client: PendingAcks, data: bytes | bytearray | memoryview) -> None:
         """Send messages once the journal has the entries about them; no later message may overtake them."""
@@ -202,14 +217,14 @@ class AckTracker:
 
     def end_step(self) -> bool:
         """Have this step's promises wait for what has been appended until now; whether there were any."""
-        if not self._promised and not self._messages:
+        if not self.promised and not self._messages:
             return False
         self._flush_journal(self._clock.now_us)
         messages, self._messages = self._messages, []
         for message in messages:
             self._waiting[self._journal_index].append((self._sources[self._journal_index].next_lsn, message))
             self.urgent[self._journal_index] = True
-        promised, self._promised = self._promised, []
+        promised, self.promised = self.promised, []
         for client in promised:
             if not client.closed and client.wire.acks:
                 self._wait(client)
@@ -273,6 +288,9 @@ def send_ready(client: PendingAcks) -> None:
         if not client.closed:
             client.wire.unacknowledged -= ready.pubacks
             client.transport.write(ready.acks)
+            if ready.traces is not None:
+                for trace in ready.traces:
+                    trace.acknowledged()
             if ready.barrier:
                 client.barriers -= 1
                 if not client.barriers and not client.raised:

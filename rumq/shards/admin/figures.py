@@ -82,6 +82,7 @@ class Figures:
                 "handed_over": totals.handed_over, "taken_over": totals.taken_over, "turns": p.pump.turns,
                 "log_written_bytes": disk,
                 "bus_sent_bytes": p.bus_bytes(), "cpu_seconds": time.process_time(),
+                "traces": p.tracer.traces, "traces_over_rate": p.tracer.over,
             },
             gauges={
                 "connected": standing.connected, "sessions": standing.sessions,

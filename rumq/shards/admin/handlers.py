@@ -19,6 +19,7 @@ from rumq.shards.admin.topic_tree import TopicTree
 from rumq.shards.admin.tracing import Tracing
 from rumq.shards.admin.views import Views
 from rumq.shards.stats.admin_listings import ClientListing, Done
+from rumq.shards.tracing.span_pages import span_page
 
 Handler = Callable[[Any], Any]
 
@@ -45,6 +46,7 @@ def handlers_of(
         "tree": later(TopicTree(parts).list),
         "groups": later(Groups(parts).list),
         "retained": later(RetainedSearch(parts).list),
+        "spans": partial(span_page, parts.tracer),
         "metrics": later(Figures(parts, views, histograms).metrics),
         "events": RecentEvents(parts, RING).events,
         "traces": tracing.running,

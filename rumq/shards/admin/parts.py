@@ -21,6 +21,7 @@ from rumq.shards.stats.counters import CountedShard, Counters
 from rumq.shards.turn.ports import Clock, CommandQueue, EventSink, Lifecycle, ReadPool, Timers
 from rumq.shards.write_path.group_commit import GroupCommit
 from rumq.shards.write_path.write_admission import WriteAdmission
+from rumq.tracing.tracer import Tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class AdminParts:
     exports: ExportPositions | None
     reader: ReadPool
     counters: Counters
+    tracer: Tracer
     bus_bytes: Callable[[], int]  # sent to other shards
     term: Callable[[], TermRow] | None = None
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import msgspec
 
+from rumq.tracing.trace import Wire
+
 Names = list[tuple[int, bytes]]
 Ranges = list[tuple[int, int, int]]  # (partition, first lsn, next lsn)
 
@@ -61,7 +63,8 @@ class Resumed(Message, frozen=True, tag="resumed"):
 class Published(Message, frozen=True, tag="published"):
     """Records for a partition, with the sender's numbers of topics and publishers; new ones come with their names.
 
-    sequence: of the last record, in the sender's count. Raw: rows, frames, tags."""
+    sequence: of the last record, in the sender's count; traced: (row, trace id, span id, topic, QoS) of those that are
+    traced, sent at sent_us, µs since 1970. Raw: rows, frames, tags."""
 
     partition: int
     sequence: int
@@ -71,6 +74,8 @@ class Published(Message, frozen=True, tag="published"):
     publishers: Names
     rows_len: int
     frames_len: int
+    traced: Wire = []
+    sent_us: int = 0
 
 
 class Numbered(Message, frozen=True, tag="numbered"):
@@ -142,7 +147,9 @@ class Publishers(Message, frozen=True, tag="publishers"):
 
 
 class Rows(Message, frozen=True, tag="rows"):
-    """A chunk without the frames that nobody wants. topics: names of ids not used before. Raw: rows, frames."""
+    """A chunk without the frames that nobody wants. topics: names of ids not used before. Raw: rows, frames.
+
+    traced, sent_us: as of `Published`, with lsns instead of rows"""
 
     partition: int
     base_lsn: int
@@ -151,6 +158,8 @@ class Rows(Message, frozen=True, tag="rows"):
     flags: int
     topics: Names
     rows_len: int
+    traced: Wire = []
+    sent_us: int = 0
 
 
 # Shared subscriptions: between the home of a group and the shards that have members. `rumq.shards.bus.shared_groups`

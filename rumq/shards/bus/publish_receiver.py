@@ -17,6 +17,7 @@ from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.messages import Numbered, Published
 from rumq.shards.turn.ports import Clock, CommandQueue
+from rumq.tracing.tracer import Tracer
 
 UNKNOWN = 0xFFFFFFFF
 
@@ -94,11 +95,11 @@ class PublishReceiver:
 
     def __init__(
         self, partitions: Sequence[PartitionWriter], topics: TopicNumbers, commands: CommandQueue, totals: ShardTotals,
-        urgent: Callable[[int], None], clock: Clock,
+        urgent: Callable[[int], None], clock: Clock, tracer: Tracer,
     ) -> None:  # fmt: skip
         """partitions: of this shard; urgent: somebody waits until a partition is committed"""
         self._partitions, self._topics, self._commands = partitions, topics, commands
-        self._totals, self._urgent, self._clock = totals, urgent, clock
+        self._totals, self._urgent, self._clock, self._tracer = totals, urgent, clock, tracer
         self.incoming: dict[int, IncomingPartition] = {}
 
     def joined(self, incarnation: int) -> None:
@@ -113,6 +114,11 @@ class PublishReceiver:
     def published(self, link: BusLink, message: Published, raw: memoryview) -> None:
         command = self.incoming[message.partition].append(message, raw, self._clock.now_us, link.say)
         self._totals.taken_over += message.count
+        if message.traced:
+            chunk = command.chunk
+            chunk.traces = self._tracer.received(
+                message.traced, chunk.base_lsn, message.sent_us, is_published=True
+            )
         self._commands.put(command)
         if message.flags & FLAG_QOS:
             self._urgent(message.partition)

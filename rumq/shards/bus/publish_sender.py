@@ -9,13 +9,16 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import time_ns
 
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import PUBLISHER_WORD, ROW, ROW_RETAIN, tag_publishers
 from rumq.shards.bus.messages import Published
+from rumq.tracing.trace import Wire
 
 Say = Callable[..., None]
+NONE_TRACED: Wire = []
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +31,7 @@ class Batch:
     count: int
     flags: int
     tags: bytes
+    traced: Wire
     handed: bool = False  # the owner, or the one before it, was sent them
 
     @property
@@ -37,6 +41,7 @@ class Batch:
     def keep_retained(self) -> None:
         """Leave out what is not retained. Of a batch without QoS 1 and 2, for tags name rows by their place."""
         rows, frames = list(ROW.iter_unpack(self.rows)), bytearray()
+        self.traced = []
         frame_ends = [*(frame_at for _, frame_at, *_ in rows[1:]), len(self.frames)]
         self.rows = bytearray()
         for (topic_id, frame_at, *rest), frame_end in zip(rows, frame_ends, strict=True):
@@ -91,10 +96,16 @@ class PublishSender:
 
     # Handing over
 
-    def append(self, rows: bytearray, frames: bytes, count: int, flags: int, tags: bytes) -> None:
+    def publisher_name(self, number: int) -> bytes:
+        """The client id of a publisher, by our number."""
+        return self._publishers[number]
+
+    def append(
+        self, rows: bytearray, frames: bytes, count: int, flags: int, tags: bytes, traced: Wire = NONE_TRACED
+    ) -> None:
         """Hand records over, or keep them until the owner is there."""
         self.next_lsn += count
-        batch = Batch(self.next_lsn, rows, frames, count, flags, tags)
+        batch = Batch(self.next_lsn, rows, frames, count, flags, tags, traced)
         self._waiting.append(batch)
         self.pending_bytes += batch.bytes
         if self._say is not None:
@@ -111,7 +122,8 @@ class PublishSender:
             for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)
         ]
         message = Published(
-            self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows), len(batch.frames)
+            self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows),
+            len(batch.frames), batch.traced, time_ns() // 1000 if batch.traced else 0,
         )  # fmt: skip
         self._say(message, batch.rows, batch.frames, batch.tags)
         batch.handed = True

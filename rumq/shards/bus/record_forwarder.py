@@ -20,6 +20,7 @@ from router.subscriber import Subscriber
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink, Raw
 from rumq.shards.turn.ports import Call, CommandQueue, Timers
+from rumq.tracing.trace import Wire
 
 NAMES_A_MESSAGE = 4096
 VIEWS_MAX = 12  # a socket takes 64 buffers at once
@@ -95,7 +96,7 @@ class RecordForwarder(ShardSink):
             flags &= ~FLAG_UNIFORM
         message = m.Rows(
             index, chunk.base_lsn + effect.first, effect.stop - effect.first, chunk.base_ts, flags,
-            self._new_names(index, rows), len(rows),
+            self._new_names(index, rows), len(rows), *traced_of(effect),
         )  # fmt: skip
         self._publisher_names.introduce(index)
         self._link.say(message, rows, *frames)
@@ -106,6 +107,15 @@ class RecordForwarder(ShardSink):
         if len(named) < len(topic_names):
             named.extend(bytes(len(topic_names) - len(named) + 1024))
         return [(number, topic_names[number]) for number, _ in row_kernel.first_seen(rows, 0, named)]
+
+
+def traced_of(effect: Deliver) -> tuple[Wire, int]:
+    """`Rows.traced` and `Rows.sent_us` of what is forwarded."""
+    chunk = effect.chunk
+    if chunk.traces is None:
+        return [], 0
+    first, stop = chunk.base_lsn + effect.first, chunk.base_lsn + effect.stop
+    return chunk.traces.wire(first, stop), chunk.traces.tracer.time_us()
 
 
 class RemoteSubscriber:

@@ -17,6 +17,7 @@ from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.publish_sender import PublishSender
 from rumq.shards.turn.ports import CommandQueue
+from rumq.tracing.tracer import Tracer
 
 
 class RemotePartition:
@@ -158,13 +159,18 @@ class Owner:
 
     def __init__(
         self, partitions: list[RemotePartition], feeds: RemoteFeeds, commands: CommandQueue, admission: Admission,
-        quota: Quota, acknowledged: Callable[[int], None],
+        quota: Quota, acknowledged: Callable[[int], None], tracer: Tracer,
     ) -> None:  # fmt: skip
         """acknowledged: records that were published to a partition are committed there"""
         self.partitions = partitions
         self._by_index = {partition.index: partition for partition in partitions}
         self._feeds, self._commands = feeds, commands
-        self._admission, self._quota, self._acknowledged = admission, quota, acknowledged
+        self._admission, self._quota, self._acknowledged, self._tracer = (
+            admission,
+            quota,
+            acknowledged,
+            tracer,
+        )
 
     def joined(self, link: BusLink, partitions: Mapping[int, tuple[int, int]]) -> None:
         """partitions: index -> (first lsn, next lsn). What was published and not acknowledged is published again."""
@@ -211,6 +217,8 @@ class Owner:
         self._by_index[message.partition].name_topics(message.topics)
         rows, frames = raw[: message.rows_len], raw[message.rows_len :]
         chunk = Chunk(message.base_lsn, message.count, message.base_ts, message.flags, rows, frames)
+        if message.traced:
+            chunk.traces = self._tracer.received(message.traced, 0, message.sent_us, is_published=False)
         self._commands.put(c.RemoteChunk(message.partition, chunk))
 
     def refusing(self, message: m.Refusing, _: memoryview) -> None:

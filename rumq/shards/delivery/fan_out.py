@@ -7,7 +7,6 @@ from __future__ import annotations
 from commitlog.chunk import Chunk
 from router import commands as c
 from router.effects import CatchUpPaused, ChunkRows, Deliver, DeliverRetained, Scatter
-from router.feed import Feed
 from router.reader import Reader
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.as_stored import pick
@@ -20,6 +19,7 @@ from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.fan_out_cache import FanOutCache
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.undelivered_rows import UndeliveredRows
+from rumq.shards.tracing import traced_deliveries
 from rumq.shards.turn.ports import CommandQueue, FaultGuard
 from rumq.shards.turn.queues import ReadyLinks
 from rumq.shards.turn.scheduler import ShardClock
@@ -29,13 +29,12 @@ class FanOut:
     """ages: of records when readers at the end of the log are given them, from their append on"""
 
     def __init__(
-        self, clock: ShardClock, commands: CommandQueue, ready: ReadyLinks, guard: FaultGuard, feeds: list[Feed],
+        self, clock: ShardClock, commands: CommandQueue, ready: ReadyLinks, guard: FaultGuard, blobs: FanOutCache,
         sessions: dict[str, Session], drop_counters: DropCounters, retained: RetainedDelivery,
     ) -> None:  # fmt: skip
         self._clock, self._commands, self._ready, self._guard = clock, commands, ready, guard
-        self._feeds, self._sessions, self._retained = feeds, sessions, retained
-        self._left_out = UndeliveredRows(drop_counters, feeds)
-        self._blobs = FanOutCache(feeds)
+        self._blobs, self._feeds, self._sessions, self._retained = blobs, blobs.feeds, sessions, retained
+        self._left_out = UndeliveredRows(drop_counters, blobs.feeds)
         self.ages = Histogram()
 
     def more(self, effect: CatchUpPaused) -> None:
@@ -91,12 +90,16 @@ class FanOut:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
         blob = self._blobs.of(effect, v5, packet_max, publisher, self._clock.now_us)
         counts = effect.denied is not None or blob.expired or blob.too_large
+        traced = None if group.committed_only else effect.chunk.traces  # a replay has a trace of its own
         for reader in effect.readers:
             sink = reader.sink
             if isinstance(sink, DeliveryWindow):
                 flow = sink
                 try:
-                    reached = flow.offer(effect, reader, blob)
+                    if traced is None:
+                        reached = flow.offer(effect, reader, blob)
+                    else:
+                        reached = traced_deliveries.offer(effect, reader, flow, blob)
                     if counts:
                         self._left_out.count(effect, reader, blob, effect.first, reached)
                 except Exception:
@@ -131,7 +134,10 @@ class FanOut:
                 if isinstance(sink, DeliveryWindow):
                     flow = sink
                     try:
-                        flow.offer(effect, reader, blob)
+                        if chunk.traces is None:
+                            flow.offer(effect, reader, blob)
+                        else:
+                            traced_deliveries.offer(effect, reader, flow, blob)
                     except Exception:
                         self._guard.crashed(flow.outbox)
                         self._gone(effect, reader)
@@ -190,7 +196,10 @@ class FanOut:
             )  # fmt: skip
             if effect.denied is not None or blob.expired or blob.too_large:
                 self._left_out.count(effect, reader, blob, first, after)
+            began = None if chunk.traces is None else traced_deliveries.Begun(chunk.traces, flow)
             flow.send_own(reader, effect.partition, blob)
+            if began is not None:
+                began.tell(chunk, reader, blob, first, after)
             first = after
 
     def deliver_retained(self, effect: DeliverRetained) -> None:

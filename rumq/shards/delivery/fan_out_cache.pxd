@@ -8,8 +8,8 @@ from rumq.mqtt.kernels.fanout cimport Blob, Form
 
 
 cdef class FanOutCache:
-    cdef public list _feeds, _located
-    cdef public object _kept
+    cdef public list _located, feeds
+    cdef public object _kept, _tracer
     cdef public Py_ssize_t _kept_bytes
 
     @cython.locals(cache=list, forms=list)

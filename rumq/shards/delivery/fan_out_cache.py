@@ -14,6 +14,8 @@ from router.reader import Group
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
+from rumq.shards.tracing.traced_deliveries import replayed
+from rumq.tracing.tracer import Tracer
 
 KEPT_BYTES_MAX = 32 << 20
 
@@ -46,10 +48,10 @@ def wire_form(
 
 
 class FanOutCache:
-    """Builds and keeps blobs."""
+    """Builds and keeps blobs. feeds: by partition"""
 
-    def __init__(self, feeds: list[Feed]) -> None:
-        self._feeds = feeds
+    def __init__(self, feeds: list[Feed], tracer: Tracer | None = None) -> None:
+        self.feeds, self._tracer = feeds, tracer
         self._located = [
             f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode()
             for feed in feeds
@@ -66,7 +68,7 @@ class FanOutCache:
         forms = cache[partition]
         while len(forms) < len(group.forms):
             located = self._located[partition] if group.wants.committed_only else b""
-            publishers = self._feeds[partition].partition.publisher_names
+            publishers = self.feeds[partition].partition.publisher_names
             forms.append(wire_form(group.forms[len(forms)], v5, located, publishers))
         return forms
 
@@ -90,6 +92,8 @@ class FanOutCache:
                 forms if effect.wanted is not None else [forms[effect.form]], effect.wanted, effect.places,
                 v5, packet_max, publisher, now_us, None, 0, 1 << 40,
             )  # fmt: skip
+            if self._tracer is not None and group.committed_only:
+                replayed(self._tracer, effect, blob)
             # Times of expiry change by the second, and a part is of no use to others.
             if blob.dated or not whole_chunk:
                 return blob

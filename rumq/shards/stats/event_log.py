@@ -77,6 +77,7 @@ LEVELS = {
     "shard.silent": "error",
     "task.failed": "error",
     "topic.refused": "warning",
+    "trace.export_failed": "warning",
 }
 
 

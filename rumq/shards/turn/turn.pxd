@@ -4,6 +4,7 @@ from commitlog.chunk cimport Chunk
 from router.commands cimport Appended
 from router.shard cimport Shard as Router
 from rumq.mqtt.kernels.batch cimport Batch
+from rumq.mqtt.kernels.trace_context cimport Sampler
 from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
 from rumq.session.state.shard_totals cimport ShardTotals
@@ -29,9 +30,10 @@ cdef class Turn:
     cdef public Histogram durations
     cdef public ShardTotals _totals
     cdef public AckTracker _acks
-    cdef public object _alone, _peers, events
+    cdef public Sampler sampler
+    cdef public object _alone, _peers, _tracer, events
 
-    @cython.locals(batch=Batch, index=Py_ssize_t)
+    @cython.locals(batch=Batch, sampler=Sampler, chunk=Chunk, index=Py_ssize_t)
     cpdef settle(self)
     @cython.locals(router=Router, commands=StepQueue, _=Py_ssize_t)
     cpdef step(self)

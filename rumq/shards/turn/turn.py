@@ -14,6 +14,7 @@ from commitlog.store import Store
 from router.commands import Appended, GoOn
 from router.shard import Shard as Router
 from rumq.mqtt.kernels.batch import Batch
+from rumq.mqtt.kernels.trace_context import Sampler
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
 from rumq.session.state.shard_totals import ShardTotals
@@ -23,6 +24,7 @@ from rumq.shards.turn.effect_dispatch import EffectDispatch
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.queues import ReadyLinks, StepQueue
 from rumq.shards.turn.scheduler import ShardClock, TimerQueue
+from rumq.tracing.tracer import Tracer
 
 STEPS_A_TURN = 64  # an effect's command, that command's effect and so on: at most so deep in one turn
 
@@ -45,7 +47,7 @@ class Turn:
 
     def __init__(
         self, clock: ShardClock, timers: TimerQueue, events: ShardEvents, store: Store, router: Router,
-        totals: ShardTotals,
+        totals: ShardTotals, tracer: Tracer,
     ) -> None:  # fmt: skip
         self.clock, self.timers, self.events = clock, timers, events
         self._router, self._totals, self._alone = router, totals, events.alone
@@ -67,6 +69,8 @@ class Turn:
         self._wake_at = 0.0  # when a turn is due, if nothing comes
         self._began = 0.0
         self.durations = Histogram()  # from the begin to the end of turns in which something came
+        self.sampler: Sampler | None = None
+        self._tracer = tracer
 
     def connect(
         self, acks: AckTracker, retained: RetainedDelivery, stages: tuple[Callable[[], None], ...],
@@ -77,6 +81,10 @@ class Turn:
         deadlines: when a stage wants a turn, monotonic seconds; peers: None with one shard"""
         self._acks, self._retained, self._stages, self._peers = acks, retained, stages, peers
         self._deadlines = deadlines
+
+    def trace(self, sample_every: int, per_second_max: int) -> None:
+        """Trace one message in so many, and those that ask for it; 0: none."""
+        self.sampler = self._tracer.set(sample_every, per_second_max)
 
     # Called by the pump
 
@@ -116,6 +124,8 @@ class Turn:
                 self._run_stages()
         if self._peers is not None:
             self._peers.end_turn()
+        if self.sampler is not None and self.sampler.waits:
+            self._tracer.end_turn()
         self.durations.observe(monotonic() - self._began)
 
     def _run_stages(self) -> None:
@@ -161,18 +171,30 @@ class Turn:
         """Append what was published so far, and tell the router of it before the commands that come now."""
         if self.commands.items:
             self._is_plain = False
+        sampler = self.sampler
         for index, batch in enumerate(self.batches):
             if batch.count:
                 sender = self._senders[index]
                 self._totals.published_bytes += batch.frames_len
+                rows, frames, count, flags, tags = batch.take()
+                stamped = None
+                if sampler is not None and sampler.wants(rows, frames, count, flags, self.clock.monotonic):
+                    stamped = self._tracer.publishes(index, rows, frames, count, flags, self.clock.now_us)
+                    if stamped is not None:
+                        frames, flags = stamped.frames, stamped.flags
                 if sender is None:
-                    rows, frames, count, flags, tags = batch.take()
                     chunk = self._own[index].append(rows, frames, count, flags, self.clock.now_us, tags)
+                    if stamped is not None:
+                        chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
                     self.commands.put(Appended(index, chunk))
                 else:
                     self._is_plain = False
-                    self._totals.handed_over += batch.count
-                    sender.append(*batch.take())
+                    self._totals.handed_over += count
+                    if stamped is None:
+                        sender.append(rows, frames, count, flags, tags)
+                    else:
+                        wire = self._tracer.handed_over(stamped.traces)
+                        sender.append(rows, frames, count, flags, tags, wire)
 
     def step(self) -> None:
         """Step the router until nothing is left to do."""

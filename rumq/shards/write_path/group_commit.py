@@ -185,6 +185,9 @@ class GroupCommit:
             self._mark_due[index] = self._clock.monotonic + MARK_SECONDS
             seconds = monotonic() - self._submitted[index]
             self.writes.observe(seconds)
+            for chunk in group.chunks:
+                if chunk.traces is not None:
+                    chunk.traces.committed(f"{partition.stream}/{partition.number}", seconds)
             self.slow_groups[index] = self.slow_groups[index] + 1 if seconds >= SLOW_SECONDS else 0
         if len(group.news) > 1 or not group.chunks:  # more than its chunk: segments came and went
             while (job := partition.take_seal_job()) is not None:

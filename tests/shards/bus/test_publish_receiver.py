@@ -19,9 +19,10 @@ class World:
             index=0, next_lsn=10, committed_lsn=10, add_publisher=lambda client_id: 4, append=self._append
         )
         self.urgent: list[int] = []
+        no_tracer: Any = None
         topics: Any = SimpleNamespace(number=lambda partition, name: 6)
         self.receiver = PublishReceiver(
-            [self.partition], topics, self.hand, self.totals, self.urgent.append, self.hand
+            [self.partition], topics, self.hand, self.totals, self.urgent.append, self.hand, no_tracer
         )
         self.receiver.joined(77)
         self.said: list[Any] = []

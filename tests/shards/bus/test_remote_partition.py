@@ -22,6 +22,7 @@ class World:
         self.router = Shard([self.partition])
         self.acknowledged: list[int] = []
         self.limits: list[Any] = []
+        no_tracer: Any = None
         limits: Any = SimpleNamespace(
             elsewhere=lambda *state: self.limits.append(state), is_offline_elsewhere=lambda index: False
         )
@@ -32,6 +33,7 @@ class World:
             limits,
             limits,
             self.acknowledged.append,
+            no_tracer,
         )
         self.said: list[Any] = []
         self.link: Any = SimpleNamespace(say=lambda message, *raw: self.said.append(message))

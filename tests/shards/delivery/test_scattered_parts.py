@@ -18,6 +18,7 @@ from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
 from rumq.shards.delivery.fan_out import FanOut
+from rumq.shards.delivery.fan_out_cache import FanOutCache
 from rumq.shards.turn.queues import ReadyLinks, StepQueue
 from rumq.shards.turn.scheduler import ShardClock
 from tests.commitlog.records import NOW, append, opened, some_records
@@ -53,8 +54,9 @@ class Parts:
         guard: Any = SimpleNamespace(crashed=self.crashes.append)
         clock = ShardClock(lambda: (NOW, 0.0))
         self.fan_out = FanOut(
-            clock, self.commands, ReadyLinks(), guard, Router([partition]).feeds, {}, DropCounters(), no_part
-        )
+            clock, self.commands, ReadyLinks(), guard, FanOutCache(Router([partition]).feeds), {}, DropCounters(),
+            no_part,
+        )  # fmt: skip
 
     def group(self, qos: int, version: int = 4) -> Group:
         wants = GroupKey(frozenset([Subscription("#", qos)]), False, (Shape(version, 0, 0), None))

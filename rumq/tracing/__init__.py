@@ -1,0 +1,1 @@
+"""Distributed tracing: W3C trace contexts and spans of sampled publishes. docs/tracing.md"""
