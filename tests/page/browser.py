@@ -76,6 +76,14 @@ class Browser(Chromium):
     def sees_no(self, selector: str, text: str | None = None) -> None:
         self.until(f"!{find(selector, text)}")
 
+    def until(self, script: str) -> Any:
+        """Wait, on the page, until an expression is true. raises: AssertionError with what the page shows instead"""
+        try:
+            return super().until(script)
+        except AssertionError:
+            shown = self.run("(document.querySelector('main') ?? document.body).innerText.slice(0, 2000)")
+            raise AssertionError(f"never: {script}; errors: {self.errors}; the page: {shown!r}") from None
+
     def text(self, selector: str, containing: str | None = None) -> str:
         self.sees(selector, containing)
         return str(self.run(f"{find(selector, containing)}.innerText"))

@@ -27,9 +27,9 @@ HOSTILE = (
 )
 
 
-def readings(rounds: int) -> Iterator[dict[str, Any]]:
-    """rounds: messages of each machine"""
-    for n in range(rounds):
+def readings(rounds: int, first: int = 0) -> Iterator[dict[str, Any]]:
+    """rounds: messages of each machine; first: number of the first one"""
+    for n in range(first, first + rounds):
         for line in range(1, LINES + 1):
             for machine in range(1, MACHINES + 1):
                 place = f"plant/line-{line}/press-{machine}"

@@ -8,7 +8,8 @@ import pytest
 
 from tests.gateway.conftest import Gateway, started
 from tests.page import scene
-from tests.page.conftest import BROWSER, REASON, Page
+from tests.page.conftest import BROWSER, REASON
+from tests.page.page import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason=REASON)]
 ROWS = "tbody tr"

@@ -17,6 +17,7 @@ export function useEvents({ level, event, paused = false, wanted, wait = 20 }) {
     if (state.key !== key) setState({ events: null, lost: 0, cursor: null, key, error: null });
     async function run() {
       while (!aborter.signal.aborted) {
+        if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
         try {
           const answer = await get("events", { after, wait: after === null ? 0 : wait, level, event, limit: 200 }, aborter.signal);
           if (aborter.signal.aborted) return;

@@ -38,7 +38,7 @@ function Connection({ session }) {
   const { kind, why } = useStore(session.state);
   const [version, setVersion] = useState(session.version ?? 5);
   const [dot, text] = SAID[kind];
-  return html`<span class="health" id="connection" title=${why}><span class="dot ${dot}"></span>${text}${why && html`<span class="dim">: ${why}</span>`}</span>
+  return html`<span class="health" id="connection" title=${why}><span class="dot ${dot}"></span><span>${text}${why && html`<span class="dim">: ${why}</span>`}</span></span>
     <select aria-label="Version of MQTT" value=${String(version)} disabled=${kind !== "off"} onChange=${(event) => setVersion(Number(event.target.value))}>
       <option value="5">MQTT 5</option><option value="4">MQTT 3.1.1</option></select>
     ${kind === "off" ? html`<button type="button" class="main" onClick=${() => connectPage(session, version)}>Connect</button>`

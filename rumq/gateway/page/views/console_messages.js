@@ -2,7 +2,7 @@
 import { html, useState } from "../parts/dom.js";
 import { bytes, count, timeOfDay } from "../parts/format.js";
 import { useKeys } from "../parts/keys.js";
-import { MESSAGES_MAX, filtered, lineOf } from "../parts/mqtt_session.js";
+import { filtered, lineOf } from "../parts/mqtt_session.js";
 import { Name } from "../parts/name.js";
 import { PayloadView } from "../parts/payload_view.js";
 import { offerReplay } from "../parts/replay_dialog.js";
@@ -26,11 +26,11 @@ export function Messages({ session }) {
   useKeys([["p", pause, "pause the messages"]], [held]);
   const shown = chosen && messages.find((each) => each.id === chosen.id) ? chosen : null;
   return html`<section class="panel messages"><header><h2>Messages</h2>
-      <span class="dim">${count(counts.received)} received${counts.dropped ? `, the last ${count(MESSAGES_MAX)} at most are kept` : ""}${held ? html`, <span class="warn">paused</span>` : ""}</span><span class="spring"></span>
+      <span class="dim">${count(counts.received)} received${counts.dropped ? `, the last ${count(latest.length)} are kept` : ""}${held ? html`, <span class="warn">paused</span>` : ""}</span><span class="spring"></span>
       <${Search} value=${text} onInput=${setText} placeholder="Topic or payload"/>
       <button type="button" id="pause" aria-pressed=${Boolean(held)} onClick=${pause}>${held ? "Continue" : "Pause"}</button>
       <button type="button" id="clear" onClick=${clear}>Clear</button></header>
-    <div class="list"><table aria-label="Messages"><thead><tr><th class="tight">Time</th><th>Topic</th><th class="wide">QoS</th><th>Payload</th></tr></thead>
+    <div class="list"><table aria-label="Messages"><thead><tr><th class="time">Time</th><th class="topic">Topic</th><th class="wide qos">QoS</th><th>Payload</th></tr></thead>
       <tbody>${rows.map((row) => html`<${MessageRow} key=${row.id} row=${row} isChosen=${shown && shown.id === row.id} choose=${() => setChosen(shown && shown.id === row.id ? null : row)}/>`)}</tbody></table>
       ${!rows.length && html`<p class="empty">${text && messages.length ? "No message has this text." : "Subscribe, and messages appear here."}</p>`}</div>
     ${shown ? html`<${Message} message=${shown}/>` : html`<div></div>`}</section>`;

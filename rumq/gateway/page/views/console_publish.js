@@ -6,6 +6,7 @@ import { useStore } from "../parts/store.js";
 export function PublishForm({ session, topic }) {
   const state = useStore(session.state);
   const [fault, setFault] = useState(null);
+  const [level, setLevel] = useState("1");
   async function submit(event) {
     event.preventDefault();
     const { elements } = event.target;
@@ -28,7 +29,7 @@ export function PublishForm({ session, topic }) {
       <label class="field"><span>Payload</span><textarea name="payload" rows="4" spellcheck=${false} onKeyDown=${keyed} placeholder='{"celsius": 21.5}'></textarea></label>
       <div class="row">
         <label class="field"><span>As</span><select name="format"><option value="text">text</option><option value="hex">hex</option></select></label>
-        <label class="field"><span>QoS</span><select name="qos"><option>0</option><option selected>1</option><option>2</option></select></label>
+        <label class="field"><span>QoS</span><select name="qos" value=${level} onChange=${(event) => setLevel(event.target.value)}>${["0", "1", "2"].map((each) => html`<option key=${each} value=${each}>${each}</option>`)}</select></label>
         <label class="check"><input type="checkbox" name="retain"/> <span>Retain</span></label></div>
       ${session.version === 5 && html`<details><summary>Properties</summary>
         <label class="field"><span>Content type</span><input name="contentType" placeholder="application/json" autocomplete="off"/></label>

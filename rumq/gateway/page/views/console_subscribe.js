@@ -15,6 +15,7 @@ export function SubscribeForm({ session, filter: given, from: givenFrom }) {
   const subscriptions = useStore(session.subscriptions);
   const [start, setStart] = useState("");
   const [from, setFrom] = useState("");
+  const [level, setLevel] = useState("0");
   const form = useRef(null);
   const asked = useRef("");
   const isOn = state.kind === "connected";
@@ -45,7 +46,7 @@ export function SubscribeForm({ session, filter: given, from: givenFrom }) {
       ${start === "offset" && html`<label class="field"><span>Offset</span><input type="number" name="from" min="0" required value=${from} onInput=${(event) => setFrom(event.target.value)}/></label>`}
       ${start === "other" && html`<label class="field"><span>Start</span><input name="from" required placeholder="retained@-1h" value=${from} onInput=${(event) => setFrom(event.target.value)}/>
         <small>-90s, -7d, 2026-11-20T06:00:00Z, or retained@ before one of them: first the retained messages of that moment</small></label>`}
-      <div class="row"><label class="field"><span>QoS</span><select name="qos"><option>0</option><option>1</option><option>2</option></select></label>
+      <div class="row"><label class="field"><span>QoS</span><select name="qos" value=${level} onChange=${(event) => setLevel(event.target.value)}>${["0", "1", "2"].map((each) => html`<option key=${each} value=${each}>${each}</option>`)}</select></label>
         <button type="submit" class="main" disabled=${!isOn}>Subscribe</button></div>
     </form>
     ${subscriptions.length > 0 && html`<ul class="subscriptions">${subscriptions.map((each) => html`<${Subscription} key=${each.id} session=${session} of=${each}/>`)}</ul>`}

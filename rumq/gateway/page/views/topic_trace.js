@@ -16,7 +16,7 @@ export function TopicTrace({ topic }) {
   const stop = () => act("untrace", { kind: "topic", name: topic }).then(reload, (fault) => toast(fault.message, "bad"));
   return html`<section class="panel"><header><h2>Trace</h2>
       <span class="dim">${trace ? `${duration(trace.seconds)} left, ${count(trace.reported)} events${trace.left_out ? `, ${count(trace.left_out)} beyond the rate left out` : ""}` : "each message as an event, for a time"}</span><span class="spring"></span>
-      ${trace ? may("administer") && html`<button type="button" onClick=${stop}>End</button>` : html`<${ActionButton} label="Trace …" name="trace" title="Trace this topic" after=${reload}
+      ${trace ? may("administer") && html`<button type="button" onClick=${stop}>End</button>` : html`<${ActionButton} label="Trace …" confirm="Trace" name="trace" title="Trace this topic" after=${reload}
         fields=${[{ name: "seconds", label: "For", type: "choice", value: "60", options: TIMES }]} body=${({ seconds }) => ({ kind: "topic", name: topic, seconds: Number(seconds) })}
         explain="Every message of this topic is reported as an event trace.message, here, in the broker's log and to whoever polls events: its place, size and QoS, never its payload. At most 100 events a second."
         done=${() => "The topic is traced."}/>`}</header>

@@ -20,7 +20,7 @@ let opened = new Map([["", FIRST_ROWS]]);
 export function TopicTree() {
   const [open, setOpen] = useState(opened);
   const [many, setMany] = useState(false);
-  const before = useRef(null); // {at, records: Map} of the answer before, for rates
+  const before = useRef(null); // {at, records, rates} of the answer before
   const body = useRef(null);
   const change = (act) => {
     opened = new Map(open);
@@ -121,17 +121,23 @@ export function* rowsOf(levels, open, prefix, depth) {
   if (answer.left_out) yield { more: (open.get(prefix) ?? 0) < MORE_ROWS ? "rows" : "search", under: prefix, prefix: `${prefix}\u0000more`, left: answer.left_out, depth };
 }
 
-// prefix -> records a second since the answer before
+// prefix -> records a second since the answer before; of one that came a moment ago the rates stay
 function ratesOf(levels, before) {
   const at = performance.now() / 1000;
-  const records = new Map();
-  for (const { levels: rows } of levels.values()) for (const row of rows) records.set(row.prefix, row.records);
-  const rates = new Map();
   const last = before.current;
-  if (last && at - last.at > 0.5) {
-    for (const [prefix, now] of records) if (last.records.has(prefix)) rates.set(prefix, (now - last.records.get(prefix)) / (at - last.at));
+  if (last && at - last.at < 1) {
+    for (const { levels: rows } of levels.values()) for (const row of rows) if (!last.records.has(row.prefix)) last.records.set(row.prefix, row.records);
+    return last.rates;
   }
-  if (!last || at - last.at > 0.5) before.current = { at, records };
+  const records = new Map();
+  const rates = new Map();
+  for (const { levels: rows } of levels.values()) {
+    for (const row of rows) {
+      records.set(row.prefix, row.records);
+      if (last?.records.has(row.prefix)) rates.set(row.prefix, (row.records - last.records.get(row.prefix)) / (at - last.at));
+    }
+  }
+  before.current = { at, records, rates };
   return rates;
 }
 

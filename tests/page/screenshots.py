@@ -1,0 +1,191 @@
+"""Pictures of the page for the documents: `python -m tests.page.screenshots [NAME ...]` writes docs/page/NAME.png.
+
+A broker with two shards, a plant that publishes, some consumers of which one is slow, and what an operator did."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.gateway.conftest import Gateway, started
+from tests.interop.chromium import NAMES, found
+from tests.page import incident, scene
+from tests.page.browser import Browser
+from tests.page.page import Page
+
+FOLDER = Path(__file__).parents[2] / "docs" / "page"
+BYTES_MAX = 120 * 1024
+WIDE, NARROW = 1280, 400
+HEIGHT = 800
+SECONDS = 120  # of life before the pictures, so that the plots have something to show
+
+
+class Picture(NamedTuple):
+    """place: of the view; ready: (selector, text) that is seen once it is complete; act: what a person does then"""
+
+    place: str
+    ready: tuple[str, str | None]
+    act: Callable[[Browser], None] | None = None
+    theme: str = "light"
+    width: int = WIDE
+
+
+def open_tree(browser: Browser) -> None:
+    for level in ("plant/", "line-2/", "press-3/"):
+        browser.click(".tree tr", level)
+    browser.sees(".tree .value", "running")
+    browser.sees(".tree .value", '"rms"')
+    time.sleep(11)  # two answers on, there are rates
+
+
+def replay(browser: Browser) -> None:
+    browser.choose("#subscribe select[name=start]", "earliest")
+    browser.fill("#subscribe input[name=filter]", "plant/line-1/#")
+    browser.click("#subscribe button[type=submit]")
+    browser.sees(".messages tbody tr:nth-child(100)")
+    browser.click("#pause")
+    browser.click(".messages tbody tr", "celsius")
+    browser.sees(".message pre")
+
+
+def trim(browser: Browser) -> None:
+    browser.click("table[aria-label=Segments] button", "Trim")
+    browser.sees("dialog .explain")
+
+
+def open_event(browser: Browser) -> None:
+    browser.click("table.events tr", "admin.action")
+    browser.sees(".detail")
+
+
+def open_record(browser: Browser) -> None:
+    browser.click(".records tbody tr:nth-child(2)")
+    browser.sees(".detail pre")
+
+
+PROCESS = "plant/line-2/press-3/process"
+PICTURES = {
+    "overview": Picture("/?range=300", ("table[aria-label='Slow consumers'] td", "billing")),
+    "overview-dark": Picture(
+        "/?range=300", ("table[aria-label='Slow consumers'] td", "billing"), theme="dark"
+    ),
+    "overview-narrow": Picture(
+        "/?range=300", ("table[aria-label='Slow consumers'] td", "billing"), width=NARROW
+    ),
+    "clients": Picture("/clients?sort=lag", ("tbody td", "billing")),
+    "client": Picture("/client?id=billing", (".state", None)),
+    "groups": Picture("/groups", ("main h1", None)),
+    "shards": Picture("/shards", ("main h1", None)),
+    "topics": Picture("/topics", (".tree td", "plant/"), open_tree),
+    "topics-dark": Picture("/topics?sort=rate", ("tbody .value", "celsius"), theme="dark"),
+    "topic": Picture(f"/topic?topic={PROCESS}", (".records td", "celsius"), open_record),
+    "topic-narrow": Picture(f"/topic?topic={PROCESS}", (".records td", "celsius"), width=NARROW),
+    "retained": Picture("/retained", ("tbody td", "press-1/state")),
+    "streams": Picture("/streams", (".plot canvas", None), theme="dark"),
+    "stream": Picture("/stream?stream=main", ("table[aria-label=Segments] td", "sealed")),
+    "trim": Picture("/stream?stream=main", ("table[aria-label=Segments] td", "sealed"), trim),
+    "exports": Picture("/exports", ("table[aria-label=Exports] td", None)),
+    "events": Picture("/events", ("table.events td", "admin.action"), open_event),
+    "console": Picture("/console", ("#connection .dot.good", None), replay),
+    "console-narrow": Picture("/console", ("#connection .dot.good", None), replay, "dark", NARROW),
+    "bans": Picture("/bans", ("main h1", None)),
+    "traces": Picture("/traces", ("main h1", None)),
+}
+
+
+@contextmanager
+def plant(folder: Path) -> Iterator[Gateway]:
+    """A broker in the middle of its work."""
+    (folder / "lake").mkdir()
+    gateway = started(folder, f"log.export_to={folder / 'lake'}", shards=2)
+    try:
+        scene.publish(gateway, scene.readings(60))
+        for row in gateway.get("partitions")["partitions"]:
+            gateway.act("seal", stream="main", partition=row["partition"])
+        gateway.act("ban", kind="address", name="192.0.2.17", seconds=3600)
+        yield gateway
+    finally:
+        gateway.broker.end()
+
+
+class Plant:
+    """Publishes in the background, some hundred messages a second, until it is ended."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self._ended = gateway, threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 60
+        while not self._ended.wait(0.2):
+            scene.publish(self._gateway, scene.readings(1, number))
+            number += 1
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def take(page: Page, name: str, picture: Picture) -> None:
+    browser = page.browser
+    browser.window(picture.width, HEIGHT, theme=picture.theme)
+    page.show(picture.place)
+    browser.sees(*picture.ready)
+    if picture.act is not None:
+        picture.act(browser)
+    time.sleep(1.0)  # plots are drawn, values have come
+    save(browser, name)
+
+
+def save(browser: Browser, name: str) -> None:
+    path = FOLDER / f"{name}.png"
+    browser.screenshot(path)
+    size = path.stat().st_size
+    assert size <= BYTES_MAX, f"{path}: {size} bytes"
+    print(f"{path.relative_to(FOLDER.parents[1])}: {size // 1024} KiB", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"incident, {', '.join(PICTURES)} [all]")
+    wanted = parser.parse_args().names or [*PICTURES, "incident"]
+    program = found()
+    if program is None:
+        parser.error(f"no browser is installed: sudo apt-get install {NAMES[0]}")
+    FOLDER.mkdir(exist_ok=True)
+    with ExitStack() as ends:
+        folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
+        gateway = ends.enter_context(plant(folder))
+        browser = Browser(program, folder / "browser")
+        ends.callback(browser.end)
+        page = Page(browser, gateway)
+        filters = {"billing": "orders/#", "dashboard": "plant/#", "archive": "plant/+/energy"}
+        address = gateway.broker.address
+        consumers = [incident.SlowConsumer(address, client, filters[client]) for client in filters]
+        for consumer in consumers:
+            ends.callback(consumer.end)
+        for consumer in consumers[1:]:
+            consumer.go_on()
+        ends.callback(Plant(gateway).end)
+        time.sleep(SECONDS / 2)
+        incident.begin(gateway, consumers[0])
+        time.sleep(SECONDS / 2)
+        browser.window(WIDE, HEIGHT)
+        page.sign_in()
+        for name in wanted:
+            if name in PICTURES:
+                take(page, name, PICTURES[name])
+        if "incident" in wanted:
+            browser.window(WIDE, HEIGHT)
+            incident.play(page, gateway, consumers[0], lambda name: save(browser, name))
+
+
+if __name__ == "__main__":
+    main()
