@@ -5,6 +5,8 @@ export {
   useCallback, useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState,
 } from "../vendor/htm-preact.js";
 
+const REST = 30; // an answer that took a second is asked again after 30 s at the earliest: what is costly is asked seldom
+
 // Poll `load(signal)` every so many seconds while the page is seen. Returns {data, error, loading, reload}: `data` stays
 // through faults, and is dropped when `deps` change unless `keep` says to show the old answer until the new one is here.
 export function usePoll(load, seconds, deps = [], { keep = true } = {}) {
@@ -25,6 +27,7 @@ export function usePoll(load, seconds, deps = [], { keep = true } = {}) {
       }
       running = true;
       wanted = false;
+      const began = performance.now();
       try {
         const data = await load(aborter.signal);
         if (!aborter.signal.aborted) setState({ data, error: null, loading: false });
@@ -33,7 +36,7 @@ export function usePoll(load, seconds, deps = [], { keep = true } = {}) {
       }
       running = false;
       if (wanted && !aborter.signal.aborted) run();
-      else if (!aborter.signal.aborted && seconds) timer = setTimeout(tick, seconds * 1000);
+      else if (!aborter.signal.aborted && seconds) timer = setTimeout(tick, Math.max(seconds * 1000, REST * (performance.now() - began)));
     }
     function tick() {
       if (document.hidden) timer = 0;

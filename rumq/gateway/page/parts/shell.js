@@ -8,6 +8,7 @@ import { Icon } from "./icons.js";
 import { bind, listed } from "./keys.js";
 import { go, place } from "./router.js";
 import { may, me, signOut } from "./session.js";
+import { status } from "./status.js";
 import { useStore } from "./store.js";
 import { ThemeSwitch } from "./theme_switch.js";
 import { View } from "./view_place.js";
@@ -32,7 +33,8 @@ function Help({ close }) {
 const help = () => openDialog(Help, { wide: true });
 
 function Health() {
-  const { data, error } = usePoll(() => get("status"), 5);
+  const { data, error } = usePoll((signal) => get("status", {}, signal), 5);
+  useEffect(() => status.set({ data, error }), [data, error]);
   const { data: ready } = usePoll(readiness, 5);
   const isAway = useStore(away);
   const fault = isAway || error;

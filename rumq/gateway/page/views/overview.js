@@ -6,6 +6,8 @@ import { EventLine } from "../parts/event_row.js";
 import { bytes, count, duration, percent, plural, rate } from "../parts/format.js";
 import { Figures, Panel, Segmented } from "../parts/panel.js";
 import { setParams } from "../parts/router.js";
+import { status } from "../parts/status.js";
+import { useStore } from "../parts/store.js";
 import { Fault, Heading } from "../parts/view_place.js";
 import { HistoryPlots, latest, RANGES, useHistory } from "./history_plots.js";
 import { SlowConsumers } from "./slow_consumers.js";
@@ -13,12 +15,12 @@ import { SlowConsumers } from "./slow_consumers.js";
 export const title = "Overview";
 
 export function view({ range = "3600" }) {
-  const status = usePoll((signal) => get("status", {}, signal), 5);
+  const known = useStore(status);
   const history = useHistory(range);
   return html`<${Heading} title="Overview">
       <${Segmented} label="Range of the plots" options=${RANGES} value=${range} onChoose=${(next) => setParams({ range: next })}/></${Heading}>
-    <${Fault} error=${status.error}/>
-    <${Numbers} status=${status.data} history=${history.data}/>
+    <${Fault} error=${known.error}/>
+    <${Numbers} status=${known.data} history=${history.data}/>
     <${SlowConsumers}/>
     <${Fault} error=${history.error}/>
     <${HistoryPlots} history=${history.data}/>
