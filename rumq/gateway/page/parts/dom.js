@@ -5,7 +5,7 @@ export {
   useCallback, useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState,
 } from "../vendor/htm-preact.js";
 
-const REST = 30; // an answer that took a second is asked again after 30 s at the earliest: what is costly is asked seldom
+const REST = 10; // answers that take a second are asked for again after 10 s at the earliest: what is costly is asked seldom
 
 // Poll `load(signal)` every so many seconds while the page is seen. Returns {data, error, loading, reload}: `data` stays
 // through faults, and is dropped when `deps` change unless `keep` says to show the old answer until the new one is here.
@@ -16,6 +16,7 @@ export function usePoll(load, seconds, deps = [], { keep = true } = {}) {
     const aborter = new AbortController();
     let timer = 0;
     let running = false;
+    let took = 0; // milliseconds of the answer before
     let wanted = false; // once more, when the answer under way is here
     if (!keep) setState({ data: null, error: null, loading: true });
     else setState((was) => ({ ...was, loading: true }));
@@ -27,6 +28,7 @@ export function usePoll(load, seconds, deps = [], { keep = true } = {}) {
       }
       running = true;
       wanted = false;
+      const before = took; // one that came late by chance does not count
       const began = performance.now();
       try {
         const data = await load(aborter.signal);
@@ -35,8 +37,9 @@ export function usePoll(load, seconds, deps = [], { keep = true } = {}) {
         if (!aborter.signal.aborted) setState((was) => ({ data: was.data, error, loading: false }));
       }
       running = false;
+      took = performance.now() - began;
       if (wanted && !aborter.signal.aborted) run();
-      else if (!aborter.signal.aborted && seconds) timer = setTimeout(tick, Math.max(seconds * 1000, REST * (performance.now() - began)));
+      else if (!aborter.signal.aborted && seconds) timer = setTimeout(tick, Math.max(seconds * 1000, REST * Math.min(before, took)));
     }
     function tick() {
       if (document.hidden) timer = 0;
