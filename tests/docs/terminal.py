@@ -247,6 +247,15 @@ def is_subscriber(words: list[str]) -> bool:
     return words[0] == "mosquitto_sub" and not any(word.startswith(("-C", "-W")) for word in words)
 
 
+def is_lasting(words: list[str]) -> bool:
+    """Others that run until somebody ends them."""
+    return (
+        words[0] == "prometheus"
+        or words[1:2] == ["mirror"]
+        or (words[1:2] == ["top"] and "--once" not in words)
+    )
+
+
 def split_lasting(command: str) -> tuple[str, str]:
     """(what ends by itself, what does not) of `first && second`; one of them may be empty."""
     first, _, second = command.rpartition(" && ")
@@ -255,12 +264,7 @@ def split_lasting(command: str) -> tuple[str, str]:
         words = words_of(line)
     except ValueError:  # a here-document with a quote
         return command, ""
-    if not words or not (
-        is_broker(words)
-        or is_subscriber(words)
-        or words[:2] in (["rumqd", "top"], ["rumqd", "mirror"])
-        or words[0] == "prometheus"
-    ):
+    if not words or not (is_broker(words) or is_subscriber(words) or is_lasting(words)):
         return command, ""
     if re.search(r"[|;]", re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
         return command, ""
