@@ -6,7 +6,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,18 @@ from typing import Any
 import paho.mqtt.client as paho
 import pytest
 import trio
+import trio.testing
 from paho.mqtt.enums import CallbackAPIVersion
 
 from rumq.client import Client, Will
 from rumq.client.connector import connect_over
 from rumq.client.websocket import open_websocket
 from rumq.errors import ClientError, Refused
-from rumq.gateway.relay.relays import OF_A_HOST_MAX
+from rumq.gateway.admission import WAITING_MAX, Admission
+from rumq.gateway.relay.login import LoginRefused
+from rumq.gateway.relay.relays import OF_A_HOST_MAX, Limits, Relays
 from rumq.gateway.relay.websocket import is_same_host
+from rumq.gateway.tokens import Token, hash_of
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.frames import FrameReader
@@ -127,6 +131,29 @@ def test_a_wrong_token_is_refused(gateway: Gateway, secret: str, version: int) -
     with pytest.raises(Refused) as caught:
         run(body)
     assert caught.value.reason_code == Reason.NOT_AUTHORIZED
+
+
+def test_wrong_tokens_of_an_address_are_refused_later_each_time_and_a_right_one_at_once() -> None:
+    admission = Admission({hash_of("rumq_right"): Token("t", frozenset({"read"}))}, 8.0)
+    relays = Relays(
+        "", Limits(9, 1 << 17, 1 << 20), admission, lambda name, **fields: None, trio.current_time
+    )
+
+    async def seconds(secret: str, host: str = "10.0.0.1") -> float:
+        began = trio.current_time()
+        connect = p.Connect("c", 5, username="u", password=secret.encode())
+        with suppress(LoginRefused):
+            await relays._admitted(connect, host)
+        return trio.current_time() - began
+
+    async def body() -> None:
+        assert [await seconds("wrong") for _ in range(4)] == pytest.approx([0.25, 0.5, 1.0, 2.0], rel=0.05)
+        assert await seconds("rumq_right") == 0.0
+        assert await seconds("wrong", "10.0.0.2") == 0.25
+        admission.waiting["10.0.0.1"] = WAITING_MAX
+        assert await seconds("wrong") == 0.0, "so many wait already"
+
+    trio.run(body, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 def test_roles_are_enforced(gateway: Gateway) -> None:
