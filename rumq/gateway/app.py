@@ -130,6 +130,10 @@ class App:
                 self._context.event("gateway.failed", exc_info=True)
                 response = as_json(Fault(error="the gateway failed to answer"), 500)
         self._count(method, route, response.status_code, began)
+        response.headers.setdefault(
+            "cache-control", "no-store"
+        )  # of the operator alone; files of the page have theirs
+        response.headers.setdefault("x-content-type-options", "nosniff")
         return response
 
     def _count(self, method: str, route: str, status: int, began: float) -> None:

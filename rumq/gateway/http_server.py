@@ -4,6 +4,7 @@ Each is served by hypercorn; what is added here is around its stream, from which
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,6 +22,11 @@ from rumq.gateway.relay.relays import Relays
 from rumq.gateway.upgrade_stream import HEAD_BYTES_MAX, UpgradeStream
 
 HANDSHAKE_SECONDS_MAX = 10.0
+# A client of MQTT may say nothing for hours: the kernel asks whether it is still there.
+KEEPALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+)  # fmt: skip
 
 
 class BoundedStream(trio.abc.HalfCloseableStream):
@@ -112,6 +118,8 @@ class HttpServer:
                     await TCPServer(self._app, self._config, context, ConnectionState({}), watched)
                 if watched.taken:
                     served.busy += 1
+                    for level, option, value in KEEPALIVE:
+                        accepted.socket.setsockopt(level, option, value)
                     await self._relays.serve(stream, watched.taken, *key)
         except* (OSError, ssl.SSLError, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the client's

@@ -94,3 +94,9 @@ def test_a_token_learns_what_it_may(gateway: Gateway) -> None:
     assert gateway.get("me", token="sender") == {"name": "sender", "roles": ["publish"], "user": ""}
     assert gateway.get("me", token="anna") == {"name": "anna", "roles": ["publish", "read"], "user": "anna"}
     assert gateway.ask("GET", "/api/v1/me", token=None).status == 401
+
+
+def test_no_cache_keeps_what_the_operator_sees(gateway: Gateway) -> None:
+    for path in ("/api/v1/status", "/metrics", "/healthz", "/api/v1/clients?limit=900"):
+        headers = gateway.ask("GET", path).headers
+        assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff"), path
