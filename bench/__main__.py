@@ -17,6 +17,7 @@ import rumq
 from bench import doors, limit, report, targets
 from bench.cluster import command as cluster
 from bench.connections import Address, BenchFault, allow_files
+from bench.gateway import command as gateway
 from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
@@ -44,6 +45,7 @@ examples:
   python -m bench profile pairs-500                       where the broker's time goes: a flame graph. --help
   python -m bench isolation                               is anybody slowed by a neighbour? --help
   python -m bench cluster                                 what three copies cost. Needs etcd. --help
+  python -m bench gateway                                 the page, REST, scrapes and abuse beside a load. --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
 How to read a number: bench/README.md
@@ -60,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return profile.main(arguments[1:])
     if arguments[:1] == ["cluster"]:
         return cluster.main(arguments[1:])
+    if arguments[:1] == ["gateway"]:
+        return gateway.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:
