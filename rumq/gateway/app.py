@@ -21,6 +21,7 @@ from rumq.gateway.endpoints import ENDPOINTS, Fault
 from rumq.gateway.exposition import CONTENT_TYPE
 from rumq.gateway.health import Health
 from rumq.gateway.metrics import Metrics
+from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.openapi import description, path_of
 from rumq.gateway.page_files import PageFiles
 from rumq.gateway.request_body import TooLarge
@@ -40,6 +41,7 @@ class App:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._reports = MisuseReports(context.event)
         self._api, self._health, self._metrics = Api(context), Health(context), Metrics(context)
         self._page = PageFiles()
 
@@ -87,10 +89,16 @@ class App:
                     header = request.headers.get("authorization")
                     token = self._context.admission.token_of(header, address, self._context.now())
                 except Unauthorized as fault:
+                    if header:
+                        self._reports.refused("token", address, fault.why)
                     return await self._refusal(fault, address)
                 if role != "any":
                     check_role(token, role)
-                return await answer(request, token)
+                try:
+                    return await answer(request, token)
+                except TooLarge as fault:
+                    self._reports.refused("body", address, str(fault))
+                    raise
 
             return await self._guarded(allowed, method, path)
 

@@ -18,6 +18,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from rumq.config.gateway import Gateway
+from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.relay.relays import Relays
 from rumq.gateway.upgrade_stream import HEAD_BYTES_MAX, UpgradeStream
 
@@ -76,8 +77,10 @@ class HttpServer:
         now: Callable[[], float],
         context: ssl.SSLContext | None,
         relays: Relays,
+        reports: MisuseReports,
     ) -> None:
         """context: None without TLS"""
+        self._reports = reports
         self._relays = relays
         self._settings, self._now, self._tls = settings, now, context
         self._app = ASGIWrapper(self._marked(app))
@@ -104,7 +107,7 @@ class HttpServer:
             return
         if len(self._served) >= self._settings.connections_max and not self._shed_one():
             await trio.aclose_forcefully(accepted)
-            self.shed += 1
+            self._count_shed()
             return
         served = self._served[key] = Served(self._now())
         stream: Any = BoundedStream(accepted, self._settings.request_seconds_max)
@@ -136,8 +139,12 @@ class HttpServer:
             return False
         _, key = min(idle)
         self._served.pop(key).scope.cancel()
-        self.shed += 1
+        self._count_shed()
         return True
+
+    def _count_shed(self) -> None:
+        self.shed += 1
+        self._reports.shed(self._settings.connections_max, self.shed)
 
     def _marked(self, app: Any) -> Any:
         """The application, with connections marked while a request is under way."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rumq.gateway.admission import WAITING_MAX, Admission, Unauthorized
+from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.tokens import Token, hash_of
 from tests.gateway.conftest import Gateway, started
 
@@ -60,6 +61,35 @@ def test_wrong_tokens_are_counted(small: Gateway) -> None:
 def test_a_body_beyond_the_limit_is_refused_before_it_is_read(small: Gateway) -> None:
     answer = small.ask("POST", "/api/v1/publish", b"x" * (BODY_BYTES_MAX + 1))
     assert answer.status == 413 and str(BODY_BYTES_MAX) in answer.json["error"]
+
+
+def test_misuse_is_reported_and_does_not_flood(small: Gateway) -> None:
+    """Of hundreds of a kind a few events tell; that it was done at all, one does at once."""
+    told: list[tuple[str, dict[str, object]]] = []
+    reports = MisuseReports(lambda name, **fields: told.append((name, fields)))
+    for count in range(1, 1001):
+        reports.refused("token", "10.0.0.1", "wrong")
+        reports.shed(8, count)
+    assert [fields["refused"] for name, fields in told if name == "gateway.refused"] == [
+        2**n for n in range(10)
+    ]
+    assert [fields["turned_away"] for name, fields in told if name == "gateway.overloaded"] == [
+        2**n for n in range(10)
+    ]
+    reports.refused("body", "10.0.0.1", "large")
+    assert told[-1] == ("gateway.refused", {"address": "10.0.0.1", "why": "large", "refused": 1}), (
+        "a kind of its own"
+    )
+
+
+@pytest.mark.parametrize(
+    "why", ["the token is not known", f"at most {BODY_BYTES_MAX}"], ids=["token", "body"]
+)
+def test_wrong_tokens_and_large_bodies_are_events(small: Gateway, why: str) -> None:
+    assert small.ask("GET", "/api/v1/status", token="rumq_wrong").status == 401
+    assert small.ask("POST", "/api/v1/publish", b"x" * (BODY_BYTES_MAX + 1)).status == 413
+    found = small.broker.heard(lambda event: event["event"] == "gateway.refused" and why in event["why"])
+    assert found["address"] == "127.0.0.1"
 
 
 def test_a_chunked_body_beyond_the_limit_is_refused_while_it_comes(small: Gateway) -> None:

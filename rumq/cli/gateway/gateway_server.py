@@ -29,6 +29,7 @@ from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.http_server import HttpServer
+from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
 from rumq.gateway.relay.relays import Limits, Relays
@@ -82,7 +83,10 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 async def run(args: argparse.Namespace, settings: Settings, context: Context, parent: int) -> None:
     """Serve until a signal, or the broker's end."""
-    server = HttpServer(App(context).build(), settings.gateway, context.now, tls_of(settings), context.relays)
+    server = HttpServer(
+        App(context).build(), settings.gateway, context.now, tls_of(settings), context.relays,
+        MisuseReports(context.event),
+    )  # fmt: skip
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)

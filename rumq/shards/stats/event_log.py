@@ -36,6 +36,8 @@ LEVELS = {
     "mosquitto.listener_closed": "error",
     "permission.refused": "warning",
     "connection.refused": "warning",
+    "gateway.overloaded": "warning",
+    "gateway.refused": "warning",
     "listener.accept_failed": "warning",
     "listener.closed": "warning",
     "listener.open": "warning",
