@@ -8,7 +8,7 @@ import pytest
 
 from rumq.cli.main import build_parser
 from rumq.cli.parsers import every_command
-from tests.cli.conftest import rumqd
+from tests.cli.conftest import Broker, rumqd
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {" ".join(words): parser for words, parser in every_command(build_parser())}
@@ -93,3 +93,16 @@ def test_rules_tokens_users_and_the_version(folder: Path) -> None:
     (version,) = said(folder, "version", "--json")
     assert version.keys() == {"version", "kernels", "python"}
     assert rumqd("version").out == rumqd("--version").out
+
+
+def test_an_export_to_the_lake_says_its_counts(folder: Path) -> None:
+    pytest.importorskip("pyarrow")
+    broker = Broker(folder / "data")
+    assert rumqd("pub", "-p", broker.port, "plant/7", "-m", "21.5", "-q", "1").status == 0
+    assert rumqd("ask", "seal", "--stream", "main", "--data", str(folder / "data")).status == 0
+    assert broker.stop() == 0
+    done = rumqd("lake", "export", "--data", "data", "--to", "lake", "--once", "--json", cwd=folder)
+    (counts,) = map(json.loads, done.out.splitlines())
+    assert done.status == 0 and counts["rows"] == 1 and counts["gaps"] == 0
+    (table,) = map(json.loads, rumqd("lake", "table", "delta", "lake", "--json", cwd=folder).out.splitlines())
+    assert table == {"version": 0, "new": 1}

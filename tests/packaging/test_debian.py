@@ -97,6 +97,13 @@ def test_it_is_installed_serves_and_leaves_the_messages(package: Path, chroot: C
     assert set(passwords) == {"admin", "device"}
     assert "kernels: compiled" in chroot("rumqd", "--version")
     chroot("test", "-e", "/etc/systemd/system/multi-user.target.wants/rumqd.service")
+    completion = (
+        ". /usr/share/bash-completion/completions/rumqd; COMP_WORDS=(rumqd ask clie); COMP_CWORD=2; _rumqd"
+    )
+    assert chroot("bash", "-c", f'{completion}; echo "${{COMPREPLY[@]}}"').split() == ["clients", "client"]
+    for each in ("zsh/vendor-completions/_rumqd", "fish/vendor_completions.d/rumqd.fish"):
+        assert "rumqd completion --words" in (chroot.root / "usr/share" / each).read_text()
+    assert "no broker answers" in chroot("rumqd", "top", "--data", "/tmp", ok=False), "rich is there"
 
     # As the unit starts it: its user, its settings, nothing that only root may.
     shutil.copy(ROOT / "tests/packaging/installed.py", chroot.root / "installed.py")

@@ -12,6 +12,7 @@ from rumq.admin.operations import OPERATIONS, TABLE
 OF_THE_GATEWAY = {
     "records": "records by topic and offset, or by time",
     "value": "the newest record of a topic",
+    "history": "figures of the last hours and days, to plot",
     "users": "names of the password file",
     "rules": "whether the rules allow something, and why",
     "me": "what the token of the request may do",

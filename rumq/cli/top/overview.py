@@ -33,8 +33,8 @@ def overview(board: Board, state: State, width: int, bars: str) -> list[Text | T
         line(
             ("clients", count(int(samples.gauge("connected")))), ("sessions", count(int(samples.gauge("sessions")))),
             ("behind", count(int(samples.largest("lag_records_max")))), ("lost", count(samples.undelivered())),
-            ("fsync p99", duration(samples.percentile("log_write", 0.99))),
-            ("turn p99", duration(samples.percentile("turn", 0.99))),
+            ("p99 fsync", duration(samples.percentile("log_write", 0.99))),
+            ("turn", duration(samples.percentile("turn", 0.99))),
         ),
         line(
             ("disk", disk(board)), ("log", size(status.log_bytes) if status is not None else "-"),

@@ -8,7 +8,7 @@ import trio
 from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin import rows as r
-from rumq.admin.figures import HistogramFigures, ShardFigures
+from rumq.admin.figures import ShardFigures
 from rumq.cli.ask.questions import Question
 from rumq.cli.ask.source import AskFailed
 from rumq.cli.top.board import Board
@@ -23,16 +23,19 @@ def figures(
     buckets = [0] * (len(BOUNDS) + 1)
     for name, count in counts.items():
         buckets[int(name[1:])] = count
-    return ShardFigures(
-        shard=shard, incarnation=incarnation,
-        counters={"messages_published": published, "received_bytes": 100 * published},
-        gauges={
+    given = {
+        "shard": shard, "incarnation": incarnation,
+        "counters": {"messages_published": published, "received_bytes": 100 * published},
+        "gauges": {
             "connected": 2, "sessions": 3, "ready": ready, "accepting": ready, "lag_records_max": 1234 * (shard + 1),
         },
-        listeners={}, undelivered={"expired": 4, "retention": 1},
-        histograms={"publish_ack": HistogramFigures(counts=buckets, seconds=0.0)},
-        partitions=[], lagging=[], exports={},
-    )  # fmt: skip
+        "undelivered": {"expired": 4, "retention": 1},
+        "histograms": {"publish_ack": {"counts": buckets, "seconds": 0.0}}, "partitions": [], "lagging": [],
+    }  # fmt: skip
+    others: dict[str, object] = {
+        field.name: {} for field in msgspec.structs.fields(ShardFigures) if field.required
+    }
+    return msgspec.convert(others | given, ShardFigures)
 
 
 def client(name: str, **more: object) -> r.ClientRow:
