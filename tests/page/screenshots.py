@@ -69,6 +69,29 @@ def open_record(browser: Browser) -> None:
     browser.sees(".detail pre")
 
 
+def trace(browser: Browser) -> None:
+    browser.click(".actions button", "Trace")
+    browser.click("dialog button.main")
+    browser.sees("table[aria-label=Packets] td", "PUBACK")
+    browser.sees_no(".toast")
+
+
+def ask_access(browser: Browser) -> None:
+    browser.fill("input[name=user]", "anna")
+    browser.fill("input[name=topic]", "plant/line-2/#")
+    browser.choose(".question select", "subscribe")
+    browser.click(".question button")
+    browser.sees(".answer")
+
+
+def sign_out(browser: Browser) -> None:
+    """The form, and the token given back for the pictures that follow."""
+    secret = browser.run("sessionStorage.getItem('rumq.token')")
+    browser.click("#sign-out")
+    browser.sees("form #token")
+    browser.run(f"sessionStorage.setItem('rumq.token', {secret!r})")
+
+
 PROCESS = "plant/line-2/press-3/process"
 PICTURES = {
     "overview": Picture("/?range=300", ("table[aria-label='Slow consumers'] td", "billing")),
@@ -80,7 +103,11 @@ PICTURES = {
     ),
     "clients": Picture("/clients?sort=lag", ("tbody td", "billing")),
     "client": Picture("/client?id=billing", (".state", None)),
-    "groups": Picture("/groups", ("main h1", None)),
+    "client-trace": Picture(
+        "/client?id=dashboard", ("table[aria-label=Subscriptions] td", None), trace, "dark"
+    ),
+    "clients-narrow": Picture("/clients?sort=lag", ("tbody td", "billing"), theme="dark", width=NARROW),
+    "groups": Picture("/groups", ("tbody td", "$share/")),
     "shards": Picture("/shards", ("main h1", None)),
     "topics": Picture("/topics", (".tree td", "plant/"), open_tree),
     "topics-dark": Picture("/topics?sort=rate", ("tbody .value", "celsius"), theme="dark"),
@@ -95,7 +122,9 @@ PICTURES = {
     "console": Picture("/console", ("#connection .dot.good", None), replay),
     "console-narrow": Picture("/console", ("#connection .dot.good", None), replay, "dark", NARROW),
     "bans": Picture("/bans", ("main h1", None)),
-    "traces": Picture("/traces", ("main h1", None)),
+    "traces": Picture("/traces", ("tbody td", "dashboard")),
+    "access": Picture("/access", ("main h1", None), ask_access),
+    "sign-in": Picture("/", ("main h1", None), sign_out),
 }
 
 
@@ -167,6 +196,7 @@ def main() -> None:
         ends.callback(browser.end)
         page = Page(browser, gateway)
         filters = {"billing": "orders/#", "dashboard": "plant/#", "archive": "plant/+/energy"}
+        filters |= dict.fromkeys(("press-a", "press-b"), "$share/presses/plant/+/press-1/process")
         address = gateway.broker.address
         consumers = [incident.SlowConsumer(address, client, filters[client]) for client in filters]
         for consumer in consumers:
