@@ -71,6 +71,7 @@ from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
 from rumq.shards.write_path.worker_threads import DiskWorkers, Pool, Worker
 from rumq.shards.write_path.write_admission import WriteAdmission
+from rumq.tracing.chance import Chance
 from rumq.tracing.tracer import Tracer
 
 if TYPE_CHECKING:  # a broker alone needs nothing of a cluster
@@ -196,7 +197,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     totals = ShardTotals()
     drop_counters = DropCounters()
     publishers = TracedPublishers(store, lambda: acks, lambda: registry)
-    tracer = Tracer(context.index, publishers.find, lambda: platform.clock()[0], platform.random)
+    tracer = Tracer(context.index, publishers.find, lambda: platform.clock()[0], Chance(platform.random))
     turn = Turn(clock, timers, events, store, router, totals, tracer)
     turn.stage_seconds = platform.stage_seconds
     commands = turn.commands

@@ -102,6 +102,15 @@ def test_properties_go_with_a_message_and_json_shows_them(broker: Broker, topic:
     assert shown["time"].endswith("Z") and isinstance(shown["lsn"], int)
 
 
+def test_a_trace_is_begun_with_its_id_told_and_the_subscriber_shows_it(broker: Broker, topic: str) -> None:
+    done = pub(broker, topic, "-m", "21.5", "-q", "1", "--trace", "--user-property", "unit=C")
+    name, trace = done.err.split()
+    shown = json.loads(replay(broker, topic, 1, "--json"))["properties"]["user_properties"]
+    assert done.status == 0 and name == "trace" and ["unit", "C"] in shown
+    (parent,) = [value for key, value in shown if key == "traceparent"]
+    assert parent.startswith(f"00-{trace}-") and parent.endswith("-01") and len(trace) == 32
+
+
 def test_a_payload_that_is_no_text_survives(broker: Broker, topic: str, tmp_path: Path) -> None:
     (tmp_path / "raw").write_bytes(raw := bytes(range(256)))
     pub(broker, topic, "-f", str(tmp_path / "raw"), "-q", "1")
@@ -171,6 +180,7 @@ def test_no_broker_is_one_line_and_status_1() -> None:
         (["pub", "a", "-m", "x", "--property", "response-topic=a/#"], "wildcard"),
         (["pub", "a", "-m", "x", "--user-property", "unit"], "expected name=value"),
         (["pub", "a", "-m", "x", "--user-property", "a=b", "-V", "3.1.1"], "properties need MQTT 5"),
+        (["pub", "a", "-m", "x", "--trace", "-V", "3.1.1"], "properties need MQTT 5"),
         (["sub"], "expected a topic filter"),
         (["sub", "a#"], "not a whole level"),
         (["sub", "a", "-F", "%z"], "expected one of %%, %t, %p"),

@@ -15,6 +15,7 @@ from rumq.cli.client.connection_flags import (
     url_topic,
 )
 from rumq.errors import ConfigError, Fault
+from rumq.tracing.context import TraceContext
 
 if TYPE_CHECKING:
     from rumq.client import Client, Outgoing, Properties
@@ -31,6 +32,7 @@ examples:
   tail -f readings.txt | rumqd pub plant/7/temp -l -q 1
   rumqd pub ask/7 -m status --property response-topic=answer/7 --property correlation-data=42
   rumqd pub plant/7/temp -m 21.5 --user-property unit=C --user-property source=bench
+  rumqd pub plant/7/temp -m 21.5 -q 1 --trace    a trace of OpenTelemetry: prints its id
   rumqd pub plant/7/temp -m 21.5 -h broker.example --cafile ca.pem --cert client.pem --key client.key
   rumqd pub -L mqtts://alice:secret@broker.example/plant/7/temp -m 21.5
 
@@ -83,6 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="MQTT 5, repeatable",
     )
+    parser.add_argument(
+        "--trace",
+        action="store_true",
+        help="MQTT 5: begin a trace with each run, and print its id on standard error (docs/tracing.md)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -123,8 +130,13 @@ def properties_of(args: argparse.Namespace) -> "Properties":
         elif name == "correlation-data":
             value = text.encode(errors="surrogateescape")
         properties[name.replace("-", "_")] = value
-    if args.user_property:
-        properties["user_properties"] = args.user_property
+    pairs = list(args.user_property)
+    if args.trace:
+        context = TraceContext(os.urandom(16), os.urandom(8))
+        pairs.append(("traceparent", context.traceparent.decode()))
+        print(f"trace {context.trace.hex()}", file=sys.stderr)
+    if pairs:
+        properties["user_properties"] = pairs
     if properties and mqtt_version(args) < 5:
         raise ConfigError(Fault("--protocol-version 3.1.1", "", "", "properties need MQTT 5"))
     return cast("Properties", properties)
