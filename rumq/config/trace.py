@@ -21,7 +21,7 @@ class Trace(Struct, frozen=True, kw_only=True):
     ] = 0
     traces_per_second_max: Annotated[
         int, number("most traces that a shard begins; further messages pass unchanged", "traces/s", 1, 100_000)
-    ] = 200
+    ] = 100
     otlp_endpoint: Annotated[
         str, maybe_text("where spans are sent: OTLP over HTTP, such as http://localhost:4318; /v1/traces is added")
     ] = ""

@@ -104,7 +104,7 @@ class ShardContext:
     edge_door: int | None = None
     term: Term | None = None
     trace_sample_every: int = 0
-    traces_per_second_max: int = 200
+    traces_per_second_max: int = 100
 
 
 @dataclass(frozen=True, slots=True)
