@@ -5,25 +5,31 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import partial
+
+import trio
 
 from rumq.cli.node.node import Node
 from rumq.cli.node.node_certificates import link_tls
 from rumq.cluster.admin.node_admin import NodeAdmin
+from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_process import serve_agent
 from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
 from rumq.cluster.agent.messages import Seen
 from rumq.cluster.control.etcd import TlsFiles
+from rumq.events import RING
+from rumq.shards.processes.event_sender import EventSender
 from rumq.shards.processes.supervisor import IS_READY
 from rumq.version import VERSION
 
 LOOK_SECONDS = 0.05
+EVENTS_SECONDS = 0.5  # until the gateway has what was told
 
 
 def run_agent(node: Node) -> int:
     """Serve until a signal; returns the exit status. It is ready once it has met its cluster."""
     cluster, addresses = node.settings.cluster, node.addresses
-    tls = link_tls(node.settings)
     threading.Thread(target=announce, args=(node,), name="rumq-met", daemon=True).start()
     return serve_agent(
         AgentSettings(
@@ -34,10 +40,30 @@ def run_agent(node: Node) -> int:
             tls=TlsFiles(cluster.etcd_authority, cluster.etcd_certificate, cluster.etcd_key), zone=cluster.zone,
             has_log=node.identity.has_log, replace_seconds=cluster.replace_seconds,
         ),
-        beside=lambda agent: NodeAdmin(
-            node.place.data, cluster.name, cluster.shards, agent, tls.client if tls is not None else None
-        ).run(),
+        beside=partial(run_beside, node),
     )  # fmt: skip
+
+
+async def run_beside(node: Node, agent: Agent) -> None:
+    """The node's admin socket, and the agent's events for the node's gateway, until cancelled."""
+    settings, tls = node.settings, link_tls(node.settings)
+    admin = NodeAdmin(
+        node.place.data,
+        settings.cluster.name,
+        settings.cluster.shards,
+        agent,
+        tls.client if tls is not None else None,
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(admin.run)
+        if settings.gateway.port:
+            nursery.start_soon(send_events, EventSender(RING, node.place.data, "agent"))
+
+
+async def send_events(sender: EventSender) -> None:
+    while True:
+        sender.flush()
+        await trio.sleep(EVENTS_SECONDS)
 
 
 def announce(node: Node) -> None:

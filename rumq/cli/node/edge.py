@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 
@@ -25,6 +26,7 @@ from rumq.cluster.connections.agent_link import SOCKET_NAME
 from rumq.cluster.edge.assembly import Edge, build_edge
 from rumq.config import Settings
 from rumq.errors import RumqError
+from rumq.events import RING
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.listener import Listener
 from rumq.net.pump import Pump
@@ -32,6 +34,7 @@ from rumq.net.relay import RELAY_BYTES
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import ConnectionSetup, Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.shards.processes.event_sender import EventSender
 from rumq.shards.processes.fd_passing import ShardSocket
 from rumq.shards.processes.sidecars import Sidecars
 from rumq.shards.processes.supervisor import HAS_RELOADED, IS_READY
@@ -40,6 +43,7 @@ from rumq.shards.turn.loop import Loop
 
 SOCKETS_A_CLIENT = 2  # of a relayed client: its own, and one to its leader
 LINGER_SECONDS_MAX = 0.25
+EVENTS_SECONDS = 0.5  # until the gateway has what was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ class EdgeProcess:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             self._listeners += self._open_listeners()
             self._sidecars.start()
+            if self._settings.gateway.port:
+                self._send_events(EventSender(RING, self._place.data, "edge"))
             self._announce(IS_READY)
             async for number in signals:
                 if number != signal.SIGHUP:
@@ -143,6 +149,10 @@ class EdgeProcess:
             self._policies[before].become(made[after])
         self._settings = with_listeners(wanted, listeners_in_force(self._settings, wanted))
         self._sidecars.reload()
+
+    def _send_events(self, sender: EventSender) -> None:
+        sender.flush()
+        self._edge.timers.later(EVENTS_SECONDS, partial(self._send_events, sender))
 
     def _announce(self, what: bytes) -> None:
         if self._place.ready >= 0:

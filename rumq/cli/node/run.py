@@ -25,6 +25,8 @@ from rumq.cli.wiring.streams import GENERATION, reloaded
 from rumq.cluster.agent.node_identity import node_identity, read_identity
 from rumq.config import Settings
 from rumq.errors import RumqError
+from rumq.events import RING
+from rumq.shards.processes.event_sender import EventSender
 from rumq.shards.processes.fd_passing import make_shard_sockets
 from rumq.shards.processes.supervisor import Supervisor
 from rumq.shards.processes.watchdog import watchdog_seconds
@@ -65,6 +67,7 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
     supervisor = Supervisor(
         cluster.shards + 2, child, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),
         reread=latest.reread, watchdog_seconds=watchdog_seconds(os.getpid()),
+        flush=EventSender(RING, place.data, "supervisor").flush if settings.gateway.port else lambda: False,
     )  # fmt: skip
     status = supervisor.run(place.started)
     tell("broker.stopped", seconds=round(time.monotonic() - place.started, 3), exit_status=status)

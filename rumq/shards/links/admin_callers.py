@@ -11,7 +11,7 @@ from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.shards.links.cluster_listener import Caller
 from rumq.shards.stats.admin_listings import Answer
-from rumq.shards.stats.admin_socket import SECONDS_MAX, Answerer, answered, line_of
+from rumq.shards.stats.admin_socket import SECONDS_MAX, Answerer, answered, begin, line_of
 from rumq.shards.turn.ports import Timers
 
 CALLERS_MAX = 64
@@ -49,7 +49,7 @@ class AdminCallers:
         self._timers.later(SECONDS_MAX, asker.expire)
         reply = answered(self._answer, self._failed, caller.raw)
         if callable(reply):
-            reply(asker.say)
+            begin(reply, asker.say, self._failed)
         else:
             asker.say(reply)
 

@@ -85,7 +85,7 @@ async def one(
                 line += more
             reply = answered(answer, failed, line)
             if callable(reply):
-                reply = await called_back(reply)
+                reply = await called_back(reply, failed)
             try:
                 await stream.send_all(line_of(reply, failed))
             except trio.BrokenResourceError:
@@ -97,10 +97,23 @@ def answered(answer: Answerer, failed: Callable[[str], None], line: bytes | byte
     try:
         found: Reply | Later = answer(msgspec.json.decode(line, type=Reply))
         return found
-    except ValueError as fault:  # the asker's: what was said cannot be read or answered
+    except Exception as fault:
+        return told(fault, failed)
+
+
+def begin(later: Later, done: Callable[[Reply], None], failed: Callable[[str], None]) -> None:
+    """Have an answer called back with, now or in a later turn; a fault is an answer, too."""
+    try:
+        later(done)
+    except Exception as fault:
+        done(told(fault, failed))
+
+
+def told(fault: Exception, failed: Callable[[str], None]) -> Reply:
+    """Called where the fault is handled."""
+    if isinstance(fault, ValueError):  # the asker's: what was said cannot be read or answered
         return {"error": str(fault)}
-    except Exception as fault:  # ours
-        return our_fault(fault, failed)
+    return our_fault(fault, failed)
 
 
 def line_of(reply: Reply, failed: Callable[[str], None]) -> bytes:
@@ -117,7 +130,7 @@ def our_fault(fault: Exception, failed: Callable[[str], None]) -> Reply:
     return {"error": f"the broker failed to answer: {type(fault).__name__}"}
 
 
-async def called_back(later: Later) -> Reply:
+async def called_back(later: Later, failed: Callable[[str], None]) -> Reply:
     """What a callback is given, which comes out of the pump's loop, not out of a task."""
     token, come = trio.lowlevel.current_trio_token(), trio.Event()
     replies: list[Reply] = []
@@ -126,7 +139,7 @@ async def called_back(later: Later) -> Reply:
         replies.append(reply)
         token.run_sync_soon(come.set)
 
-    later(done)
+    begin(later, done, failed)
     await come.wait()
     return replies[0]
 

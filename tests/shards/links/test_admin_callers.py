@@ -70,7 +70,13 @@ def test_a_wrong_question_and_a_bug_are_answers(world: World) -> None:
     assert json.loads(heard(world, asked(world, leader, b'{"ask":"x"}'))[1]) == {"error": "no such thing"}
     assert "KeyError" in json.loads(heard(world, asked(world, leader, b'{"ask":"bug"}'))[1])["error"]
     assert "truncated" in json.loads(heard(world, asked(world, leader, b"{"))[1])["error"]
-    assert leader.failures == ["answer"]
+
+    def late(done: object) -> None:
+        raise AttributeError("behind the question")
+
+    leader.answer = lambda question: late
+    assert "AttributeError" in json.loads(heard(world, asked(world, leader, b"{}"))[1])["error"]
+    assert leader.failures == ["answer", "answer"]
 
 
 def test_who_never_reads_the_answer_is_closed(world: World) -> None:

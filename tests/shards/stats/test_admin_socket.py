@@ -32,25 +32,31 @@ def test_a_question_that_nobody_can_answer_ends_nothing_but_itself(tmp_path: Pat
     deep.mkdir()
     failed: list[str] = []
 
-    def answer(question: dict[str, Any]) -> dict[str, Any]:
+    def answer(question: dict[str, Any]) -> Any:
         if question["ask"] == "bug":
             raise KeyError("bug")
+        if question["ask"] == "late":
+            return late
         if question["ask"] == "odd":
             return {"what": object()}
         if question["ask"] == "wrong":
             raise ValueError("no such question")
         return {"said": question["ask"]}
 
+    def late(done: Any) -> None:
+        raise AttributeError("a bug behind the question")
+
     async def main() -> list[dict[str, Any]]:
         async with trio.open_nursery() as nursery:
             await nursery.start(serve, str(deep), answer, "ask.sock", failed.append)
             replies = []
-            for what in ("bug", "odd", "wrong", "status"):
+            for what in ("bug", "odd", "late", "wrong", "status"):
                 replies.append(await trio.to_thread.run_sync(ask, str(deep), {"ask": what}))
             nursery.cancel_scope.cancel()
         return replies
 
-    bug, odd, wrong, status = trio.run(main)
+    bug, odd, late_, wrong, status = trio.run(main)
     assert "failed to answer" in bug["error"] and "failed to answer" in odd["error"]
+    assert "failed to answer: AttributeError" in late_["error"]
     assert wrong == {"error": "no such question"} and status == {"said": "status"}
-    assert failed == ["answer", "answer"]
+    assert failed == ["answer"] * 3
