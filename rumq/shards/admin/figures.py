@@ -14,10 +14,11 @@ from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.state.drop_counters import REASONS
 from rumq.session.state.histogram import Histogram
 from rumq.shards.admin.parts import AdminParts
-from rumq.shards.admin.views import Views, partition_row
+from rumq.shards.admin.views import Views
 from rumq.shards.bus import messages as m
 from rumq.shards.stats.admin_listings import Done
 from rumq.shards.stats.admin_queries import memory_bytes
+from rumq.shards.stats.partition_row import partition_row
 from rumq.shards.stats.survey import Survey
 
 SESSIONS_A_SECOND = 2_000  # counted for scrapes, at most

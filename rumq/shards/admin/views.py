@@ -7,12 +7,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from commitlog import Partition
 from rumq.admin import requests as q
 from rumq.admin import rows as r
 from rumq.shards.admin.parts import AdminParts
 from rumq.shards.stats.admin_listings import Answer
 from rumq.shards.stats.admin_queries import Later, memory_bytes
+from rumq.shards.stats.partition_row import partition_row
 from rumq.shards.stats.survey import Survey
 
 SEGMENTS_MAX = q.ROWS_MAX
@@ -119,15 +119,3 @@ class Views:
     def terms(self, _: q.Nothing) -> Answer:
         term = self._parts.term
         return {"terms": [] if term is None else [term()]}
-
-
-def partition_row(partition: Partition, shard: int) -> r.PartitionRow:
-    files = partition.segments.files
-    return r.PartitionRow(
-        stream=partition.stream, partition=partition.number, shard=shard, durability=partition.spec.durability,
-        first_lsn=partition.first_lsn, next_lsn=partition.next_lsn, committed_lsn=partition.committed_lsn,
-        topics=len(partition.topic_names), topics_max=partition.spec.topics_max, segments=len(files),
-        bytes=partition.segments.bytes, pending_bytes=partition.pending_bytes,
-        first_time_us=next((s.first_ts for s in files if s.first_ts), 0), last_time_us=partition.last_ts,
-        offline=str(partition.offline) if partition.offline else None,
-    )  # fmt: skip

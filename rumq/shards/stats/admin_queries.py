@@ -21,6 +21,7 @@ from rumq.session.state.session_owner import client_id_of
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.stats.admin_listings import Answer, ClientListing, Done, TopicListing
 from rumq.shards.stats.counters import CountedShard
+from rumq.shards.stats.partition_row import partition_row
 from rumq.shards.stats.survey import Survey
 from rumq.shards.turn.ports import Clock, EventSink
 
@@ -66,24 +67,7 @@ class StatusQuery:
             "undelivered": self._shard.drop_counters.total(),
             "handed_over": self._shard.totals.handed_over,
             "taken_over": self._shard.totals.taken_over,
-            "partitions": [
-                {
-                    "stream": p.stream,
-                    "partition": p.number,
-                    "shard": self._shard.index,
-                    "durability": p.spec.durability,
-                    "first_lsn": p.first_lsn,
-                    "next_lsn": p.next_lsn,
-                    "committed_lsn": p.committed_lsn,
-                    "topics": len(p.topic_names),
-                    "topics_max": p.spec.topics_max,
-                    "segments": len(p.segments.files),
-                    "bytes": p.segments.bytes,
-                    "pending_bytes": p.pending_bytes,
-                    "offline": str(p.offline) if p.offline else None,
-                }
-                for p in own
-            ],
+            "partitions": [partition_row(each, self._shard.index) for each in own],
         }
 
     def _of_the_broker(self) -> Answer:
