@@ -118,7 +118,7 @@ def play(page: Page, gateway: Gateway, consumer: SlowConsumer, shot: Shot) -> No
     # Its place reset: to the end of the log, past the corrections.
     page.show("/client?id=billing")
     browser.click(".heading button", "Reset place")
-    browser.sees("dialog", "that wait for it will not be sent to it")
+    browser.sees("dialog", "what it subscribes to of them will not be sent to it")
     shot("incident-5-reset")
     browser.click("dialog button.main")
     browser.sees(".toast", "starts again at latest")

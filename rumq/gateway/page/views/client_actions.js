@@ -29,7 +29,7 @@ const unitOf = (unit) => UNITS.find(([name]) => name === unit)?.[1] ?? "hours";
 function resetEffect(values, filter, behind) {
   const whose = filter ? html`Its subscription <b><bdi dir="ltr">${visible(filter)}</bdi></b> starts` : html`All of its subscriptions start`;
   const effects = {
-    latest: html`<p>${whose} again at the end of the log. ${behind ? html`<b>The ${plural(behind, "record")} that ${behind === 1 ? "waits" : "wait"} for it will not be sent to it</b>: they stay in the log, and can be replayed later.` : "It misses nothing: it has read everything."}</p>`,
+    latest: html`<p>${whose} again at the end of the log. ${behind ? html`<b>It is ${plural(behind, "record")} of the log behind: what it subscribes to of them will not be sent to it</b>. They stay in the log, and can be replayed later.` : "It misses nothing: it has read everything."}</p>`,
     earliest: html`<p>${whose} again at the oldest record that the log still has. <b>It gets messages again that it had already</b>, in order, then goes on live.</p>`,
     ago: html`<p>${whose} again ${count(Number(values.ago) || 0)} ${unitOf(values.unit)} ago. What it had since then <b>it gets again</b>; what is older and not read yet it does not get.</p>`,
     time: html`<p>${whose} again at that time, as this computer's clock shows it. What it had since then <b>it gets again</b>; what is older and not read yet it does not get.</p>`,
@@ -76,7 +76,7 @@ export function ClientActions({ client, row, after }) {
       explain=${html`<p>Whoever is named is disconnected now, and refused (0x8A) until the time is over, the ban is lifted or the broker restarts. Sessions stay.</p>`}
       done=${(answer, { seconds }) => `Banned for ${BAN_TIMES.find(([each]) => each === seconds)[1]}.`}/>
     <${ActionButton} label="Drop session …" name="drop" danger confirm="Drop the session" title=${html`Drop the session of ${name}?`} body=${{ client }} after=${after}
-      explain=${html`<p>Its connection is closed and <b>its session is deleted</b>: its subscriptions, its place in the log and ${row.behind_records ? html`the ${plural(row.behind_records, "record")} that wait for it` : "what is in flight"} are forgotten. This cannot be undone. Messages stay in the log.</p>`}
+      explain=${html`<p>Its connection is closed and <b>its session is deleted</b>: its subscriptions, its place in the log and what is in flight are forgotten. ${row.behind_records ? html`It is ${plural(row.behind_records, "record")} of the log behind: what it subscribes to of them it will not get. ` : ""}This cannot be undone. Messages stay in the log.</p>`}
       done=${(answer) => ended(answer) ?? `Dropped: ${plural(answer.dropped, "session")} deleted.`}/>`;
 }
 
