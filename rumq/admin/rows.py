@@ -127,7 +127,8 @@ class ClientRow(Struct, kw_only=True):
     ] = ""
     behind_records: Annotated[int, field("of the log that it has not read yet", "records")]
     behind_seconds: Annotated[
-        float | None, field("age of the oldest of them; null: not known here", "seconds")
+        float | None,
+        field("age of the oldest of them in partitions of its shard; null: there is none", "seconds"),
     ]
     undelivered: Annotated[int, field("messages that it lost (the ledger)", "messages")]
     subscriptions: Annotated[list[str], field("its filters, as it wrote them")]

@@ -123,30 +123,28 @@ class ConsumerLag:
     def lag(self, session: Session) -> tuple[int, float | None]:
         """(records that its readers have not read yet, age of the oldest of them in seconds).
 
-        None: not known, for it is in another shard. Cost: a look at each reader and partition"""
+        The age is that of the oldest in partitions of this shard; None: there is none. Cost: a look at each reader and
+        partition"""
         records, oldest_us = 0, 0
-        is_known = True
         for reader in session.subscriber.readers():
-            behind, at, known = self._behind(reader)
+            behind, at = self._behind(reader)
             records += behind
-            is_known = is_known and known
-            oldest_us = min(oldest_us or at, at) if behind else oldest_us
-        return records, self._age(records, oldest_us, is_known)
+            oldest_us = older(oldest_us, at)
+        return records, self._age(records, oldest_us)
 
     def reader_lag(self, reader: Reader) -> tuple[int, float | None]:
         """As `lag`, of one reader."""
-        records, at, is_known = self._behind(reader)
-        return records, self._age(records, at, is_known)
+        records, at = self._behind(reader)
+        return records, self._age(records, at)
 
-    def _age(self, records: int, oldest_us: int, is_known: bool) -> float | None:
+    def _age(self, records: int, oldest_us: int) -> float | None:
         if not records:
             return 0.0
-        return max(0.0, (self._clock.now_us - oldest_us) / 1e6) if is_known else None
+        return max(0.0, (self._clock.now_us - oldest_us) / 1e6) if oldest_us else None
 
-    def _behind(self, reader: Reader) -> tuple[int, int, bool]:
-        """(records, time of the oldest, whether it is known)"""
+    def _behind(self, reader: Reader) -> tuple[int, int]:
+        """(records, time of the oldest here; 0: not known)"""
         records, oldest_us = 0, 0
-        is_known = True
         for feed in self._feeds:
             if feed.partition.is_volatile or reader.is_live(feed.index):
                 continue  # nobody is behind the broker's own statistics, of which only the last ones are there
@@ -155,10 +153,14 @@ class ConsumerLag:
                 continue
             records += behind
             partition = feed.partition
-            at = partition.time_near(reader.cursors[feed.index]) if isinstance(partition, Partition) else 0
-            is_known = is_known and at > 0
-            oldest_us = min(oldest_us or at, at)
-        return records, oldest_us, is_known
+            if isinstance(partition, Partition):
+                oldest_us = older(oldest_us, partition.time_near(reader.cursors[feed.index]))
+        return records, oldest_us
+
+
+def older(one_us: int, other_us: int) -> int:
+    """The earlier of two times, of which 0 is none."""
+    return min(one_us or other_us, other_us or one_us)
 
 
 def counts_of(session: Session) -> tuple[int, int]:

@@ -67,6 +67,18 @@ def test_of_records_in_another_shard_the_number_is_known_and_their_age_is_not() 
     assert ConsumerLag(registry, [feed], hand, hand, hand).lag(session) == (7, None)
 
 
+def test_the_age_is_that_of_the_oldest_record_here_whatever_other_shards_have(shard: Shard) -> None:
+    session, publisher = away(shard), Client(shard, "p", 5)
+    publish(shard, publisher, 5, seconds=1.0)
+    (real,) = [feed for feed in shard.parts.router.feeds if feed.partition.next_lsn == 5]
+    elsewhere: Any = SimpleNamespace(
+        index=real.index, partition=SimpleNamespace(is_volatile=False), mark=lambda committed_only: 12
+    )
+    for feeds in ([elsewhere, real], [real, elsewhere]):
+        lag = ConsumerLag(shard.parts.broker.registry, feeds, shard.parts.clock, Hand(), Hand())
+        assert lag.lag(session) == (5 + 12, pytest.approx(5.0, abs=1.0))
+
+
 @pytest.mark.parametrize(
     ("records_max", "seconds_max", "count", "is_told"),
     [(10, 0, 10, False), (10, 0, 11, True), (0, 30, 11, False), (0, 5, 11, True), (0, 0, 1000, False)],
