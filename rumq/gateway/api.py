@@ -190,7 +190,8 @@ class Api:
         reasons = rules.explain(who, asked.client, action, asked.topic)
         permit = rules.permit(who, asked.client)
         allowed = permit is None or permit.may(action, asked.topic)
-        return as_json(e.Rules(rules=True, allowed=allowed, reasons=[str(tuple(each)) for each in reasons]))
+        told = [e.RuleReason(rule=n, effect=effect, filter=written) for n, effect, written in reasons]
+        return as_json(e.Rules(rules=True, allowed=allowed, reasons=told))
 
 
 async def while_heard(request: Request, answer: Callable[[], Awaitable[Answered]]) -> Answered:

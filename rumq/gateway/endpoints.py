@@ -53,10 +53,18 @@ class Users(Answer, kw_only=True):
     users: list[str]
 
 
+class RuleReason(msgspec.Struct, kw_only=True):
+    """A rule that speaks of it; one that denies takes precedence over those that allow."""
+
+    rule: Annotated[int, field("its number in the rules file, from 1")]
+    effect: Annotated[str, field("allows or denies")]
+    filter: Annotated[str, field("its topic filter, as written")]
+
+
 class Rules(Answer, kw_only=True):
     rules: Annotated[bool, field("whether there are any; without, everything is allowed")]
     allowed: bool
-    reasons: Annotated[list[str], field("what the rules say, in order")]
+    reasons: Annotated[list[RuleReason], field("in the order of the file; none: no rule allows it")]
 
 
 class SeriesName(msgspec.Struct, kw_only=True):

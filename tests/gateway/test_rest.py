@@ -176,7 +176,9 @@ def test_with_two_shards_a_token_publishes_and_reads_as_its_user(ruled: Gateway)
     assert len(ruled.get("shards")["shards"]) == 2
     assert {row["topic"] for row in ruled.get("topics")["topics"]} == {"plant/7", "open/7", "open/8"}
     allowed = ruled.get("rules?action=publish&topic=plant/1&user=anna")
-    assert allowed["allowed"] and not ruled.get("rules?action=publish&topic=plant/1")["allowed"]
+    assert allowed["allowed"] and allowed["reasons"] == [{"rule": 1, "effect": "allows", "filter": "plant/#"}]
+    refused = ruled.get("rules?action=publish&topic=plant/1")
+    assert not refused["allowed"] and refused["reasons"] == []
     ruled.act("drain")
     answer = ruled.ask("GET", "/readyz", token=None)
     while answer.status == 200:

@@ -54,22 +54,15 @@ function Question(given) {
 
 function Answer({ result }) {
   const wish = ACTIONS.find(([name]) => name === result.action)?.[1] ?? result.action;
-  const rules = result.reasons.map(parsed);
+  const rules = result.reasons;
   return html`<div class="answer" role="status">
     <p><${Tag} kind=${result.allowed ? "good" : "bad"}>${result.allowed ? "allowed" : "refused"}</${Tag}>
       ${" "}<b>${result.user ? html`<${Name} text=${result.user}/>` : "An anonymous client"}</b>${result.client && html`, as <${Name} text=${result.client}/>,`} ${result.allowed ? "may" : "may not"} ${wish} <${Name} text=${result.topic}/>.</p>
     ${!result.rules ? html`<p class="dim">There are no rules: everything is allowed to everybody who may connect.</p>`
       : !rules.length ? html`<p class="dim">No rule speaks of it, and what no rule allows is refused.</p>`
       : html`<p class="dim">${plural(rules.length, "rule")} ${rules.length === 1 ? "speaks" : "speak"} of it; where one denies, it is refused:</p>
-        <ul class="plainlist">${rules.map((rule, index) => html`<li key=${index}>${rule.number !== null
-          ? html`Rule ${rule.number} <b class=${rule.effect === "denies" ? "bad" : "good"}>${rule.effect}</b> <${Name} text=${rule.filter}/>` : html`<${Name} text=${rule.text}/>`}</li>`)}</ul>`}
+        <ul class="plainlist">${rules.map((rule, index) => html`<li key=${index}>Rule ${rule.rule} <b class=${rule.effect === "denies" ? "bad" : "good"}>${rule.effect}</b> <${Name} text=${rule.filter}/></li>`)}</ul>`}
   </div>`;
-}
-
-// "(2, 'allows', 'plant/#')" as the gateway tells it.
-function parsed(text) {
-  const found = /^\((\d+), '(allows|denies)', (['"])(.*)\3\)$/s.exec(text);
-  return found ? { number: Number(found[1]), effect: found[2], filter: found[4] } : { number: null, text };
 }
 
 function Users({ users, find, action, topic }) {
