@@ -73,7 +73,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rumq/cluster/control": ({"msgspec", "httpx", "trio", "rumq.errors", "rumq.events"}, {"time", "random"}),
     "rumq/cluster/agent": (
-        {"msgspec", "httpx", "trio", "rumq.errors", "rumq.events", "rumq.cluster.control", "rumq.cluster.links"},
+        {
+            "msgspec", "httpx", "trio", "rumq.errors", "rumq.events", "rumq.cluster.connections.leaders",
+            "rumq.cluster.control", "rumq.cluster.links",
+        },
         {"random"},
     ),
     "rumq/cluster/admin": (

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
-from rumq.cli.cluster.leader_dialog import leader_elsewhere, order_leader
 from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
 from rumq.cluster.agent.messages import AgentMessage, AskStatus, Claim, Claimed, Done, Leave, Order, Status
 from rumq.errors import RumqError
@@ -72,13 +71,7 @@ class AgentDialog:
     def order(self, what: str, shard: int, to: str = "", members: list[str] | None = None) -> None:
         """Have the leader of a shard do something, and wait until it is done. raises: OrderFailed"""
         request = next(self._requests)
-        order = Order(request, what, shard, to, members or [])
-        view = self.status().view
-        leader = leader_elsewhere(view, shard) if view is not None else None
-        if view is not None and leader is not None:
-            done = order_leader(view, leader, order, ORDER_SECONDS_MAX)
-        else:
-            done = self._answer(order, request, Done, ORDER_SECONDS_MAX)
+        done = self._answer(Order(request, what, shard, to, members or []), request, Done, ORDER_SECONDS_MAX)
         if done.why:
             raise OrderFailed(done.why)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import threading
 import time
 from functools import partial
@@ -30,6 +31,8 @@ EVENTS_SECONDS = 0.5  # until the gateway has what was told
 def run_agent(node: Node) -> int:
     """Serve until a signal; returns the exit status. It is ready once it has met its cluster."""
     cluster, addresses = node.settings.cluster, node.addresses
+    certificates = link_tls(node.settings)
+    tls = certificates.client if certificates is not None else None
     threading.Thread(target=announce, args=(node,), name="rumq-met", daemon=True).start()
     return serve_agent(
         AgentSettings(
@@ -40,20 +43,14 @@ def run_agent(node: Node) -> int:
             tls=TlsFiles(cluster.etcd_authority, cluster.etcd_certificate, cluster.etcd_key), zone=cluster.zone,
             has_log=node.identity.has_log, replace_seconds=cluster.replace_seconds,
         ),
-        beside=partial(run_beside, node),
+        beside=partial(run_beside, node, tls), tls=tls,
     )  # fmt: skip
 
 
-async def run_beside(node: Node, agent: Agent) -> None:
+async def run_beside(node: Node, tls: ssl.SSLContext | None, agent: Agent) -> None:
     """The node's admin socket, and the agent's events for the node's gateway, until cancelled."""
-    settings, tls = node.settings, link_tls(node.settings)
-    admin = NodeAdmin(
-        node.place.data,
-        settings.cluster.name,
-        settings.cluster.shards,
-        agent,
-        tls.client if tls is not None else None,
-    )
+    settings = node.settings
+    admin = NodeAdmin(node.place.data, settings.cluster.name, settings.cluster.shards, agent, tls)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(admin.run)
         if settings.gateway.port:

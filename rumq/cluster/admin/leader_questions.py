@@ -9,13 +9,13 @@ import ssl
 import msgspec
 import trio
 
+from rumq.cluster.agent.leader_stream import leader_stream
 from rumq.cluster.connections.leaders import Leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Answer, Greeting, Refused
 from rumq.errors import RumqError
 
-CONNECT_SECONDS_MAX = 2.0
 ANSWER_SECONDS_MAX = 8.0  # less than those wait who ask this node
 ANSWERS_BYTES_MAX = 64 << 20  # of all shards together: 10,000 sessions with many filters
 FIRST_BYTES_MAX = 1 << 12
@@ -67,9 +67,7 @@ async def ask_leader(
     greeting = Greeting("admin", view.cluster, view.node, leader.shard, leader.epoch)
     try:
         with trio.fail_after(ANSWER_SECONDS_MAX):
-            with trio.fail_after(CONNECT_SECONDS_MAX):
-                stream = await opened(leader, tls)
-            async with stream:
+            async with await leader_stream(leader, tls) as stream:
                 try:
                     await stream.send_all(encoded(greeting, [question]))
                     return await read_answer(stream, budget)
@@ -79,19 +77,6 @@ async def ask_leader(
         raise NoAnswer(f"{where} does not answer in time") from None
     except (OSError, trio.BrokenResourceError, ValueError) as fault:
         raise NoAnswer(f"{where} cannot be asked: {fault.__cause__ or fault}") from None
-
-
-async def opened(leader: Leader, tls: ssl.SSLContext | None) -> trio.abc.Stream:
-    stream = await trio.open_tcp_stream(leader.host, leader.port)
-    if tls is None:
-        return stream
-    secure: trio.SSLStream[trio.SocketStream] = trio.SSLStream(stream, tls, https_compatible=True)
-    try:
-        await secure.do_handshake()
-    except BaseException:
-        await trio.aclose_forcefully(stream)
-        raise
-    return secure
 
 
 async def read_answer(stream: trio.abc.Stream, budget: Budget) -> bytes:

@@ -7,6 +7,7 @@ While the control plane does not answer, everything goes on with the last view (
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -53,11 +54,14 @@ log = get_logger("rumq.cluster")
 
 
 class Agent:
-    """clock_us: the wall clock, in microseconds since 1970; ready: called when there is a first view"""
+    """clock_us: the wall clock, in microseconds since 1970; ready: called when there is a first view
+
+    tls: of connections to other nodes, None for plain bytes"""
 
     def __init__(
         self, settings: AgentSettings, identity: NodeIdentity, plane: ControlPlane,
         clock_us: Callable[[], int] = lambda: time.time_ns() // 1000, ready: Callable[[], None] = lambda: None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
         self._settings, self._identity, self._plane, self._clock_us = settings, identity, plane, clock_us
         self._ready = ready
@@ -66,7 +70,7 @@ class Agent:
         self._tracker: ViewTracker | None = None
         self._server = AgentServer(self._data / SOCKET_NAME, self._met, self._heard, self._gone)
         self._stamp = DiskStamp(self._data)
-        self._orders = OrderRouting(self._server)
+        self._orders = OrderRouting(self._server, tls)
         self._replacement = AutoReplacement(settings.replace_seconds)
         self._reports: dict[int, Report] = {}
         self.leader_changes = LeaderChanges()
@@ -278,7 +282,8 @@ class Agent:
         elif isinstance(message, Claim):
             self._nursery.start_soon(self._claim, process, message)
         elif isinstance(message, Order):
-            self._orders.order(process, message)
+            view = self._tracker.view if self._tracker is not None else None
+            self._orders.order(process, message, view, self._nursery)
         elif isinstance(message, Done):
             self._orders.done(process, message)
         elif isinstance(message, AskStatus):

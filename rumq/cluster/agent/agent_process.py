@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -21,16 +22,18 @@ log = get_logger("rumq.cluster")
 
 def serve_agent(
     settings: AgentSettings, ready: Callable[[], None] = lambda: None,
-    beside: Callable[[Agent], Awaitable[object]] | None = None,
+    beside: Callable[[Agent], Awaitable[object]] | None = None, tls: ssl.SSLContext | None = None,
 ) -> int:  # fmt: skip
     """Serve until SIGTERM or SIGINT. ready: called when there is a first view; beside: runs as long as the agent
 
+    tls: of connections to other nodes, None for plain bytes
     returns: an exit status"""
     status = STOPPED
     try:
         data = Path(settings.data)
         identity = node_identity(data, settings.cluster, settings.node, has_log=settings.has_log)
-        trio.run(_until_signal, Agent(settings, identity, control_plane(settings), ready=ready), beside)
+        agent = Agent(settings, identity, control_plane(settings), ready=ready, tls=tls)
+        trio.run(_until_signal, agent, beside)
     except* ControlError as faults:
         log.error("cluster.refused", why=str(first_of(faults)))
         status = REFUSED

@@ -1,38 +1,64 @@
-"""Orders of an operator: each goes to the process of its shard, and the answer back to whoever gave it."""
+"""Orders of an operator: each goes to the leader of its shard, and the answer back to whoever gave it.
+
+A leader on this node hears it from its agent, one on another node over the cluster's connections."""
 
 from __future__ import annotations
 
+import ssl
 from itertools import count
 
 import msgspec
+import trio
 
 from rumq.cluster.agent.agent_socket import AgentServer, LocalProcess
+from rumq.cluster.agent.leader_orders import order_leader
 from rumq.cluster.agent.messages import Done, Order
+from rumq.cluster.connections.leaders import Leader, maybe_leader
+from rumq.cluster.control.records import View
 
 
 class OrderRouting:
-    """Orders that wait for their answer, by the number under which they were passed on."""
+    """Orders that wait for their answer: those of this node by the number under which they were passed on."""
 
-    def __init__(self, server: AgentServer) -> None:
-        self._server = server
+    def __init__(self, server: AgentServer, tls: ssl.SSLContext | None = None) -> None:
+        """tls: of connections to other nodes, None for plain bytes"""
+        self._server, self._tls = server, tls
         self._numbers = count(1)
         self._waiting: dict[
             int, tuple[LocalProcess, int, LocalProcess]
         ] = {}  # who asked, as what, who was asked
+        self._elsewhere: dict[trio.CancelScope, LocalProcess] = {}  # who asked
 
-    def order(self, asks: LocalProcess, order: Order) -> None:
+    def order(self, asks: LocalProcess, order: Order, view: View | None, nursery: trio.Nursery) -> None:
+        """view: None before the first; nursery: of what waits for other nodes"""
+        leader = maybe_leader(view, order.shard)
+        if view is None or leader is None or leader.is_here:
+            self._order_here(asks, order)
+            return
+        scope = trio.CancelScope()
+        self._elsewhere[scope] = asks
+        nursery.start_soon(self._order_elsewhere, asks, order, view, leader, scope)
+
+    def _order_here(self, asks: LocalProcess, order: Order) -> None:
         shard = self._server.maybe_shard(order.shard)
         if shard is None:
-            asks.send(
-                Done(
-                    order.request,
-                    f"this node has no process of shard {order.shard}: ask the node that leads it",
-                )
+            why = (
+                f"this node has no process of shard {order.shard}, and knows no leader of it: see the status"
             )
+            asks.send(Done(order.request, why))
             return
         number = next(self._numbers)
         self._waiting[number] = (asks, order.request, shard)
         shard.send(msgspec.structs.replace(order, request=number))
+
+    async def _order_elsewhere(
+        self, asks: LocalProcess, order: Order, view: View, leader: Leader, scope: trio.CancelScope
+    ) -> None:
+        try:
+            with scope:
+                asks.send(await order_leader(view, leader, order, self._tls))
+        finally:
+            del self._elsewhere[scope]
 
     def done(self, answers: LocalProcess, done: Done) -> None:
         """An answer to what nobody asked, or not this process, is ignored."""
@@ -50,3 +76,6 @@ class OrderRouting:
                         f"the process of shard {process.here.shard} ended before it answered: see the status"
                     )
                     asks.send(Done(request, why))
+        for scope, asks in self._elsewhere.items():
+            if asks is process:
+                scope.cancel()
