@@ -1,6 +1,7 @@
 """Pictures of the page for the documents: `python -m tests.page.screenshots [NAME ...]` writes docs/page/NAME.png.
 
-A broker with two shards, a plant that publishes, some consumers of which one is slow, and what an operator did."""
+A broker with two shards, a plant that publishes, some consumers of which one is slow, and what an operator did.
+`cluster`, which is only taken when named, has three nodes of which one has died."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from tests.gateway.conftest import Gateway, started
 from tests.interop.chromium import NAMES, found
 from tests.page import incident, scene
 from tests.page.browser import Browser
+from tests.page.cluster_scene import cluster
 from tests.page.page import Page
 
 FOLDER = Path(__file__).parents[2] / "docs" / "page"
@@ -181,14 +183,38 @@ def save(browser: Browser, name: str) -> None:
     print(f"{path.relative_to(FOLDER.parents[1])}: {size // 1024} KiB", flush=True)
 
 
+def take_cluster(program: str) -> None:
+    with ExitStack() as ends:
+        folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
+        gateway = ends.enter_context(cluster(folder))
+        browser = Browser(program, folder / "browser")
+        ends.callback(browser.end)
+        page = Page(browser, gateway)
+        browser.window(WIDE, HEIGHT)
+        page.sign_in()
+        page.show("/cluster")
+        browser.sees(".figures", "3 of 3")
+        gateway.kill_last()
+        browser.sees(".figures", "2 of 3")
+        browser.sees("table[aria-label=Shards] .tag", "n3, away")
+        browser.sees_no(".tag", "no leader")
+        take(page, "cluster", Picture("/cluster", ("table[aria-label=Nodes] .tag", "gone")))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"incident, {', '.join(PICTURES)} [all]")
+    parser.add_argument(
+        "names", nargs="*", help=f"incident, cluster, {', '.join(PICTURES)} [all but cluster]"
+    )
     wanted = parser.parse_args().names or [*PICTURES, "incident"]
     program = found()
     if program is None:
         parser.error(f"no browser is installed: sudo apt-get install {NAMES[0]}")
     FOLDER.mkdir(exist_ok=True)
+    if "cluster" in wanted:
+        take_cluster(program)
+    if not {*PICTURES, "incident"} & {*wanted}:
+        return
     with ExitStack() as ends:
         folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
         gateway = ends.enter_context(plant(folder))

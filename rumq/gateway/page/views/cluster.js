@@ -7,6 +7,7 @@ import { Table } from "../parts/table.js";
 import { Fault, Heading } from "../parts/view_place.js";
 
 export const title = "Cluster";
+const WRONG_MAX = 6; // sentences shown: a node that is gone is one for each of its shards
 
 export function view() {
   const { data, error } = usePoll((signal) => get("cluster", {}, signal), 3);
@@ -31,11 +32,12 @@ function Known({ nodes, shards, orders = [], control = null, wrong = [], is_curr
   const thin = shards.filter((shard) => shard.in_sync.length < shard.members.length);
   return html`
     ${!isCurrent && html`<p class="fault" role="alert">The control plane does not answer: no leader can change, and this is how it last was.</p>`}
-    ${wrong.map((sentence) => html`<p class="notice" key=${sentence}>${sentence}</p>`)}
+    ${wrong.length > 0 && html`<div class="notice">${wrong.slice(0, WRONG_MAX).map((sentence) => html`<p key=${sentence}>${sentence}</p>`)}
+      ${wrong.length > WRONG_MAX && html`<p>and ${count(wrong.length - WRONG_MAX)} more: rumqd cluster status tells all.</p>`}</div>`}
     <dl class="figures">
       <div><dt>Nodes alive</dt><dd class=${gone.length ? "bad" : ""}>${nodes.length - gone.length} of ${nodes.length}</dd><small>${gone.length ? `${gone.map((node) => node.node).join(", ")} gone` : "all"}</small></div>
       <div><dt>Without leader</dt><dd class=${leaderless.length ? "bad" : ""}>${count(leaderless.length)}</dd><small>of ${plural(shards.length, "shard")}</small></div>
-      <div><dt>Not all in sync</dt><dd class=${thin.length ? "warn" : ""}>${count(thin.length)}</dd><small>${replicas ? `of ${plural(shards.length, "shard")}, ${plural(replicas, "copy", "copies")} each` : `of ${plural(shards.length, "shard")}`}</small></div>
+      <div><dt>Not all in sync</dt><dd class=${thin.length ? "warn" : ""}>${count(thin.length)}</dd><small>${`of ${plural(shards.length, "shard")}${replicas ? ` × ${plural(replicas, "copy", "copies")}` : ""}`}</small></div>
       <div><dt>Changes</dt><dd>${count(orders.length)}</dd><small>of copies, under way</small></div></dl>
     <${Table} label="Nodes" columns=${NODES} rows=${nodes} rowKey=${(row) => row.id ?? row.node}/>
     <div class="tools"><h2>Shards</h2><span class="dim">★ leads; green: has everything that is acknowledged</span></div>
@@ -59,10 +61,10 @@ const SHARDS = [
   { key: "shard", title: "Shard", number: true, cell: (row) => row.shard },
   { key: "state", title: "State", cell: (row) => html`<span class="tag ${STATES[row.state] ?? ""}">${row.state || "unknown"}</span>` },
   { key: "leader", title: "Leader", cell: (row) => (row.leader ? html`<${Name} text=${row.leader}/>` : html`<span class="tag bad">none</span>`) },
-  { key: "members", title: "Copies", help: "the bytes are those that a copy lacks", grow: true, cell: (row) => html`<span class="members">${row.members.map((node) => html`<${Copy} key=${node} node=${node} row=${row}/>`)}
+  { key: "members", title: "Copies", help: "the bytes are those that a copy lacks", grow: true, cell: (row) => html`<span class="members">${[...row.members].sort().map((node) => html`<${Copy} key=${node} node=${node} row=${row}/>`)}
     ${(row.learners ?? []).map((node) => html`<span class="tag" key=${node} title="is being filled, without a vote">${node}, filled</span>`)}</span>` },
   { key: "epoch", title: "Epoch", help: "one higher with each leader", number: true, wide: true, cell: (row) => count(row.epoch) },
-  { key: "changes", title: "Leaders lost", help: "that were replaced, and that gave the lead away; seen by the asked node", number: true, wide: true, cell: (row) => (row.failovers === undefined ? "–" : `${count(row.failovers)}, ${count(row.hand_overs)} handed over`) },
+  { key: "changes", title: "Leaders lost", help: "that were replaced, and that gave the lead away; seen by the asked node", number: true, wide: true, cell: (row) => (row.failovers === undefined ? "–" : `${count(row.failovers)}${row.hand_overs ? `, ${count(row.hand_overs)} handed over` : ""}`) },
 ];
 
 function Copy({ node, row }) {
