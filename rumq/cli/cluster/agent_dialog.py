@@ -9,8 +9,18 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
-from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
-from rumq.cluster.agent.messages import AgentMessage, AskStatus, Claim, Claimed, Done, Leave, Order, Status
+from rumq.cluster.agent.agent_socket import AgentSocket
+from rumq.cluster.agent.messages import (
+    SOCKET_NAME,
+    AgentMessage,
+    AskStatus,
+    Claim,
+    Claimed,
+    Done,
+    Leave,
+    Order,
+    Status,
+)
 from rumq.errors import RumqError
 
 ANSWER_SECONDS_MAX = 10.0
@@ -52,7 +62,7 @@ class AgentDialog:
 
     def __enter__(self) -> Self:
         try:
-            self._link = AgentLink(f"{self._data}/{SOCKET_NAME}", "operator")
+            self._link = AgentSocket(f"{self._data}/{SOCKET_NAME}", "operator")
         except PermissionError as fault:
             fault.filename = fault.filename or f"{self._data}/{SOCKET_NAME}"  # a socket's error names none
             raise

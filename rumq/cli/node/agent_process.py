@@ -16,8 +16,8 @@ from rumq.cluster.admin.node_admin import NodeAdmin
 from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_process import serve_agent
 from rumq.cluster.agent.agent_settings import AgentSettings
-from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
-from rumq.cluster.agent.messages import Seen
+from rumq.cluster.agent.agent_socket import AgentSocket
+from rumq.cluster.agent.messages import SOCKET_NAME, Seen
 from rumq.cluster.control.etcd import TlsFiles
 from rumq.events import RING
 from rumq.shards.processes.event_sender import EventSender
@@ -67,7 +67,7 @@ def announce(node: Node) -> None:
     """Report that the agent is ready when it shows its first view, as it does to every process of this node."""
     while True:
         try:
-            link = AgentLink(f"{node.place.data}/{SOCKET_NAME}", "operator")
+            link = AgentSocket(f"{node.place.data}/{SOCKET_NAME}", "operator")
         except OSError:
             time.sleep(LOOK_SECONDS)
             continue

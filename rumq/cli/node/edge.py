@@ -22,7 +22,7 @@ from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import ListeningSocket
 from rumq.cli.wiring.sidecars import node_sidecars
 from rumq.cli.wiring.transports import reload_tls, transports_of
-from rumq.cluster.connections.agent_link import SOCKET_NAME
+from rumq.cluster.agent.messages import SOCKET_NAME
 from rumq.cluster.edge.assembly import Edge, build_edge
 from rumq.config import Settings
 from rumq.errors import RumqError

@@ -12,8 +12,8 @@ from rumq.cli.broker.shard_store import Place
 from rumq.cli.node.cluster_connections import open_cluster_listener, relayed_clients
 from rumq.cli.node.cluster_place import ClusterPlace
 from rumq.cli.node.member_change import MemberChange
-from rumq.cluster.agent.messages import AgentMessage, Claimed, Done, Order, Report
-from rumq.cluster.connections.agent_link import SOCKET_NAME, AgentHandler, AgentLink, here_of
+from rumq.cluster.agent.messages import SOCKET_NAME, AgentMessage, Claimed, Done, Order, Report
+from rumq.cluster.connections.agent_link import AgentHandler, AgentLink, here_of
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View

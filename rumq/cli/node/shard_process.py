@@ -20,7 +20,7 @@ from rumq.cli.node.node import Node
 from rumq.cli.node.node_certificates import link_tls
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.streams import GENERATION
-from rumq.cluster.agent.agent_socket import SOCKET_NAME
+from rumq.cluster.agent.messages import SOCKET_NAME
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.copy_disk import CopyDisk
 from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside

@@ -15,13 +15,14 @@ from pathlib import Path
 import trio
 
 from rumq.cluster.agent.agent_settings import AgentSettings
-from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentServer, LocalProcess
+from rumq.cluster.agent.agent_socket import AgentServer, LocalProcess
 from rumq.cluster.agent.auto_replacement import AutoReplacement
 from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.disk_stamp import DiskStamp
 from rumq.cluster.agent.formation import SeveralLogs, first_records, forms_cluster
 from rumq.cluster.agent.leader_changes import LeaderChanges
 from rumq.cluster.agent.messages import (
+    SOCKET_NAME,
     AgentMessage,
     AskStatus,
     Claim,

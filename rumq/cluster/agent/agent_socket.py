@@ -1,6 +1,7 @@
-"""The agent's Unix socket, `<data>/_cluster/agent.sock`: the agent's server, and the link of another process to it.
+"""The agent's Unix socket, `<data>/_cluster/agent.sock`: the agent's server, and the end of another process.
 
-A link never waits, so that a loop of selectors may use it; the server is the agent's, on trio."""
+That end never waits, so that a loop of selectors may use it; a process with a pump has
+`rumq.cluster.connections.agent_link`. The server is the agent's, on trio."""
 
 from __future__ import annotations
 
@@ -16,13 +17,12 @@ from rumq.cluster.agent.messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import FrameReader, encoded
 
-SOCKET_NAME = "_cluster/agent.sock"  # below the data directory
 ADDRESS_BYTES_MAX = 107  # of a Unix socket's path
 READ_BYTES = 1 << 16
 QUEUE_MAX = 1000  # messages to a process that does not read; then its link is closed
 
 
-class AgentLink:
+class AgentSocket:
     """A process's connection to its agent. raises: OSError, here if there is no agent, in `receive` when it has gone.
 
     path: of the socket; role, shard: as in `Here`. A lost link is closed and another one made."""

@@ -9,6 +9,8 @@ import msgspec
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 
+SOCKET_NAME = "_cluster/agent.sock"  # of the Unix socket, below the data directory
+
 
 class Here(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """First of all: who speaks. role: "shard", "edge" or "operator"; shard: its number, -1 for others"""

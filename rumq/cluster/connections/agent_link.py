@@ -1,6 +1,7 @@
 """A process's link to the agent of its node: it says who it is, and is told the view at once and at every change.
 
-The link is made anew when it is lost; the last view holds meanwhile."""
+For a process with a pump; others have `rumq.cluster.agent.agent_socket`. The link is made anew when it is lost; the
+last view holds meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +17,6 @@ from rumq.net.pump import Pump
 
 RETRY_SECONDS = 0.1
 OUTBOX_BYTES_MAX = 1 << 20
-SOCKET_NAME = "_cluster/agent.sock"  # below the data directory
 
 
 class AgentLink:

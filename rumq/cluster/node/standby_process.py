@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from commitlog.known_tail import KnownTail
-from rumq.cluster.agent.agent_socket import AgentLink
+from rumq.cluster.agent.agent_socket import AgentSocket
 from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
 from rumq.cluster.control.records import NodeRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL, Greeting, Refused
@@ -58,7 +58,7 @@ class TakenOffice(NamedTuple):
 
     lead: fx.Lead
     view: View
-    agent: AgentLink
+    agent: AgentSocket
     links: list[FrameLink]
     tails: dict[str, KnownTail]
 
@@ -84,7 +84,7 @@ class StandbyProcess:
         self._dialled: dict[str, FrameLink] = {}
         self._addresses: dict[str, NodeRecord] = {}
         self._view: View | None = None
-        self._agent: AgentLink | None = None
+        self._agent: AgentSocket | None = None
         self._agent_at = self._report_at = self._give_back_at = 0.0
         self._request = 0
         self._lead: fx.Lead | None = None
@@ -265,7 +265,7 @@ class StandbyProcess:
             return
         self._agent_at = now + AGENT_SECONDS
         try:
-            self._agent = AgentLink(self._standing.agent_path, "shard", self._standing.shard)
+            self._agent = AgentSocket(self._standing.agent_path, "shard", self._standing.shard)
         except OSError:
             return  # it starts, or is started again
         self._selector.register(self._agent.fileno(), READ, self._hear_agent)

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from rumq.cluster.agent.agent_socket import SOCKET_NAME, Address
+from rumq.cluster.agent.agent_socket import Address
 from rumq.cluster.agent.messages import (
+    SOCKET_NAME,
     AgentMessage,
     AskStatus,
     Claim,

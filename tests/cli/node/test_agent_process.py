@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rumq.cli.node.agent_process import announce
-from rumq.cluster.agent.agent_socket import SOCKET_NAME
-from rumq.cluster.agent.messages import Here, Seen
+from rumq.cluster.agent.messages import SOCKET_NAME, Here, Seen
 from rumq.cluster.control.records import Versioned, View
 from rumq.shards.processes.supervisor import IS_READY
 from tests.cluster.node.world import Agent, node_record, record

@@ -14,8 +14,8 @@ import pytest
 import trio
 
 from rumq.cluster.agent.agent_process import REFUSED, STOPPED
-from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
-from rumq.cluster.agent.messages import AgentMessage, AskStatus, Seen, Status
+from rumq.cluster.agent.agent_socket import AgentSocket
+from rumq.cluster.agent.messages import SOCKET_NAME, AgentMessage, AskStatus, Seen, Status
 from rumq.cluster.control.etcd import Etcd
 from rumq.cluster.control.etcd_control import EtcdControl
 from rumq.cluster.control.records import NodeRecord, View
@@ -51,7 +51,7 @@ def agent(
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def messages(link: AgentLink) -> Iterator[AgentMessage]:
+def messages(link: AgentSocket) -> Iterator[AgentMessage]:
     deadline = time.monotonic() + SECONDS_MAX
     while time.monotonic() < deadline:
         yield from link.receive()
@@ -59,7 +59,7 @@ def messages(link: AgentLink) -> Iterator[AgentMessage]:
     raise AssertionError("what was waited for did not come")
 
 
-def formed(link: AgentLink) -> View:
+def formed(link: AgentSocket) -> View:
     return next(
         message.view
         for message in messages(link)
@@ -85,7 +85,7 @@ def test_three_agents_form_a_cluster_and_leave_at_sigterm(tmp_path: Path, etcd: 
     try:
         for each in agents:
             assert each.stdout is not None and each.stdout.readline() == "ready\n"
-        links = [AgentLink(str(tmp_path / name / SOCKET_NAME), "operator") for name in names]
+        links = [AgentSocket(str(tmp_path / name / SOCKET_NAME), "operator") for name in names]
         views = [formed(link) for link in links]
         assert views[0].shards == views[1].shards == views[2].shards
         links[0].send(AskStatus(1))
@@ -136,7 +136,7 @@ def test_a_node_alone_needs_no_etcd(tmp_path: Path) -> None:
     each = agent(tmp_path, "n1", "demo", [], replicas=1)
     try:
         assert each.stdout is not None and each.stdout.readline() == "ready\n"
-        view = formed(AgentLink(str(tmp_path / SOCKET_NAME), "edge"))
+        view = formed(AgentSocket(str(tmp_path / SOCKET_NAME), "edge"))
         assert [shard.record.replicas for shard in view.shards] == [[view.node]] * 3
     finally:
         each.send_signal(signal.SIGTERM)

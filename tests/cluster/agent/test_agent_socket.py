@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import trio
 
-from rumq.cluster.agent.agent_socket import QUEUE_MAX, AgentLink
+from rumq.cluster.agent.agent_socket import QUEUE_MAX, AgentSocket
 from rumq.cluster.agent.messages import AskStatus, Done, Here, Leave, Order, Report, Seen, Status
 from tests.cluster.agent.world import World, in_world, received, settle
 
 
 def test_without_an_agent_there_is_no_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        AgentLink(str(tmp_path / "agent.sock"), "shard", 0)
+        AgentSocket(str(tmp_path / "agent.sock"), "shard", 0)
 
 
 @in_world
@@ -123,6 +123,6 @@ async def test_a_process_that_does_not_read_is_cut_off(world: World) -> None:
     assert (await node.view()).is_current
 
 
-async def read_to_end(link: AgentLink) -> None:
+async def read_to_end(link: AgentSocket) -> None:
     while True:
         await received(link)

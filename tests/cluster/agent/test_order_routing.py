@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 import trio
 
-from rumq.cluster.agent.agent_socket import AgentLink
+from rumq.cluster.agent.agent_socket import AgentSocket
 from rumq.cluster.agent.messages import AgentMessage, Done, Order
 from rumq.cluster.control.records import NodeRecord, Versioned, View
 from rumq.cluster.links.frames import FrameReader, encoded
@@ -69,7 +69,7 @@ async def until(is_so: Callable[[], object]) -> None:
         await trio.lowlevel.checkpoint()
 
 
-async def answer(link: AgentLink) -> Done:
+async def answer(link: AgentSocket) -> Done:
     found: list[AgentMessage] = []
     await until(lambda: found.extend(each for each in link.receive() if isinstance(each, Done)) or found)
     [done] = found
@@ -77,7 +77,7 @@ async def answer(link: AgentLink) -> Done:
     return done
 
 
-async def order_at(link: AgentLink) -> Order:
+async def order_at(link: AgentSocket) -> Order:
     found: list[AgentMessage] = []
     await until(lambda: found.extend(each for each in link.receive() if isinstance(each, Order)) or found)
     [order] = found
@@ -85,7 +85,7 @@ async def order_at(link: AgentLink) -> Order:
     return order
 
 
-async def met(*links: AgentLink) -> None:
+async def met(*links: AgentSocket) -> None:
     """Until the agent knows them all."""
     for link in links:
         await until(link.receive)  # the view

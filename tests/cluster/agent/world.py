@@ -12,8 +12,8 @@ import trio.testing
 
 from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_settings import AgentSettings
-from rumq.cluster.agent.agent_socket import SOCKET_NAME, AgentLink
-from rumq.cluster.agent.messages import AgentMessage, Seen
+from rumq.cluster.agent.agent_socket import AgentSocket
+from rumq.cluster.agent.messages import SOCKET_NAME, AgentMessage, Seen
 from rumq.cluster.agent.node_identity import node_identity
 from rumq.cluster.control.memory_control import MemoryControl, MemoryStore
 from rumq.cluster.control.records import NodeRecord, View
@@ -60,8 +60,8 @@ class Node:
         self.plane.is_unreachable = True
         await self.stop()
 
-    def link(self, role: str = "shard", shard: int = 0) -> AgentLink:
-        return AgentLink(str(self.data / SOCKET_NAME), role, shard)
+    def link(self, role: str = "shard", shard: int = 0) -> AgentSocket:
+        return AgentSocket(str(self.data / SOCKET_NAME), role, shard)
 
     async def view(self) -> View:
         """As a process that has just been started is told it."""
@@ -97,7 +97,7 @@ async def settle() -> None:
         await trio.testing.wait_all_tasks_blocked()
 
 
-async def received(link: AgentLink) -> list[AgentMessage]:
+async def received(link: AgentSocket) -> list[AgentMessage]:
     await settle()
     return link.receive()
 
