@@ -57,7 +57,11 @@ def test_a_client_is_disconnected_and_a_session_dropped(run: Run, join: Dial) ->
     broker = run()
     lasting = join(broker, "lasting", properties=LASTING)
     lasting.subscribe("t", qos=1)
-    assert ask(broker, "disconnect", "--client", "lasting") == {"missing": [], "disconnected": 1, "dropped": 0}
+    assert ask(broker, "disconnect", "--client", "lasting") == {
+        "missing": [],
+        "disconnected": 1,
+        "dropped": 0,
+    }
     assert lasting.receive().code == 0x98
     broker.event("client.dismissed")
     assert join(broker, "lasting", clean=False, properties=LASTING).subscribe("u") is not None
