@@ -27,6 +27,13 @@ window.testFind = (selector, text) => [...document.querySelectorAll(selector)].f
 """
 
 
+# An open dialog and toasts first: a fault of an action is in its dialog.
+SHOWN = """
+[...document.querySelectorAll('dialog, .toast'), document.querySelector('main') ?? document.body]
+  .map((element) => element.innerText).join(' | ').slice(0, 2000)
+"""
+
+
 class Browser(Chromium):
     """errors: of scripts, of the console and of the content security policy, each a sentence
 
@@ -81,7 +88,7 @@ class Browser(Chromium):
         try:
             return super().until(script)
         except AssertionError:
-            shown = self.run("(document.querySelector('main') ?? document.body).innerText.slice(0, 2000)")
+            shown = self.run(SHOWN)
             raise AssertionError(f"never: {script}; errors: {self.errors}; the page: {shown!r}") from None
 
     def text(self, selector: str, containing: str | None = None) -> str:
