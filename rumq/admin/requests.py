@@ -61,6 +61,9 @@ class Topics(Paged, kw_only=True):
 
 class TopicTree(Paged, kw_only=True):
     prefix: Annotated[str, text("the levels above, without a slash at the end; empty: the first level")] = ""
+    below_empty: Annotated[
+        bool, field("with an empty prefix: what is below the empty first level, the topics that begin with /")
+    ] = False
 
 
 class Segments(Paged, kw_only=True):

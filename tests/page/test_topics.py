@@ -53,6 +53,26 @@ def test_the_tree_closes_what_is_below(page: Page) -> None:
     browser.sees_no(".tree td", "\\u202egnp.exe")
 
 
+def test_topics_that_begin_with_a_slash_are_below_the_empty_level(page: Page, gateway: Gateway) -> None:
+    scene.publish(gateway, [scene.message(topic, b"on") for topic in ("/hall/lamp", "//deep")])
+    browser = page.browser
+    page.show("/topics")
+    browser.click(".tree tr", "(empty level)")
+    browser.click(".tree tr", "hall/")
+    browser.sees(".tree tr", "lamp")
+    browser.click(".tree tr[aria-level='2']", "(empty level)")
+    browser.sees(".tree tr[aria-level='3']", "deep")
+    browser.click(".tree tr[aria-level='1']", "(empty level)")
+    browser.sees_no(".tree tr", "deep")
+    browser.sees(".tree td", "plant/")
+    browser.click(".tree tr", "(empty level)")
+    browser.click(".tree tr", "hall/")
+    browser.click(".tree a", "lamp")
+    browser.sees("h1", "/hall/lamp")
+    browser.run("history.back()")
+    browser.click(".tree tr[aria-level='1']", "(empty level)")  # the tree outlives the view
+
+
 def test_topics_are_found_by_filter(page: Page) -> None:
     browser = page.browser
     page.show("/topics")

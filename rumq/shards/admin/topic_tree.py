@@ -22,7 +22,7 @@ class TopicTree:
         """Levels in the order of their names."""
         levels: dict[str, r.LevelRow] = {}
         names = self._names()
-        prefix = f"{asked.prefix}/" if asked.prefix else ""
+        prefix = f"{asked.prefix}/" if asked.prefix or asked.below_empty else ""
         left_out = 0
 
         def go_on() -> None:

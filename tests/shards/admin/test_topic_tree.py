@@ -62,6 +62,15 @@ def test_a_prefix_ends_at_a_slash_and_levels_may_be_empty() -> None:
     assert parts.tree(prefix="x")[0] == {"levels": [], "left_out": 0}
 
 
+def test_the_empty_first_level_is_asked_for_by_a_flag_since_its_prefix_is_that_of_the_root() -> None:
+    parts = Parts(b"/z", b"/", b"//y", b"a/b")
+    below = parts.tree(below_empty=True)[0]["levels"]
+    assert [(row.level, row.prefix, row.topics, row.is_topic) for row in below] == [
+        ("", "/", 2, True), ("z", "/z", 1, True),
+    ]  # fmt: skip
+    assert [row.prefix for row in parts.tree(prefix="/")[0]["levels"]] == ["//y"]
+
+
 def test_a_shard_answers_with_the_rows_that_are_skipped_and_the_page() -> None:
     answer, _ = Parts(b"a", b"b", b"c", b"d").tree(offset=1, limit=2)
     assert [row.level for row in answer["levels"]] == ["a", "b", "c"] and answer["left_out"] == 1

@@ -14,8 +14,10 @@ const FIRST_ROWS = 50;
 const MORE_ROWS = 200;
 const OPEN_MAX = 24; // levels that are open at once: each is a question
 
+const ROOT = null; // "" is the prefix of the empty first level, below which topics begin with a slash
+
 // prefix -> rows to ask for; it outlives the view, so that a person comes back to the tree as it was left
-let opened = new Map([["", FIRST_ROWS]]);
+let opened = new Map([[ROOT, FIRST_ROWS]]);
 
 export function TopicTree() {
   const [open, setOpen] = useState(opened);
@@ -28,22 +30,22 @@ export function TopicTree() {
     setOpen(opened);
   };
   const { data, error } = usePoll(async (signal) => {
-    const answers = await Promise.all([...open].map(([prefix, limit]) => get("tree", { prefix, limit }, signal)));
+    const answers = await Promise.all([...open].map(([prefix, limit]) => get("tree", { prefix, below_empty: prefix === "" ? true : null, limit }, signal)));
     const levels = new Map([...open.keys()].map((prefix, number) => [prefix, answers[number]]));
-    const root = levels.get("");
+    const root = levels.get(ROOT);
     setMany(root.levels.reduce((sum, row) => sum + row.topics, 0) > MANY);
     const rates = ratesOf(levels, before);
     return { levels, rates, turn: Date.now() };
-  }, many ? 0 : SECONDS, [[...open].join("\n")]);
-  const rows = data ? [...rowsOf(data.levels, open, "", 0)] : null;
+  }, many ? 0 : SECONDS, [JSON.stringify([...open])]);
+  const rows = data ? [...rowsOf(data.levels, open, ROOT, 0)] : null;
 
   function toggle(row) {
     if (!row.below) return;
     change((next) => {
-      if (next.has(row.prefix)) for (const each of [...next.keys()]) { if (each === row.prefix || each.startsWith(`${row.prefix}/`)) next.delete(each); }
+      if (next.has(row.prefix)) for (const each of [...next.keys()]) { if (each === row.prefix || each?.startsWith(`${row.prefix}/`)) next.delete(each); }
       else {
         next.set(row.prefix, FIRST_ROWS);
-        const oldest = [...next.keys()].find((each) => each && !row.prefix.startsWith(`${each}/`) && each !== row.prefix);
+        const oldest = [...next.keys()].find((each) => each !== ROOT && !row.prefix.startsWith(`${each}/`) && each !== row.prefix);
         if (next.size > OPEN_MAX && oldest) next.delete(oldest);
       }
     });
@@ -86,7 +88,7 @@ export function TopicTree() {
       </tbody></table></div>
       ${rows && !rows.length && html`<p class="empty">Nothing has been published yet.</p>`}
       ${!rows && !error && html`<p class="empty">Loading …</p>`}
-      ${rows && rows.length > 0 && html`<p class="paging"><span>${plural(data.levels.get("").levels.reduce((sum, row) => sum + row.topics, 0), "topic")}${many ? ", too many to be refreshed by itself" : ""}</span></p>`}
+      ${rows && rows.length > 0 && html`<p class="paging"><span>${plural(data.levels.get(ROOT).levels.reduce((sum, row) => sum + row.topics, 0), "topic")}${many ? ", too many to be refreshed by itself" : ""}</span></p>`}
     </div>`;
 }
 
@@ -113,8 +115,7 @@ export function* rowsOf(levels, open, prefix, depth) {
   const answer = levels.get(prefix);
   if (!answer) return;
   for (const level of answer.levels) {
-    // A first level without text has the prefix of the root: its topics are found by the filter "/#".
-    const below = Boolean(level.prefix) && level.topics > (level.is_topic ? 1 : 0);
+    const below = level.topics > (level.is_topic ? 1 : 0);
     yield { ...level, depth, below };
     if (below && open.has(level.prefix)) yield* rowsOf(levels, open, level.prefix, depth + 1);
   }
