@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +43,27 @@ def refused(gateway: Gateway, over: str, *words: str) -> Ended:
     return done
 
 
+@contextmanager
+def subscribed(port: str) -> Iterator[subprocess.Popen[str]]:
+    """`rumqd sub` as pump-7, which is gone behind the block whatever happens in it."""
+    words = command("sub", "-p", port, "plant/#", "-q", "1", "-i", "pump-7", "--json")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_nine_operations_answer(gateway: Gateway, over: str) -> None:
     port = str(gateway.broker.address.port)
-    words = command("sub", "-p", port, "plant/#", "-q", "1", "-i", "pump-7", "--json")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as subscriber:
+    with subscribed(port) as subscriber:
         gateway.broker.heard(
             lambda event: event["event"] == "client.connected" and event["client_id"] == "pump-7"
         )
         assert rumqd("pub", "-p", port, "plant/7/temp", "-m", "21.5", "-q", "1", "-r").status == 0
         assert subscriber.stdout is not None and json.loads(subscriber.stdout.readline())["payload"] == "21.5"
 
-        assert ask(gateway, over, "ping") == {"shards": 2}
+        assert ask(gateway, over, "ping") == {"missing": [], "shards": 2}
         assert [
             row["client_id"] for row in ask(gateway, over, "clients", "--client", "pump-*")["clients"]
         ] == ["pump-7"]
