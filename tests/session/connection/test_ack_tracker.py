@@ -24,6 +24,7 @@ class Client:
         self.barriers, self.raised, self.closed = 0, False, False
         self.releases = 0
         self.session = SimpleNamespace(link=None)
+        self.traces: Any = None
 
     def released(self) -> None:
         self.releases += 1

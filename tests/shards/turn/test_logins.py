@@ -56,7 +56,7 @@ class Transport:
 def client(name: str = "c", method: str = "password", listener: int = 0) -> Any:
     return SimpleNamespace(
         address="10.0.0.1", claimed_name=name, closed=False, client_id=name, transport=Transport(name),
-        identity=Identity(name, method=method), policy=SimpleNamespace(index=listener),
+        identity=Identity(name, method=method), policy=SimpleNamespace(index=listener, is_removed=False),
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class Link:
     def __init__(self) -> None:
         self.wire = Wire(False, 1 << 20, 10, 0)
         self.holds: Any = None
+        self.traces: Any = None
         self.barriers = 0
         self.raised = self.closed = False
         self.sent: list[bytes] = []
