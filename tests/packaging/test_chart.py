@@ -131,6 +131,16 @@ def test_one_pod_at_a_time_goes_and_hands_over_first() -> None:
     )
 
 
+def test_five_nodes_have_a_volume_of_10_gi_each_and_ports_for_clients_and_http() -> None:
+    spec = rendered({"nodes": 5})["StatefulSet", "rumq"]["spec"]
+    (volume,) = spec["volumeClaimTemplates"]
+    assert spec["replicas"] == 5 and volume["spec"]["resources"]["requests"]["storage"] == "10Gi"
+    (container,) = spec["template"]["spec"]["containers"]
+    assert volume["metadata"]["name"] in {each["name"] for each in container["volumeMounts"]}
+    numbers = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert numbers == {"mqtts": 8883, "gateway": 8080}
+
+
 def test_ports_between_nodes_are_open_to_nodes_alone() -> None:
     rules = rendered({"cluster": {"shards": 5}})["NetworkPolicy", "rumq"]["spec"]["ingress"]
     (between,) = [rule for rule in rules if rule["ports"][0]["port"] == 7883]
