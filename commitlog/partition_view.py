@@ -311,6 +311,10 @@ class PartitionView:
         if at < end:
             yield at, end
 
+    def cold_read(self, lsn: int, bytes_max: int, cache: PlaceCache) -> ColdRead:
+        """A read from `lsn` on, below `end_lsn`. cache: of this partition's segments, which outlives views"""
+        return ColdRead(self._files, self._segments, cache, lsn, self.end_lsn, bytes_max)
+
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
         """The end of the last whole chunk within `bytes_max` bytes from a record on; of one chunk at least."""
         lsn = max(from_lsn, self.first_lsn)

@@ -61,7 +61,8 @@ class SegmentFile:
 class PlaceCache:
     """LRU cache of the chunk positions of finished segments. For any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, segments_max: int = PLACES_KEPT) -> None:
+        self._segments_max = segments_max
         self._kept: OrderedDict[str, list[ChunkPosition]] = OrderedDict()
         self._lock = Lock()
 
@@ -80,7 +81,7 @@ class PlaceCache:
         places = load_places(files, segment.path, segment.end_lsn, segment.logical_end)
         with self._lock:
             self._kept[segment.path] = places
-            while len(self._kept) > PLACES_KEPT:
+            while len(self._kept) > self._segments_max:
                 self._kept.popitem(last=False)
         return places
 

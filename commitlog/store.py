@@ -53,6 +53,10 @@ class Store:
         self.internal_recovered: Recovered | None = None
         self._first_of: list[int] = []
 
+    @property
+    def files(self) -> Files:
+        return self._files
+
     def place(self, topic: str) -> int:
         """Index of the partition of a topic."""
         stream = stream_of(topic, self.streams, self._matches)

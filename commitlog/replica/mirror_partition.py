@@ -90,6 +90,10 @@ class MirrorPartition:
         """Everything below is committed: it is never cut, and what is finished may be indexed."""
         self.committed_lsn = max(self.committed_lsn, lsn)
 
+    def forget_committed(self) -> None:
+        """An operator has forced a leader, whose log may lack what was committed."""
+        self.committed_lsn = self.first_lsn
+
     # What the leader sends
 
     def open_segment(self, name: str, header: bytes) -> None:

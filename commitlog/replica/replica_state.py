@@ -1,112 +1,217 @@
-"""What a replica of a shard has promised, and whose log it has: <data>/_cluster/shard-<n>.json. docs/log-format.md.
+"""What a replica of a shard has promised, whose log it has, and what of it is committed. docs/log-format.md.
 
 On disk before anybody is told of it: a replica that forgot a promise, or claims a log that it does not have, breaks the
-majority that acknowledged a record. So a file that is lost is not made anew beside a log."""
+majority that acknowledged a record. So a file that is lost is not made anew beside a log, and each note is in two
+places, <data>/_cluster/shard-<n>.json and beside the shard's journal: one that was restored from an old copy is found
+by the other."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Collection, Mapping
+from threading import Lock
+from typing import Any
 
-from commitlog.chunk import NUMBER_MAX
-from commitlog.errors import LogError, StoreError
+from commitlog.errors import LogError
 from commitlog.files import Files, make_durable_directory, replace_file, whole_file
+from commitlog.replica.replica_note import DOUBTED, Holding, Note, Voters, decoded, encoded, joined, refusal
 
 DIRECTORY = "_cluster"
-DOUBTED = -1  # instead of an opened epoch
+BESIDE = "replica.json"  # in the directory of the shard's journal
 
 
 class ReplicaState:
-    """promised: the highest epoch that was promised; opened: the epoch of the last leader whose log is completely here
+    """promised, promised_term: the newest term that was promised: its epoch, and its claim, "" where that is not known
 
-    disk: the id of the disk that these are true of; restored: the last time that the disk was an old copy"""
+    opened, opened_term: the term of the last leader whose log is completely here; opened may be `DOUBTED`
+    voters: as noted when it was opened; forced: the last epoch that an operator forced
+    marks: by partition, the lsn up to which it is known to be committed; it only grows
+    held: by partition, how far the copy here was synced, and in which segment, at the last note
+    forgets: promises may be missing here too, until the doubt is over
+    disk: the id of the disk that these are true of; restored: the last time that the disk was an old copy
+    doubt: why the two places do not fit each other, "" if they do. One thread changes it, another may note marks"""
 
-    def __init__(
-        self, files: Files, path: str, promised: int, opened: int, disk: str, restored: int = 0
-    ) -> None:
-        self._files, self._path, self.restored = files, path, restored
-        self.promised, self.opened, self.disk = promised, opened, disk
+    def __init__(self, files: Files, paths: list[str], note: Note) -> None:
+        """paths: where it is noted, in this order"""
+        self._files, self._paths, self._note, self._lock = files, paths, note, Lock()
+        self.doubt = ""
 
-    def promise(self, epoch: int) -> None:
-        """Listen to no older leader; durable when it returns. raises: OSError; LogError if a higher one is promised"""
-        if epoch < self.promised:
-            raise LogError(f"{self._path}: epoch {epoch} is asked for, and {self.promised} was promised")
-        if epoch > self.promised:
-            self._save(epoch, self.opened)
+    @property
+    def promised(self) -> int:
+        return self._note.promised
 
-    def open(self, epoch: int) -> None:
-        """The log of this epoch's leader is completely here, and synced; durable when it returns.
+    @property
+    def promised_term(self) -> str:
+        return self._note.promised_term
+
+    @property
+    def opened(self) -> int:
+        return self._note.opened
+
+    @property
+    def opened_term(self) -> str:
+        return self._note.opened_term
+
+    @property
+    def voters(self) -> Voters | None:
+        return self._note.voters
+
+    @property
+    def marks(self) -> Mapping[str, int]:
+        return self._note.marks
+
+    @property
+    def held(self) -> Mapping[str, Holding]:
+        return self._note.held
+
+    @property
+    def forced(self) -> int:
+        return self._note.forced
+
+    @property
+    def disk(self) -> str:
+        return self._note.disk
+
+    @property
+    def restored(self) -> int:
+        return self._note.restored
+
+    @property
+    def forgets(self) -> bool:
+        return self._note.forgets
+
+    def maybe_lack(
+        self, partition: str, first_lsn: int, end_lsn: int, segments: Collection[str]
+    ) -> str | None:
+        """What the copy of a partition here lacks of what was noted; None: nothing. segments: their names
+
+        first_lsn: retention has removed what is below"""
+        held, name = self.held.get(partition, (0, ""))
+        known = max(held, self.marks.get(partition, 0))
+        if end_lsn < known:
+            return f"{partition} ends at lsn {end_lsn}, and had records up to {known}"
+        if name and held > first_lsn and name not in segments:
+            return f"{partition} has no segment {name}, with which it ended"
+        return None
+
+    def promise(self, epoch: int, term: str = "", forced: int = 0) -> None:
+        """Listen to no other leader of this or an older epoch; durable when it returns. forced: of the term
+
+        raises: OSError; LogError if another term of this epoch, or a higher one, is promised"""
+        known = self.promised_term if epoch == self.promised else ""
+        if epoch < self.promised or (known and term and term != known):
+            raise LogError(
+                f"{self._paths[0]}: epoch {epoch} is asked for, and {self.promised} was promised"
+                + (" to another claim" if epoch == self.promised else "")
+            )
+        change: dict[str, Any] = {}
+        if epoch > self.promised or (term and not known):
+            change |= {"promised": epoch, "promised_term": term}
+        if forced > self.forced:  # the operator's word: what was committed before may be cut
+            change |= {"forced": forced, "marks": {}, "held": {}}
+        self._save(change)
+
+    def open(self, epoch: int, term: str = "", voters: Voters | None = None) -> None:
+        """The log of this term's leader is completely here, and synced; durable when it returns. voters: of the term
 
         raises: OSError; LogError if a higher one is promised or was opened"""
         if epoch < self.promised or epoch < self.opened:
             raise LogError(
-                f"{self._path}: epoch {epoch} cannot be opened, {max(self.promised, self.opened)} is known"
+                f"{self._paths[0]}: epoch {epoch} cannot be opened, {max(self.promised, self.opened)} is known"
             )
-        if epoch > self.opened:
-            self._save(max(epoch, self.promised), epoch)
+        change: dict[str, Any] = {}
+        if epoch > self.opened or term != self.opened_term:
+            change |= {"opened": epoch, "opened_term": term, "forgets": False}
+        if epoch > self.promised:
+            change |= {"promised": epoch, "promised_term": term}
+        if voters is not None and voters != self.voters:
+            change["voters"] = voters
+        self._save(change)
 
-    def distrust(self) -> None:
-        """The log here may lack records that this replica acknowledged: it is nobody's. raises: OSError"""
-        if self.opened != DOUBTED:
-            self._save(self.promised, DOUBTED)
+    def note_voters(self, voters: Voters) -> None:
+        """The voters of the opened term have changed; durable when it returns. raises: OSError"""
+        if voters != self.voters:
+            self._save({"voters": voters})
+
+    def note_copies(self, marks: Mapping[str, int], held: Mapping[str, Holding]) -> None:
+        """By partition, what is committed, of which lower lsns change nothing, and what is synced here.
+
+        Durable when it returns. raises: OSError"""
+        higher = {key: lsn for key, lsn in marks.items() if lsn > self.marks.get(key, 0)}
+        other = {key: holding for key, holding in held.items() if holding != self.held.get(key, (0, ""))}
+        if higher or other:
+            self._save({"marks": {**self.marks, **higher}, "held": {**self.held, **other}})
+
+    def note_cut(self, partition: str) -> None:
+        """Before what is not committed of a copy is cut: it is not missed later. raises: OSError"""
+        if partition in self.held:
+            self._save({"held": {key: holding for key, holding in self.held.items() if key != partition}})
+
+    def trust(self, forced: int) -> None:
+        """An operator has chosen this copy in this epoch: it counts as it is. raises: OSError"""
+        if forced > self.forced:
+            self._save(
+                {"forced": forced, "marks": {}, "held": {}, "opened": max(self.opened, 0), "forgets": False}
+            )
+
+    def distrust(self, *, forgets: bool = False) -> None:
+        """The log here may lack records that this replica acknowledged: it is nobody's. raises: OSError
+
+        forgets: ... and promises that it gave"""
+        if self.opened != DOUBTED or (forgets and not self.forgets):
+            self._save({"opened": DOUBTED, "opened_term": "", "forgets": forgets or self.forgets})
 
     def note_restored(self, restored: int) -> bool:
         """The disk is an old copy; restored: which time, ever higher. returns: whether that is news. raises: OSError"""
         if restored <= self.restored:
             return False
-        self.restored = restored
-        self._save(self.promised, DOUBTED)
+        self._save({"restored": restored, "opened": DOUBTED, "opened_term": "", "forgets": True})
         return True
 
-    def _save(self, promised: int, opened: int) -> None:
-        content: dict[str, int | str] = {"promised": promised, "opened": opened, "disk": self.disk}
-        if self.restored:
-            content["restored"] = self.restored
-        replace_file(self._files, self._path, (json.dumps(content) + "\n").encode())
-        self.promised, self.opened = promised, opened
+    def _save(self, change: Mapping[str, Any]) -> None:
+        if not change:
+            return
+        with self._lock:
+            note = self._note._replace(**change, saves=self._note.saves + 1)
+            # The place that is read first is written last: what it says, the other one says too.
+            for path in reversed(self._paths):
+                replace_file(self._files, path, encoded(note))
+            self._note = note
 
 
-def load_state(files: Files, root: str, shard: int, disk: str, *, has_log: bool) -> ReplicaState:
+def load_state(
+    files: Files, root: str, shard: int, disk: str, *, has_log: bool, journal: str = ""
+) -> ReplicaState:
     """The state of a shard's replica; made when it is missing and there is no log yet.
 
     root: the data directory; disk: its id; has_log: a partition of the shard has a segment
+    journal: the directory of the shard's journal, which exists; "": only one place
     raises: OSError; StoreError when the file is missing or damaged beside a log, or of another disk"""
     path = f"{root}/{DIRECTORY}/shard-{shard}.json"
+    paths = [path, f"{journal}/{BESIDE}"] if journal else [path]
+    beside = maybe_note(files, paths[1]) if journal else None
     if not files.exists(path):
         if has_log:
             raise refusal(root, path, "is missing, and there is a log")
         make_durable_directory(files, f"{root}/{DIRECTORY}", known=root)
-        state = ReplicaState(files, path, 0, 0, disk)
-        state._save(0, 0)
+        state = ReplicaState(files, paths, Note(disk=disk))
+        state._save({"promised": 0})
         return state
-    found = decoded(whole_file(files, path))
-    if found is None:
+    note = decoded(whole_file(files, path))
+    if note is None:
         raise refusal(root, path, "is damaged")
-    promised, opened, of_disk, restored = found
-    if of_disk != disk:
-        raise refusal(root, path, f"is of disk {of_disk}, and this is {disk}")
-    return ReplicaState(files, path, promised, opened, disk, restored)
+    if note.disk != disk:
+        raise refusal(root, path, f"is of disk {note.disk}, and this is {disk}")
+    doubt, kept = "", note
+    if beside is not None:
+        kept, doubt = joined(note, beside)
+    state = ReplicaState(files, paths, kept)
+    state.doubt = doubt
+    if doubt:
+        state.distrust(forgets=True)
+    if kept != note or beside != kept:
+        state._save({"disk": disk})
+    return state
 
 
-def decoded(raw: bytes) -> tuple[int, int, str, int] | None:
-    """(promised, opened, disk, restored); None if it is no state."""
-    try:
-        content = json.loads(raw)
-    except ValueError:
-        return None
-    if not isinstance(content, dict):
-        return None
-    promised, opened, disk = (content.get(key) for key in ("promised", "opened", "disk"))
-    restored = content.get("restored", 0)
-    if type(promised) is not int or type(opened) is not int or not isinstance(disk, str):
-        return None
-    if type(restored) is not int:
-        return None
-    return (promised, opened, disk, restored) if DOUBTED <= opened <= promised < NUMBER_MAX else None
-
-
-def refusal(root: str, path: str, what: str) -> StoreError:
-    return StoreError(
-        root,
-        f"{path} {what}: what this replica has promised is unknown, so it must not vote. Move the data directory "
-        f"away and start with an empty one: the other nodes fill it",
-    )
+def maybe_note(files: Files, path: str) -> Note | None:
+    return decoded(whole_file(files, path)) if files.exists(path) else None

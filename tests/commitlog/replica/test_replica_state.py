@@ -101,3 +101,92 @@ def test_a_power_loss_leaves_the_old_state_or_the_new_one(choice: int) -> None:
         again = loaded(files.after_power_loss(lambda n: choice % n))
         assert again.promised in ((6,) if done else (5, 6)) and again.opened == 5
     assert done
+
+
+JOURNAL = "data/_state/g1/p3"
+BESIDE = f"{JOURNAL}/replica.json"
+
+
+def in_two_places() -> tuple[SimulatedFiles, ReplicaState]:
+    files, _ = new()
+    for path in ("data/_state", "data/_state/g1", JOURNAL):
+        files.make_directory(path)
+        files.sync_directory(path.rpartition("/")[0])
+    return files, again(files)
+
+
+def again(files: SimulatedFiles) -> ReplicaState:
+    return load_state(files, "data", 3, "3fa2b1c0", has_log=True, journal=JOURNAL)
+
+
+def test_an_epoch_is_promised_to_one_claim() -> None:
+    _, state = new()
+    state.promise(5, "one")
+    state.promise(5, "one")
+    with pytest.raises(LogError, match="5 was promised to another claim"):
+        state.promise(5, "other")
+    state.promise(6, "other")
+    state.open(6, "other", (6, 2, ["a", "b", "c"], None))
+    assert (state.promised_term, state.opened_term, state.voters) == (
+        "other",
+        "other",
+        (6, 2, ["a", "b", "c"], None),
+    )
+
+
+def test_marks_only_grow_and_what_is_held_may_be_cut() -> None:
+    files, state = in_two_places()
+    state.note_copies({"p": 7}, {"p": (9, "s1")})
+    state.note_copies({"p": 5}, {"p": (8, "s2")})
+    state = again(files.after_power_loss(lambda n: 0))
+    assert state.marks == {"p": 7} and state.held == {"p": (8, "s2")}
+    state.note_cut("p")
+    assert state.marks == {"p": 7} and state.held == {}
+
+
+def test_a_copy_that_ends_before_what_was_noted_or_with_another_segment_lacks_something() -> None:
+    _, state = in_two_places()
+    state.note_copies({"p": 7}, {"p": (9, "s2")})
+    assert state.maybe_lack("p", 0, 9, ["s1", "s2"]) is None and state.maybe_lack("q", 0, 0, []) is None
+    assert "ends at lsn 8, and had records up to 9" in str(state.maybe_lack("p", 0, 8, ["s1", "s2"]))
+    assert "has no segment s2" in str(state.maybe_lack("p", 0, 12, ["s1", "other"]))
+    assert state.maybe_lack("p", 9, 12, ["s3"]) is None, "retention has removed it"
+
+
+@pytest.mark.parametrize("older", [PATH, BESIDE])
+def test_a_place_that_was_restored_from_an_old_copy_is_found_by_the_other(older: str) -> None:
+    files, state = in_two_places()
+    state.promise(4)
+    old = files.content(older)
+    state.promise(5)
+    state.open(5)
+    files.put(older, old)
+    state = again(files)
+    assert "do not fit each other" in state.doubt and state.opened == DOUBTED and state.forgets
+    assert state.promised == 5, "the newer one counts"
+    assert again(files).doubt == "", "told once; the doubt stays until a leader has repaired the copy"
+    assert again(files).opened == DOUBTED
+    state.open(6, "six")
+    assert not state.forgets
+
+
+def test_a_crash_between_the_two_places_is_no_doubt() -> None:
+    files, state = in_two_places()
+    before = files.content(PATH)
+    state.promise(4, "four")
+    files.put(PATH, before)  # the place beside the journal is written first
+    state = again(files)
+    assert state.doubt == "" and (state.promised, state.promised_term) == (4, "four")
+
+
+def test_an_operator_who_has_chosen_a_leader_ends_the_marks_and_a_doubt_about_the_chosen_copy() -> None:
+    _, chosen = in_two_places()
+    _, other = in_two_places()
+    for state in (chosen, other):
+        state.open(3, "three")
+        state.note_copies({"p": 7}, {"p": (9, "s")})
+    chosen.distrust()
+    chosen.trust(5)
+    assert chosen.opened == 0 and chosen.marks == chosen.held == {}
+    other.promise(6, "six", 5)
+    assert other.marks == other.held == {} and other.forced == 5
