@@ -1,108 +1,39 @@
-/* Replication of one partition, rules R1 to R7 of docs/replication.md. README.md beside it says how to run it.
+/* Replication of one partition, the rules of docs/replication.md. README.md beside it says how to run it.
 
-A term is a won claim. An entry of a log is the number of the term that wrote it, so that two entries at one lsn are the
-same only if they are the same record. Messages are not modelled as such: what a replica has answered is a fact of a term
-(masks and arrays below), which its leader may use at any later time, or never; so they are delayed and lost.
+replica.pml has what is on disks and in terms; faults.pml how disks and the record of the control plane go back. Here is
+what replicas do. Drop a rule with -DNO_R1 ... ; -DCHANGE adds a fourth replica and one change of members, {0,1,2} to {2,3};
+-DRESTORES=1 lets the record go back; -DOLD=1 lets a disk go back that notices it, -DUNNOTICED=1 one that does not. */
 
-Drop a rule with -DNO_R1 ... ; -DCHANGE adds a fourth replica and one change of members, {0,1,2} to {2,3}. */
+#include "replica.pml"
 
-#ifndef TERMS
-#define TERMS 3
-#endif
-#ifndef LSNS
-#define LSNS 2
-#endif
-#ifndef CRASHES
-#define CRASHES 2
-#endif
-#ifdef CHANGE
-#define N 4
-#define EACH(A) A(0) A(1) A(2) A(3)
+/* R2: a higher epoch, or the very term that was promised. Equal epochs of other ids are refused. */
+#ifdef NO_R2_ID
+#define NEWER(t, j) (E(promised[j]) < E(t) || (E(promised[j]) == E(t) && promised[j] != t && role[j] == 0))
 #else
-#define N 3
-#define EACH(A) A(0) A(1) A(2)
+#define NEWER(t, j) (E(promised[j]) < E(t))
 #endif
+#define AGAIN(t, j) (promised[j] == t && leader[j] != t && role[j] == 0)
 
-#define FIRST 0 /* claims first: other runs are the same with other names */
-
-#define GONE 0
-#define FENCING 1
-#define ADOPTING 2
-#define LEADS 3
-
-#define BIT(j) (1 << (j))
-#define OLDQ(m) (((m) & 3) == 3 || ((m) & 5) == 5 || ((m) & 6) == 6)
-#define NEWQ(m) (((m) & 12) == 12)
-#ifdef NO_R7
-#define JOINTQ(m) NEWQ(m)
+/* R2: a claimant chooses once majorities have promised, R11: of those whose copies are sound. */
+#ifdef NO_R2
+#define FENCED(t) true
 #else
-#define JOINTQ(m) (OLDQ(m) && NEWQ(m))
+#define FENCED(t) QUORUM(term[t].mode, term[t].promised | ME(t))
 #endif
-#define QUORUM(mode, m) (((mode) == 0 && OLDQ(m)) || ((mode) == 1 && JOINTQ(m)) || ((mode) == 2 && NEWQ(m)))
-#define VOTES(mode, j) (((mode) == 0 && (j) < 3) || (mode) == 1 || ((mode) == 2 && (j) > 1))
 
-typedef Log { byte at[LSNS] };
-typedef Term {
-    byte node; byte epoch; byte step; byte mode;
-    byte ends;                  /* what the leader had when it took office */
-    byte source;                /* whose log is adopted */
-    byte promised;              /* mask: who has answered the fence, with: */
-    byte saidopened[N]; byte saidlen[N];
-    byte prefix;                /* mask: whose copy was compared and cut */
-    byte opened;                /* mask: who has said that it has opened the term */
-    byte acked[N]               /* up to where it has said that it has synced */
-};
+/* R2b: a claimant goes by the newest members that an answer names. */
+#ifdef NO_R2B
+#define LEARN(t, j)
+#else
+#define LEARN(t, j) if :: term[t].step <= FENCING && members[j] > term[t].mode -> term[t].mode = members[j] :: else fi;
+#endif
 
-Log log[N];
-byte size[N], synced[N], promised[N], opened[N];
-byte leader[N];                 /* the term whose link it follows, 0: none */
-byte role[N];                   /* the term that it leads or claims, 0: none */
-Term term[TERMS + 1];
-byte terms, mode, crashes;
-byte committed[LSNS];
-
-byte k, n, best, votes; /* 0 between two steps */
-
-/* The first lsn at which two logs differ, in k. */
-inline common(a, b) {
-    k = 0;
-    do
-    :: k < size[a] && k < size[b] && k < LSNS && log[a].at[k] == log[b].at[k] -> k++
-    :: else -> break
-    od
-}
-
-inline cut_to(j, count) {
-    n = count;
-    do
-    :: n < LSNS -> log[j].at[n] = 0; n++
-    :: else -> break
-    od;
-    if :: size[j] > count -> size[j] = count :: else fi;
-    if :: synced[j] > count -> synced[j] = count :: else fi;
-    n = 0
-}
-
-inline forget_links(j) {
-    n = 1;
-    do
-    :: n <= TERMS -> term[n].prefix = term[n].prefix & (255 - BIT(j)); n++
-    :: else -> break
-    od;
-    n = 0
-}
-
-inline answer(t, j) {
-    term[t].promised = term[t].promised | BIT(j);
-    term[t].saidopened[j] = opened[j];
-    term[t].saidlen[j] = size[j]
-}
-
+/* R3 */
 #ifdef NO_R3
 #define BETTER(t, a, b) (term[t].saidlen[a] > term[t].saidlen[b])
 #else
-#define BETTER(t, a, b) (term[t].saidopened[a] > term[t].saidopened[b] || \
-    (term[t].saidopened[a] == term[t].saidopened[b] && term[t].saidlen[a] > term[t].saidlen[b]))
+#define BETTER(t, a, b) (E(term[t].saidopened[a]) > E(term[t].saidopened[b]) || \
+    (E(term[t].saidopened[a]) == E(term[t].saidopened[b]) && term[t].saidlen[a] > term[t].saidlen[b]))
 #endif
 
 /* Of those that answered: the highest opened epoch, then the longest log. The claimant itself if it is as good. */
@@ -120,19 +51,39 @@ inline choose(t) {
     term[t].source = best; best = 0; n = 0
 }
 
-#ifdef NO_R2
-#define FENCED(t) true
+/* R3: what cannot be after crashes alone: `votes` is 1 if two ids have the highest opened epoch. */
+inline two_ids(t) {
+    votes = 0; n = 0;
+    do
+    :: n < N ->
+        if
+        :: (term[t].promised & BIT(n)) && E(term[t].saidopened[n]) == E(term[t].saidopened[term[t].source]) &&
+                term[t].saidopened[n] != term[t].saidopened[term[t].source] -> votes = 1
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od;
+    n = 0
+}
+#ifdef NO_R3_IDS
+#define DOUBTS(t) MARK_ABOVE(t)
 #else
-#define FENCED(t) QUORUM(term[t].mode, term[t].promised)
+#define DOUBTS(t) (votes || MARK_ABOVE(t))
+#endif
+#if defined(DISKS) && !defined(NO_R3_MARK)
+#define MARK_ABOVE(t) (term[t].evidence > term[t].saidlen[term[t].source])
+#else
+#define MARK_ABOVE(t) false
 #endif
 
-/* R5: a follower takes frames of the leader that it follows, and of no epoch but the promised one. */
+/* R5: a follower takes frames of the leader that it follows, and of no term but the promised one. */
 #ifdef NO_R5
 #define TAKES(t, j) (role[j] == 0)
 #define FORGET(t, j) term[t].prefix = term[t].prefix & (255 - BIT(j));
 #else
 #define FORGET(t, j) forget_links(j);
-#define TAKES(t, j) (role[j] == 0 && leader[j] == t && promised[j] == term[t].epoch)
+#define TAKES(t, j) (role[j] == 0 && leader[j] == t && promised[j] == t)
 #endif
 
 #ifdef NO_R4_COUNT
@@ -144,7 +95,7 @@ inline choose(t) {
 /* R6, R7: the mask of those whose copies count up to lsn x. */
 inline counted(t, x) {
     votes = 0; n = 0;
-    if :: synced[term[t].node] >= x -> votes = BIT(term[t].node) :: else fi;
+    if :: synced[term[t].node] >= x -> votes = ME(t) :: else fi;
     do
     :: n < N ->
         if
@@ -164,90 +115,128 @@ inline counted(t, x) {
 #ifdef NO_SETTLE
 #define ISOPEN(t) true
 #else
-#define ISOPEN(t) QUORUM(term[t].mode, term[t].opened | BIT(term[t].node))
+#define ISOPEN(t) QUORUM(term[t].mode, term[t].opened | ME(t))
 #endif
 
-/* What is not needed any more is set to 0, so that fewer states differ. */
-inline clear_answers(t) {
-    term[t].promised = 0; term[t].source = 0; n = 0;
-    do
-    :: n < N -> term[t].saidopened[n] = 0; term[t].saidlen[n] = 0; n++
-    :: else -> break
-    od;
-    n = 0
-}
+/* R2c: nobody notes a changed term as opened before majorities have promised it. */
+#ifdef NO_R2C
+#define AFTER_CHANGE LEADS
+#else
+#define AFTER_CHANGE CHANGING
+#endif
+#ifdef NO_R2C_COPIES
+#define MAYOPEN(t) (term[t].step >= CHANGING)
+#else
+#define MAYOPEN(t) (term[t].step == LEADS)
+#endif
 
-inline end_term(t) {
-    term[t].step = GONE; term[t].ends = 0; term[t].prefix = 0; term[t].opened = 0; term[t].mode = 0; term[t].node = 0;
-    clear_answers(t);
-    do
-    :: n < N -> term[t].acked[n] = 0; n++
-    :: else -> break
-    od;
-    n = 0
-}
-
+/* What must hold: a leader that takes office knows of nothing committed that it does not have. */
 inline take_office(t) {
-    opened[term[t].node] = term[t].epoch;
+    assert(term[t].evidence <= size[term[t].node]);
+    opened[term[t].node] = t;
+    members[term[t].node] = term[t].mode;
     synced[term[t].node] = size[term[t].node];
     term[t].ends = size[term[t].node];
     term[t].step = LEADS;
     clear_answers(t)
 }
 
+#ifdef ONLY_LOSS /* a doubt is not a fault, so that a trace goes on to what is lost */
+#define DOUBTS_PASS true
+#else
+#define DOUBTS_PASS false
+#endif
+
+/* A doubt ends in no leader, never in a cut. What must hold: nothing but a disk that went back unnoticed leads to one; or a
+record and a disk that both went back, for a claimant that could not have won. */
+inline give_up(t) {
+    assert(DOUBTS_PASS || !IS_HONEST || (BOTH_WENT_BACK && term[t].step == FENCING && votes == 0));
+    votes = 0;
+    role[term[t].node] = 0;
+    end_term(t)
+}
+
 proctype Terms(byte t) {
     do
     /* R2: fence. A leader asks those that come later, too, but does not choose again. */
 #define PROMISE(j) \
-    :: d_step { (term[t].step != GONE && term[t].node != j && VOTES(term[t].mode, j) && \
-            (promised[j] < term[t].epoch || (promised[j] == term[t].epoch && leader[j] != t && role[j] == 0))) -> \
-        printf("%d promises term %d (epoch %d): opened %d, %d entries\n", j, t, term[t].epoch, opened[j], size[j]); \
+    :: d_step { (term[t].step != GONE && term[t].node != j && VOTES(term[t].mode, j) && (NEWER(t, j) || AGAIN(t, j)) && FLOOR(t, j)) -> \
+        printf("%d promises term %d (epoch %d): opened %d, %d entries\n", j, t, E(t), opened[j], size[j]); \
         if :: role[j] -> end_term(role[j]); role[j] = 0 :: else fi; \
-        promised[j] = term[t].epoch; leader[j] = t; synced[j] = size[j]; \
+        promised[j] = t; leader[j] = t; synced[j] = size[j]; \
         FORGET(t, j) \
-        if :: term[t].step == FENCING -> answer(t, j) :: else fi }
+        LEARN(t, j) \
+        if \
+        :: term[t].step <= FENCING -> answer(t, j) \
+        :: term[t].step == CHANGING && opened[j] != DOUBTED -> term[t].promised = term[t].promised | BIT(j); AGAIN_LINKED(t, j) \
+        :: else -> AGAIN_LINKED(t, j) \
+        fi }
     EACH(PROMISE)
 
-    /* R3: adopt, an entry at a time; a source that has promised a newer epoch is not read any more. */
+    /* R3: adopt, an entry at a time. A source that has promised a newer epoch is not read any more; R11: nor is one that has
+    come to doubt its copy, or has less than it had said. */
     :: d_step { (term[t].step == FENCING && FENCED(t)) ->
         choose(t);
-        term[t].step = ADOPTING;
-        printf("term %d: %d adopts the log of %d\n", t, term[t].node, term[t].source);
-        if :: term[t].source == term[t].node -> take_office(t); printf("term %d: leads\n", t) :: else fi }
-    :: d_step { (term[t].step == ADOPTING && promised[term[t].source] == term[t].epoch) ->
+        two_ids(t);
+        if
+        :: DOUBTS(t) -> printf("term %d: %d doubts, and does not lead\n", t, term[t].node); give_up(t)
+        :: else ->
+            assert(votes == 0); /* nobody chooses between two histories with one epoch by their lengths */
+            term[t].step = ADOPTING;
+            printf("term %d: %d adopts the log of %d\n", t, term[t].node, term[t].source);
+            if :: term[t].source == term[t].node -> take_office(t); printf("term %d: leads\n", t) :: else fi
+        fi }
+    :: d_step { (term[t].step == ADOPTING && promised[term[t].source] == t && SERVES(t, term[t].source)) ->
         common(term[t].node, term[t].source);
         if
-        :: size[term[t].node] > k -> cut_to(term[t].node, k); printf("term %d: %d cuts its log to %d\n", t, term[t].node, k)
+        :: size[term[t].node] > k && BELOW_MARK(term[t].node, k) ->
+            printf("term %d: %d would be cut below its mark\n", t, term[t].node); give_up(t)
+        :: size[term[t].node] > k && !BELOW_MARK(term[t].node, k) ->
+            cut_to(term[t].node, k); printf("term %d: %d cuts its log to %d\n", t, term[t].node, k)
         :: size[term[t].node] == k && k < size[term[t].source] ->
             log[term[t].node].at[k] = log[term[t].source].at[k]; size[term[t].node] = k + 1;
-            printf("term %d: %d fetches entry %d\n", t, term[t].node, k)
+            printf("term %d: %d fetches entry %d\n", t, term[t].node, k);
+            check_mix(term[t].node)
         :: else -> take_office(t); printf("term %d: %d leads with %d entries\n", t, term[t].node, term[t].ends)
         fi;
         k = 0 }
 
     /* The leader writes, and syncs later. */
-    :: d_step { (term[t].step == LEADS && size[term[t].node] < LSNS) ->
+    :: d_step { (term[t].step >= CHANGING && size[term[t].node] < LSNS) ->
         printf("term %d: %d writes lsn %d\n", t, term[t].node, size[term[t].node]);
-        log[term[t].node].at[size[term[t].node]] = t; size[term[t].node]++ }
-    :: d_step { (term[t].step == LEADS && synced[term[t].node] < size[term[t].node]) ->
+        log[term[t].node].at[size[term[t].node]] = t; size[term[t].node]++;
+        check_mix(term[t].node) }
+    :: d_step { (term[t].step >= CHANGING && synced[term[t].node] < size[term[t].node]) ->
         printf("term %d: %d syncs\n", t, term[t].node);
         synced[term[t].node] = size[term[t].node] }
 
-    /* R5, R6: a copy is compared and cut, then continued and synced, then acknowledged. */
+    /* R5, R6: a copy is compared and cut, then continued and synced, then acknowledged. One that would be cut below its
+    mark says so: the leader doubts its own copy then, and resigns. */
 #define CUT(j) \
-    :: d_step { (term[t].step == LEADS && term[t].node != j && leader[j] == t && TAKES(t, j) && !(term[t].prefix & BIT(j))) -> \
-        common(j, term[t].node); cut_to(j, k); synced[j] = k; \
-        printf("term %d: %d is cut to %d\n", t, j, k); \
-        term[t].prefix = term[t].prefix | BIT(j); term[t].acked[j] = k; k = 0 }
+    :: d_step { (term[t].step >= CHANGING && term[t].node != j && leader[j] == t && TAKES(t, j) && FEEDS(t, j) && \
+            !(term[t].prefix & BIT(j))) -> \
+        common(j, term[t].node); \
+        if \
+        :: size[j] > k && BELOW_MARK(j, k) -> \
+            printf("term %d: %d is not cut below its mark, %d doubts its own copy\n", t, j, term[t].node); \
+            opened[term[t].node] = DOUBTED; give_up(t) \
+        :: else -> \
+            cut_to(j, k); synced[j] = k; \
+            printf("term %d: %d is cut to %d\n", t, j, k); \
+            term[t].prefix = term[t].prefix | BIT(j); COMPARED(t, j, k) \
+        fi; \
+        k = 0 }
     EACH(CUT)
 #define APPEND(j) \
-    :: d_step { (term[t].step == LEADS && term[t].node != j && TAKES(t, j) && (term[t].prefix & BIT(j)) && \
+    :: d_step { (term[t].step >= CHANGING && term[t].node != j && TAKES(t, j) && (term[t].prefix & BIT(j)) && \
             size[j] < size[term[t].node]) -> \
         common(j, term[t].node); \
         if \
         :: k == size[j] -> \
-            log[j].at[k] = log[term[t].node].at[k]; size[j] = k + 1; term[t].acked[j] = k + 1; SYNC(j) \
-            printf("term %d: %d takes lsn %d and acknowledges it\n", t, j, k) \
+            log[j].at[k] = log[term[t].node].at[k]; size[j] = k + 1; SYNC(j) \
+            if :: term[t].acked[j] < k + 1 -> term[t].acked[j] = k + 1 :: else fi; \
+            printf("term %d: %d takes lsn %d and acknowledges it\n", t, j, k); \
+            check_mix(j) \
         :: else -> term[t].prefix = term[t].prefix & (255 - BIT(j)) \
         fi; \
         k = 0 }
@@ -258,12 +247,13 @@ proctype Terms(byte t) {
 #endif
     EACH(APPEND)
 
-    /* R4: a copy that has everything of before the term is noted as opened. */
+    /* R4: a copy that has everything of before the term is noted as opened, with the members; R11: and everything that it has
+    acknowledged in the term, if it has lost some of that. */
 #define OPEN(j) \
-    :: d_step { (term[t].step == LEADS && term[t].node != j && leader[j] == t && TAKES(t, j) && COMPLETE(t, j) && \
+    :: d_step { (MAYOPEN(t) && term[t].node != j && leader[j] == t && TAKES(t, j) && COMPLETE(t, j) && HAS_ACKED(t, j) && \
             !(term[t].opened & BIT(j))) -> \
-        printf("term %d: %d opens epoch %d with %d entries\n", t, j, term[t].epoch, size[j]); \
-        opened[j] = term[t].epoch; synced[j] = size[j]; term[t].opened = term[t].opened | BIT(j) }
+        printf("term %d: %d opens epoch %d with %d entries\n", t, j, E(t), size[j]); \
+        opened[j] = t; forgot[j] = 0; members[j] = term[t].mode; synced[j] = size[j]; term[t].opened = term[t].opened | BIT(j) }
     EACH(OPEN)
 
     /* R7: commit, and what must hold. A leader commits nothing that it has not synced itself. */
@@ -273,7 +263,7 @@ proctype Terms(byte t) {
 #define OWN(t) synced[term[t].node]
 #endif
 #define COMMIT(x) \
-    :: d_step { (term[t].step == LEADS && OWN(t) >= x && committed[x - 1] != log[term[t].node].at[x - 1]) -> \
+    :: d_step { (term[t].step == LEADS && OWN(t) >= x && UNCOMMITTED(t, x)) -> \
         counted(t, x); \
         if \
         :: QUORUM(term[t].mode, votes) -> \
@@ -281,66 +271,74 @@ proctype Terms(byte t) {
             do \
             :: k < x -> \
                 printf("term %d: %d commits lsn %d, written in term %d\n", t, term[t].node, k, log[term[t].node].at[k]); \
-                assert(committed[k] == 0 || committed[k] == log[term[t].node].at[k]); \
-                committed[k] = log[term[t].node].at[k]; k++ \
+                assert(!IS_HONEST || committed[k] == 0 || committed[k] == log[term[t].node].at[k]); \
+                if :: IS_HONEST -> committed[k] = log[term[t].node].at[k] :: else fi; \
+                k++ \
             :: else -> break \
-            od \
+            od; \
+            KNOW(t, x) \
         :: else \
         fi; \
         votes = 0; k = 0 }
     COMMIT(1)
+#if LSNS > 1
     COMMIT(2)
+#endif
 
 #ifdef CHANGE
-    /* The leader replaces members: an own claim of the next epoch, by the rules of both sets, then of the new one. */
-    :: d_step { (term[t].step == LEADS && terms == t && terms < TERMS && mode == 0) ->
-        terms = t + 1; mode = 1;
-        printf("term %d: %d changes the members in term %d\n", t, term[t].node, t + 1);
-        term[t + 1].node = term[t].node; term[t + 1].epoch = t + 1; term[t + 1].mode = 1;
-        term[t + 1].step = LEADS; term[t + 1].ends = synced[term[t].node];
-        role[term[t].node] = t + 1; promised[term[t].node] = t + 1; opened[term[t].node] = t + 1;
+    /* R2c: the leader replaces members: its claim of the next epoch, fenced by the rules of both sets. */
+    :: d_step { (term[t].step == LEADS && record == t && terms < TERMS && term[t].mode == 0) ->
+        terms++; record = terms; mode = 1; recorded[terms] = 1; epoch[terms] = E(t) + 1;
+        printf("term %d: %d changes the members in term %d, epoch %d\n", t, term[t].node, terms, E(terms));
+        term[terms].node = term[t].node; term[terms].mode = 1;
+        term[terms].step = AFTER_CHANGE; term[terms].ends = synced[term[t].node];
+        role[term[t].node] = terms; promised[term[t].node] = terms;
+        if
+        :: term[terms].step == LEADS -> opened[term[t].node] = terms; members[term[t].node] = 1
+        :: else
+        fi;
         end_term(t) }
-    :: d_step { (term[t].step == LEADS && terms == t && mode == 1 && ISOPEN(t)) ->
+    :: d_step { (term[t].step == CHANGING && QUORUM(1, term[t].promised | ME(t))) ->
+        printf("term %d: %d is fenced with the old and the new members\n", t, term[t].node);
+        opened[term[t].node] = t; members[term[t].node] = 1; term[t].step = LEADS; clear_answers(t) }
+    :: d_step { (term[t].step == LEADS && record == t && mode < 2 && term[t].mode == 1 && ISOPEN(t)) ->
         printf("the old members are out of the record\n");
-        mode = 2 }
-    :: d_step { (term[t].step == LEADS && terms == t && mode == 2 && term[t].mode == 1) ->
+        mode = 2; recorded[t] = (recorded[t] == 1 -> 3 : 2) }
+    :: d_step { (term[t].step == LEADS && record == t && mode == 2 && term[t].mode == 1) ->
         printf("term %d: only the new members count\n", t);
         term[t].mode = 2 }
 #endif
+    LEADER_FAULTS
     od
 }
 
-inline end_process(i) {
-    if :: role[i] -> end_term(role[i]); role[i] = 0 :: else fi;
-    leader[i] = 0;
-    forget_links(i)
-}
-
-/* R1: one claim an epoch. */
+/* R1: the epoch is above the record's and above what the claimant has promised itself, or knows that others have. */
+#define OVER(a, b) ((a) > (b) -> (a) : (b))
 #ifdef NO_R1
-#define EPOCH(t) (t > 1 -> term[t - 1].epoch : 1)
+#define EPOCH(i) (E(record) + 1)
 #else
-#define EPOCH(t) t
+#define EPOCH(i) (OVER(E(record), E(promised[i])) + 1)
+#endif
+#ifdef NO_R2B
+#define KNOWN(i) mode
+#else
+#define KNOWN(i) OVER(mode, members[i])
 #endif
 
-#ifdef NO_R2_LOST
-#define LOSES(i) (promised[i] > opened[i])
-#define LOSE(i) promised[i] = opened[i];
-#else
-#define LOSES(i) false
-#define LOSE(i)
-#endif
+inline claim(i) {
+    terms++; record = terms; mode = KNOWN(i); recorded[terms] = mode;
+    term[terms].node = i; term[terms].mode = mode; term[terms].step = FENCING;
+    printf("%d claims: term %d, epoch %d\n", i, terms, E(terms));
+    role[i] = terms; leader[i] = 0; promised[i] = terms; synced[i] = size[i];
+    forget_links(i);
+    answer(terms, i)
+}
 
 proctype Nodes(byte i) {
     do
-    :: d_step { (terms < TERMS && role[i] == 0 && VOTES(mode, i) && (terms > 0 || i == FIRST) && EPOCH((terms + 1)) >= promised[i] &&
-            (promised[i] < EPOCH((terms + 1)) || leader[i] == 0)) ->
-        terms++;
-        term[terms].node = i; term[terms].epoch = EPOCH(terms); term[terms].mode = mode; term[terms].step = FENCING;
-        printf("%d claims: term %d, epoch %d\n", i, terms, term[terms].epoch);
-        role[i] = terms; leader[i] = 0; promised[i] = term[terms].epoch; synced[i] = size[i];
-        forget_links(i);
-        answer(terms, i) }
+    /* A claimant replaces the record that it finds, R1. Doubted copies do not claim, R11. */
+    :: d_step { (terms < TERMS && role[i] == 0 && VOTES(KNOWN(i), i) && (terms > 0 || i == FIRST) && opened[i] != DOUBTED) ->
+        epoch[terms + 1] = EPOCH(i); claim(i) }
     /* A power cut loses what was not synced. A killed process loses nothing: a leader that does nothing more is one. */
     :: d_step { (crashes < CRASHES && (size[i] > synced[i] || LOSES(i))) ->
         crashes++;
@@ -353,11 +351,15 @@ proctype Nodes(byte i) {
         crashes++;
         printf("%d loses its link\n", i);
         leader[i] = 0; forget_links(i) }
+    NODE_FAULTS
     od
 }
 
+RECORD_FAULTS
+
 init {
     atomic {
+        RUN_RECORD;
         k = 1;
         do :: k <= TERMS -> run Terms(k); k++ :: else -> break od;
         k = 0;
