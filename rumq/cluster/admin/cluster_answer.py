@@ -35,12 +35,16 @@ class Names:
 
 
 def cluster_answer(
-    name: str, status: Status, renew_seconds: float, changes: LeaderChanges, terms: Mapping[int, c.TermRow]
-) -> Cluster:
-    """name: of the cluster; terms: of the leaders that have answered, by shard"""
+    name: str, status: Status, renew_seconds: float, changes: LeaderChanges, terms: Mapping[int, c.TermRow],
+    *, here: bool = False,
+) -> Cluster:  # fmt: skip
+    """name: of the cluster; terms: of the leaders that have answered, by shard; here: only this node's were asked"""
     view = status.view
     answer = Cluster(
-        enabled=True, cluster=name, control=control_row(status, renew_seconds), wrong=list(faults(status))
+        enabled=True,
+        cluster=name,
+        control=control_row(status, renew_seconds),
+        wrong=list(faults(status, terms, here=here)),
     )
     if view is None:
         return answer

@@ -4,12 +4,10 @@ With mutual TLS, as all connections between nodes. `rumq.shards.links.admin_call
 
 from __future__ import annotations
 
-import ssl
-
 import msgspec
 import trio
 
-from rumq.cluster.agent.leader_stream import leader_stream
+from rumq.cluster.agent.leader_stream import AgentTls, leader_stream
 from rumq.cluster.connections.leaders import Leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded, maybe_first
@@ -60,7 +58,7 @@ class Budget:
 
 
 async def ask_leader(
-    view: View, leader: Leader, question: bytes, tls: ssl.SSLContext | None, budget: Budget
+    view: View, leader: Leader, question: bytes, tls: AgentTls | None, budget: Budget
 ) -> bytes:
     """The line of JSON that it says. question: a JSON object; tls: None for plain bytes. raises: NoAnswer"""
     where = f"{leader.node} at {leader.host}:{leader.port}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import ssl
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,12 +23,13 @@ from rumq.admin.operations import request_of
 from rumq.cluster.admin.cluster_answer import cluster_answer
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
 from rumq.cluster.admin.node_signals import NodeSignals
-from rumq.cluster.agent.agent_socket import Address
 from rumq.cluster.agent.leader_changes import LeaderChanges
+from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.messages import Status
 from rumq.cluster.connections.leaders import Leader, maybe_leader
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import View
+from rumq.cluster.links.unix_address import Address
 from rumq.events import get_logger
 
 LINE_BYTES_MAX = 48 << 10  # it fits into a greeting
@@ -59,7 +59,7 @@ class NodeAdmin:
     """cluster: its name; count: of its shards; tls: of connections to other nodes, None for plain bytes"""
 
     def __init__(
-        self, data: str, cluster: str, count: int, agent: Knowledge, tls: ssl.SSLContext | None,
+        self, data: str, cluster: str, count: int, agent: Knowledge, tls: AgentTls | None,
         send_signal: Callable[[signal.Signals], None] = lambda number: os.kill(os.getppid(), number),
     ) -> None:  # fmt: skip
         """send_signal: to the node's main process"""
@@ -183,14 +183,17 @@ class NodeAdmin:
 
     # The cluster
 
+    async def terms(self, *, here: bool = False) -> list[TermRow]:
+        """What the leaders say of their copies; here: those on this node"""
+        return rows_of((await self._ask_leaders(TERMS, here=here)).replies)
+
     async def _about_cluster(self, *, here: bool) -> msgspec.Raw:
         """here: without asking the control plane or other nodes"""
         health = self._health
         terms: dict[int, TermRow] = {}
 
         async def ask_terms() -> None:
-            answer = await self._ask_leaders(TERMS, here=here)
-            for row in rows_of(answer.replies):
+            for row in await self.terms(here=here):
                 terms[row.shard] = row
 
         async def ask_health() -> None:
@@ -203,7 +206,7 @@ class NodeAdmin:
                 nursery.start_soon(ask_health)
         agent = self._agent
         found = cluster_answer(
-            self._cluster, agent.status(health), agent.renew_seconds, agent.leader_changes, terms
+            self._cluster, agent.status(health), agent.renew_seconds, agent.leader_changes, terms, here=here
         )
         return msgspec.Raw(msgspec.json.encode(found))
 

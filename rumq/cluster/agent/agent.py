@@ -7,20 +7,23 @@ While the control plane does not answer, everything goes on with the last view (
 from __future__ import annotations
 
 import os
-import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 import trio
 
+from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.agent_socket import AgentServer, LocalProcess
 from rumq.cluster.agent.auto_replacement import AutoReplacement
+from rumq.cluster.agent.cluster_beginning import ClusterBeginning
+from rumq.cluster.agent.cluster_check import check_cluster, cluster_gone, disk_restored
 from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.disk_stamp import DiskStamp
-from rumq.cluster.agent.formation import SeveralLogs, first_records, forms_cluster
 from rumq.cluster.agent.leader_changes import LeaderChanges
+from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.messages import (
     SOCKET_NAME,
     AgentMessage,
@@ -35,6 +38,7 @@ from rumq.cluster.agent.messages import (
 )
 from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, met_cluster
 from rumq.cluster.agent.order_routing import OrderRouting
+from rumq.cluster.agent.process_ends import ProcessEnds
 from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
 from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Health, Replaced
 from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
@@ -45,10 +49,11 @@ from rumq.events import get_logger
 RENEW_SECONDS = 1.0
 ANNOUNCE_EVERY = 10  # renewals; a record has the node's clock
 LIST_SECONDS = 10.0
+STAMP_SECONDS = 10.0
 DOUBT_SECONDS = 0.5  # until the next list, after one that looked stale
 RETRY_SECONDS = 0.25
 SETTLE_SECONDS, SETTLE_STEP_SECONDS = 0.5, 0.05
-OPERATOR = "operator"
+TERMS_SECONDS_MAX = 4.0  # that an operator waits for what leaders say
 TAKEN_SECONDS = 2.0 * LEASE_SECONDS  # an earlier run's lease is over by then
 
 log = get_logger("rumq.cluster")
@@ -62,11 +67,12 @@ class Agent:
     def __init__(
         self, settings: AgentSettings, identity: NodeIdentity, plane: ControlPlane,
         clock_us: Callable[[], int] = lambda: time.time_ns() // 1000, ready: Callable[[], None] = lambda: None,
-        tls: ssl.SSLContext | None = None,
+        tls: AgentTls | None = None,
     ) -> None:  # fmt: skip
         self._settings, self._identity, self._plane, self._clock_us = settings, identity, plane, clock_us
         self._ready = ready
         self._contact = ControlContact(self._lost)
+        self._beginning = ClusterBeginning(plane, self._contact, self._replace, self._shown)
         self._data = Path(settings.data)
         self._tracker: ViewTracker | None = None
         self._server = AgentServer(self._data / SOCKET_NAME, self._met, self._heard, self._gone)
@@ -77,8 +83,9 @@ class Agent:
         self.leader_changes = LeaderChanges()
         self._leaves = self._is_gone = False
         self._hint = self._announce = trio.Event()
-        self._told_logs: list[str] = []
         self._told_versions: set[str] = set()
+        self._ends = ProcessEnds()
+        self.ask_terms: Callable[[], Awaitable[list[TermRow]]] | None = None  # of all leaders, for operators
         self._nursery: trio.Nursery | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -94,14 +101,16 @@ class Agent:
                 self._tracker = ViewTracker(self._identity.id, cluster, epochs)
                 self._tracker.restored = self._stamp.restored
                 nursery.start_soon(self._keep_announced)
+                nursery.start_soon(self._keep_stamped)
                 nursery.start_soon(self._keep_listed, self._tracker, cluster)
                 nursery.start_soon(self._plane.changes, self._hinted)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
                 try:
-                    await self._plane.leave()
+                    await self._plane.leave()  # the lease expires if this fails
+                    await self._rise()  # a copy of the disk that was made before this stop is an old one
                 except (Unreachable, Refused):
-                    pass  # the lease expires
+                    pass
                 await self._plane.close()
 
     # The control plane
@@ -136,11 +145,25 @@ class Agent:
             log.error("cluster.disk_restored", why=disk_restored(self._identity))
 
     async def _rise(self) -> None:
+        """The stamp on the disk rises also while the control plane is away, which is told when it is back."""
         try:
             stamp = self._stamp.rise()
         except OSError:
             return  # a full or failing disk; the shards' processes tell
-        await self._plane.stamp(self._identity.disk, stamp)
+        noted = await self._plane.stamp(self._identity.disk, stamp)
+        if self._stamp.met(noted):  # this machine was set back while it ran
+            log.error("cluster.disk_restored", why=disk_restored(self._identity))
+            if self._tracker is not None:
+                self._tracker.restored = self._stamp.restored
+                self._hint.set()
+
+    async def _keep_stamped(self) -> None:
+        while True:
+            try:
+                await self._rise()
+            except (Unreachable, Refused):
+                pass  # the next one tells; what watches the control plane says that it is away
+            await trio.sleep(STAMP_SECONDS)
 
     async def _look_at_versions(self) -> None:
         for version, faults in (await self._plane.version_faults()).items():
@@ -161,7 +184,6 @@ class Agent:
                 else:
                     await self._plane.announce(self._node_record())
                     taken_at = None
-                    await self._rise()
                 beats += 1
                 self._contact.answered()
             except LeaseLost:
@@ -198,7 +220,10 @@ class Agent:
                 self._identity = absorbed(self._data, self._identity, snapshot.shards, cluster.shards)
                 if is_first:
                     self._ready()
-                await self._form(tracker)
+                if all(node.id != self._identity.id for node in snapshot.nodes):
+                    # Its lease may live all the same: without the record other nodes do not know where this one is.
+                    self._announce.set()
+                await self._beginning.step(tracker)
                 self._replace_the_gone(tracker.view)
             else:
                 self._shown(tracker.lost())
@@ -207,27 +232,6 @@ class Agent:
                     log.error("cluster.record_lost", why=cluster_gone(self._identity))
             with trio.move_on_after(DOUBT_SECONDS if tracker.is_doubtful else LIST_SECONDS):
                 await hint.wait()
-
-    async def _form(self, tracker: ViewTracker) -> None:
-        """Make records for shards that have none, if that is for this node to do."""
-        view = tracker.view
-        if view is None or not forms_cluster(view):
-            return
-        try:
-            records = first_records(view, claim=os.urandom(8).hex())
-        except SeveralLogs as fault:
-            if self._told_logs != fault.nodes:
-                self._told_logs = fault.nodes
-                log.error("cluster.several_logs", nodes=fault.nodes, why=str(fault))
-            return
-        for shard, record in records.items():
-            if tracker.may_claim(shard, 0, by_operator=False):
-                try:
-                    await self._replace(shard, 0, record)
-                except (Unreachable, OutcomeUnknown, Refused) as fault:
-                    self._contact.failed(fault)
-                    return
-        log.info("cluster.formed", shards=len(records), nodes=[node.id for node in view.nodes])
 
     def _replace_the_gone(self, view: View | None) -> None:
         """Orders that nobody asked for: their answers are dropped, and what they changed is seen in the view."""
@@ -256,6 +260,7 @@ class Agent:
             id=self._identity.id, host=settings.host, port=settings.port, mqtt=settings.mqtt, zone=settings.zone,
             incarnation=settings.incarnation, version=settings.version, feature_level=FEATURE_LEVEL,
             has_log=self._identity.has_log, clock_us=self._clock_us(), leaves=self._leaves,
+            partitions=settings.partitions, moves=True,
         )  # fmt: skip
 
     # The processes of this node
@@ -272,8 +277,10 @@ class Agent:
 
     def _gone(self, process: LocalProcess) -> None:
         shard = process.here.shard
-        if process.here.role == "shard" and self._server.maybe_shard(shard) is None:
-            self._reports.pop(shard, None)
+        if process.here.role == "shard":
+            self._ends.note(shard, trio.current_time())
+            if self._server.maybe_shard(shard) is None:
+                self._reports.pop(shard, None)
         self._orders.gone(process)
 
     def _heard(self, process: LocalProcess, message: AgentMessage) -> None:
@@ -290,20 +297,18 @@ class Agent:
         elif isinstance(message, AskStatus):
             self._nursery.start_soon(self._say_status, process, message)
         elif isinstance(message, Leave):
-            self._leaves = message.leaves
-            self._announce.set()
-            process.send(Done(message.request))
+            if not message.node:
+                self._leaves = message.leaves
+                self._announce.set()
+            if message.node or not message.leaves:
+                self._nursery.start_soon(self._note_removed, process, message)
+            else:
+                process.send(Done(message.request))
 
     async def _claim(self, process: LocalProcess, claim: Claim) -> None:
         """Sent once. Without an answer it is settled for a while; later views tell what became of it."""
         tracker = self._tracker
-        if (
-            tracker is None
-            or tracker.view is None
-            or not tracker.may_claim(
-                claim.shard, claim.record.epoch, by_operator=process.here.role == OPERATOR
-            )
-        ):
+        if tracker is None or tracker.view is None or not tracker.may_claim(claim.shard, claim.record.epoch):
             process.send(Claimed(claim.request, won=False, known=True, now=None))
             return
         done, is_known = Replaced(False, None), True
@@ -316,6 +321,17 @@ class Agent:
         except (Unreachable, Refused) as fault:
             self._contact.failed(fault)
         process.send(Claimed(claim.request, won=done.won, known=is_known, now=done.now))
+
+    async def _note_removed(self, process: LocalProcess, leave: Leave) -> None:
+        """Of any node, also one that is gone. An empty name: this one takes part again."""
+        why = ""
+        try:
+            await self._plane.note_removed(leave.node or self._identity.id, is_removed=leave.leaves)
+        except (Unreachable, OutcomeUnknown, Refused) as fault:
+            self._contact.failed(fault)
+            why = str(fault)
+        process.send(Done(leave.request, why))
+        self._hinted()
 
     async def _maybe_settle(self, claim: Claim) -> Replaced | None:
         with trio.move_on_after(SETTLE_SECONDS):
@@ -331,7 +347,12 @@ class Agent:
         return None
 
     async def _say_status(self, process: LocalProcess, asked: AskStatus) -> None:
-        process.send(self.status(await self.health(), asked.request))
+        terms: list[TermRow] | None = None
+        if self.ask_terms is not None:
+            with trio.move_on_after(TERMS_SECONDS_MAX):
+                terms = await self.ask_terms()
+        status = self.status(await self.health(), asked.request)
+        process.send(msgspec.structs.replace(status, terms=terms))
 
     def status(self, health: Health, request: int = 0) -> Status:
         """What this agent knows now."""
@@ -343,6 +364,7 @@ class Agent:
             health=health,
             lost_seconds=self._contact.lost_seconds,
             requests=self._plane.requests,
+            ends=self._ends.within_a_minute(trio.current_time()),
         )
 
     async def health(self) -> Health:
@@ -353,37 +375,3 @@ class Agent:
     def renew_seconds(self) -> float:
         """That the last renewal of the node's lease took."""
         return self._contact.renew_seconds
-
-
-def check_cluster(settings: AgentSettings, cluster: ClusterRecord) -> None:
-    """Whether a node may be in a cluster. raises: Refused"""
-    for key, found, wanted in (
-        ("shards", cluster.shards, settings.shards),
-        ("replicas", cluster.replicas, settings.replicas),
-    ):
-        if found != wanted:
-            raise Refused(
-                f"cluster.{key} = {wanted}: the cluster {settings.cluster!r} was created with {found}, which is fixed: "
-                f"set cluster.{key} to {found}, or choose another cluster.name for a new cluster"
-            )
-    if cluster.feature_level > FEATURE_LEVEL:
-        raise Refused(
-            f"the cluster {settings.cluster!r} has feature level {cluster.feature_level}, and this version of rumq, "
-            f"{settings.version}, knows {FEATURE_LEVEL}: install the version that the other nodes have"
-        )
-
-
-def disk_restored(identity: NodeIdentity) -> str:
-    return (
-        f"the data directory of {identity.id} was restored from an old copy: what it acknowledged since is missing. "
-        "Its copies have no vote until the shards' leaders have repaired them, which needs a majority of the others; "
-        "if that is gone, see rumqd cluster force-leader --help"
-    )
-
-
-def cluster_gone(identity: NodeIdentity) -> str:
-    return (
-        f"the control plane has no record of the cluster {identity.cluster!r} with id {identity.cluster_id}, to which "
-        "this data directory belongs: check cluster.etcd and cluster.etcd_prefix, or restore the snapshot of etcd; "
-        "without one, remove _cluster from one complete data directory, and start the other nodes with empty ones"
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import trio
 
 from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_settings import AgentSettings, control_plane
+from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.node_identity import node_identity
 from rumq.cluster.control.errors import ControlError
 from rumq.events import get_logger
@@ -22,7 +22,7 @@ log = get_logger("rumq.cluster")
 
 def serve_agent(
     settings: AgentSettings, ready: Callable[[], None] = lambda: None,
-    beside: Callable[[Agent], Awaitable[object]] | None = None, tls: ssl.SSLContext | None = None,
+    beside: Callable[[Agent], Awaitable[object]] | None = None, tls: AgentTls | None = None,
 ) -> int:  # fmt: skip
     """Serve until SIGTERM or SIGINT. ready: called when there is a first view; beside: runs as long as the agent
 

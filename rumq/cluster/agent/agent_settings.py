@@ -18,7 +18,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """endpoints: of etcd; none: a cluster of one node, in a file. host, port: as other nodes reach this one
 
     mqtt: addresses for clients, "host:port"; has_log: the data directory has records; replace_seconds: a node that is
-    gone for so long is replaced, 0: never; incarnation: of this run of the node"""
+    gone for so long is replaced, 0: never; partitions: as in `NodeRecord`; incarnation: of this run of the node"""
 
     data: str
     cluster: str
@@ -37,11 +37,12 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     zone: str = ""
     has_log: bool = False
     replace_seconds: float = 0.0
+    partitions: dict[str, int] = {}
     incarnation: str = msgspec.field(default_factory=lambda: os.urandom(4).hex())
 
 
 def control_plane(settings: AgentSettings) -> ControlPlane:
-    """raises: Refused, PackageMissing"""
+    """raises: Refused"""
     if not settings.endpoints:
         return LocalControl(Path(settings.data))
     password = ""

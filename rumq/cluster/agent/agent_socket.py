@@ -5,6 +5,7 @@ That end never waits, so that a loop of selectors may use it; a process with a p
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections import deque
@@ -16,9 +17,14 @@ import trio
 from rumq.cluster.agent.messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.cluster.links.unix_address import Address
 
-ADDRESS_BYTES_MAX = 107  # of a Unix socket's path
 READ_BYTES = 1 << 16
+STARTING = {
+    errno.ENOENT,
+    errno.ECONNREFUSED,
+    errno.EAGAIN,
+}  # of an agent that is not there yet, or has much to do
 QUEUE_MAX = 1000  # messages to a process that does not read; then its link is closed
 
 
@@ -82,25 +88,6 @@ class AgentSocket:
 
     def close(self) -> None:
         self._socket.close()
-
-
-class Address:
-    """The address of a Unix socket, however long its path: by way of a descriptor of its directory where it must be."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._directory = -1
-
-    def __enter__(self) -> str:
-        if len(os.fsencode(self._path)) <= ADDRESS_BYTES_MAX:
-            return self._path
-        folder, _, name = self._path.rpartition("/")
-        self._directory = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        return f"/proc/self/fd/{self._directory}/{name}"
-
-    def __exit__(self, *_: object) -> None:
-        if self._directory >= 0:
-            os.close(self._directory)
 
 
 class LocalProcess:

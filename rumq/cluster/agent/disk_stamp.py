@@ -1,8 +1,9 @@
 """The stamp of a disk: a number that rises while its node lives, on the disk first and then in the control plane.
 
 A disk whose stamp is lower than the one that the control plane has was restored from an old copy: what its copies of
-shards acknowledged and promised since is missing. They are doubted then, and leaders repair them. What is younger than
-one rise, some 10 s, is not noticed. docs/replication.md, R11"""
+shards acknowledged and promised since is missing. They are doubted then, and leaders repair them. It rises every 10 s,
+at a stop, and also while the control plane is away; what is younger than one rise is found by the leader that the copy
+had acknowledged more to, or by the marks of other replicas. docs/replication.md, R11"""
 
 from __future__ import annotations
 

@@ -4,12 +4,10 @@ The agent passes it on, so an operator needs neither the nodes' certificates nor
 
 from __future__ import annotations
 
-import ssl
-
 import trio
 
-from rumq.cluster.agent.leader_stream import leader_stream
-from rumq.cluster.agent.messages import AgentMessage, Done, Order
+from rumq.cluster.agent.leader_stream import AgentTls, leader_stream
+from rumq.cluster.agent.messages import ORDER_BYTES_MAX, AgentMessage, Done, Order
 from rumq.cluster.connections.leaders import Leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import FrameReader, encoded
@@ -19,7 +17,7 @@ DONE_SECONDS_MAX = 115.0  # a learner may have to catch up; less than an operato
 READ_BYTES = 1 << 16
 
 
-async def order_leader(view: View, leader: Leader, order: Order, tls: ssl.SSLContext | None) -> Done:
+async def order_leader(view: View, leader: Leader, order: Order, tls: AgentTls | None) -> Done:
     """Have a leader do something, and wait until it is done. tls: None for plain bytes. A fault is an answer."""
     where = f"{leader.node} at {leader.host}:{leader.port}"
     greeting = Greeting("ask", view.cluster, view.node, leader.shard, leader.epoch)
@@ -44,7 +42,7 @@ async def order_leader(view: View, leader: Leader, order: Order, tls: ssl.SSLCon
 
 async def outcome(stream: trio.abc.Stream, where: str) -> str:
     """Why an order was not carried out; empty if it was. raises: ValueError, for what is no answer"""
-    reader: FrameReader[AgentMessage | Refused] = FrameReader(AgentMessage | Refused)
+    reader: FrameReader[AgentMessage | Refused] = FrameReader(AgentMessage | Refused, ORDER_BYTES_MAX)
     while data := await stream.receive_some(READ_BYTES):
         for message, _ in reader.feed(data):
             if isinstance(message, Refused):

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import errno
 import ssl
+from typing import NamedTuple
 
 import trio
 
 from rumq.cluster.connections.leaders import Leader
+from rumq.cluster.links.node_names import NodeNames, uris_of
 
 CONNECT_SECONDS_MAX = 2.0
 
 
-async def leader_stream(leader: Leader, tls: ssl.SSLContext | None) -> trio.abc.Stream:
+class AgentTls(NamedTuple):
+    """context: of connections that the agent dials; names: what the others' certificates must say"""
+
+    context: ssl.SSLContext
+    names: NodeNames
+
+
+async def leader_stream(leader: Leader, tls: AgentTls | None) -> trio.abc.Stream:
     """tls: None for plain bytes. raises: OSError, trio.BrokenResourceError, trio.TooSlowError"""
     with trio.fail_after(CONNECT_SECONDS_MAX):
         stream = await trio.open_tcp_stream(leader.host, leader.port)
         if tls is None:
             return stream
-        secure: trio.SSLStream[trio.SocketStream] = trio.SSLStream(stream, tls, https_compatible=True)
+        secure: trio.SSLStream[trio.SocketStream] = trio.SSLStream(stream, tls.context, https_compatible=True)
         try:
             await secure.do_handshake()
+            if problem := tls.names.maybe_problem(uris_of(secure.getpeercert()), leader.node):
+                raise OSError(errno.EPROTO, problem)
         except BaseException:
             await trio.aclose_forcefully(stream)
             raise

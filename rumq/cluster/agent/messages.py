@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 
+from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 
 SOCKET_NAME = "_cluster/agent.sock"  # of the Unix socket, below the data directory
+ORDER_BYTES_MAX = 1 << 16  # of the frame of an order that comes from another node, and of its answer
 
 
 class Here(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -87,7 +89,9 @@ class Status(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """What the agent of a node knows. view: None until the control plane has answered once
 
     reports: the latest of each shard process of this node, by shard; processes: those that are linked to the agent
-    lost_seconds: since when the control plane has not answered, 0 if it does; requests: sent to it so far"""
+    lost_seconds: since when the control plane has not answered, 0 if it does; requests: sent to it so far
+    terms: of the leaders that have answered; None: nobody has asked them; ends: by shard, how often its process on this
+    node has ended within the last minute"""
 
     request: int
     view: View | None
@@ -96,13 +100,18 @@ class Status(msgspec.Struct, frozen=True, tag=True, array_like=True):
     health: Health
     lost_seconds: float
     requests: int
+    terms: list[TermRow] | None = None
+    ends: dict[int, int] = {}
 
 
 class Leave(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """An operator drains this node, or takes that back: `NodeRecord.leaves`. Answered by `Done`."""
+    """An operator drains this node, or takes that back: `NodeRecord.leaves`. Answered by `Done`.
+
+    node: the id of a node that is removed instead, or is no longer: `View.removed`"""
 
     request: int
     leaves: bool
+    node: str = ""
 
 
 AgentMessage = Here | Seen | Claim | Claimed | Report | Order | Done | AskStatus | Status | Leave

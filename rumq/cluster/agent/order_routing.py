@@ -4,7 +4,6 @@ A leader on this node hears it from its agent, one on another node over the clus
 
 from __future__ import annotations
 
-import ssl
 from itertools import count
 
 import msgspec
@@ -12,6 +11,7 @@ import trio
 
 from rumq.cluster.agent.agent_socket import AgentServer, LocalProcess
 from rumq.cluster.agent.leader_orders import order_leader
+from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.messages import Done, Order
 from rumq.cluster.connections.leaders import Leader, maybe_leader
 from rumq.cluster.control.records import View
@@ -20,7 +20,7 @@ from rumq.cluster.control.records import View
 class OrderRouting:
     """Orders that wait for their answer: those of this node by the number under which they were passed on."""
 
-    def __init__(self, server: AgentServer, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, server: AgentServer, tls: AgentTls | None = None) -> None:
         """tls: of connections to other nodes, None for plain bytes"""
         self._server, self._tls = server, tls
         self._numbers = count(1)

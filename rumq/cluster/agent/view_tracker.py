@@ -1,8 +1,8 @@
 """What a node makes of what it reads of the control plane: the view, and what is wrong with what it read.
 
 A read may be stale, and a store may have been restored from an old snapshot: then records have lower epochs than were
-seen before. The record with the highest epoch stays in the view; a shard whose record stays behind is told, and nothing
-is claimed from it. Knows no clock: times are arguments."""
+seen before. The record with the highest epoch stays in the view; a shard whose record stays behind is told, and whoever
+leads or claims it replaces that record by a newer one. Knows no clock: times are arguments."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ class ViewTracker:
         self._clocks: dict[str, int] = {}
         self.restored = 0
         self._clocks_off: set[str] = set()
+        self._met: dict[str, NodeRecord] = {}  # by id, as they were seen last; few, for a node keeps its disk
 
     def take(self, snapshot: Snapshot, now: float, now_us: int) -> bool:
         """A list was read. now: monotonic, in seconds; now_us: this node's clock. returns: whether the view changed"""
@@ -69,9 +70,15 @@ class ViewTracker:
         ]
         self._look_at_clocks(snapshot.nodes, now_us)
         back = sorted(self._told_back)
+        nodes = [
+            msgspec.structs.replace(each, leaves=True) if each.id in snapshot.removed else each
+            for each in snapshot.nodes
+        ]
+        self._met.update((node.id, node) for node in nodes)
         view = View(
-            cluster=self._cluster.id, node=self._node, replicas=self._cluster.replicas, nodes=snapshot.nodes,
-            shards=shards, is_current=True, epochs_back=back, restored=self.restored,
+            cluster=self._cluster.id, node=self._node, replicas=self._cluster.replicas, nodes=nodes, shards=shards,
+            is_current=True, epochs_back=back, restored=self.restored, layout=snapshot.layout, removed=snapshot.removed,
+            unseen=self._unseen(nodes, shards),
         )  # fmt: skip
         self._epochs.note({number: each.record.epoch for number, each in enumerate(shards)})
         return self._show(view)
@@ -85,15 +92,24 @@ class ViewTracker:
             return False
         shards = [*self.view.shards[:shard], now, *self.view.shards[shard + 1 :]]
         self._epochs.note({shard: now.record.epoch})
-        return self._show(msgspec.structs.replace(self.view, shards=shards))
+        unseen = self._unseen(self.view.nodes, shards)
+        return self._show(msgspec.structs.replace(self.view, shards=shards, unseen=unseen))
+
+    def _unseen(self, nodes: list[NodeRecord], shards: list[Versioned]) -> list[NodeRecord]:
+        gone = {each.record.leader for each in shards} - {node.id for node in nodes}
+        return [self._met[node] for node in sorted(gone) if node in self._met]
+
+    def laid_out(self, layout: dict[str, int]) -> bool:
+        """The control plane has answered with this layout. returns: whether the view changed"""
+        return self.view is not None and self._show(msgspec.structs.replace(self.view, layout=layout))
 
     def lost(self) -> bool:
         """The control plane does not answer. returns: whether the view changed"""
         return self.view is not None and self._show(msgspec.structs.replace(self.view, is_current=False))
 
-    def may_claim(self, shard: int, epoch: int, *, by_operator: bool) -> bool:
-        """Whether the latest read had no lower epoch than was seen before. An operator may put things right."""
-        return shard not in self._low or (by_operator and epoch > self._epochs.of(shard))
+    def may_claim(self, shard: int, epoch: int) -> bool:
+        """Whether a record of this epoch may be put there: never one that is older than what was seen before."""
+        return shard not in self._low or epoch >= self._epochs.of(shard)
 
     @property
     def is_doubtful(self) -> bool:
@@ -121,7 +137,7 @@ class ViewTracker:
             return Versioned(
                 msgspec.structs.replace(found.record, epoch=self._epochs.of(number)), found.revision
             )
-        # What is known of the shard is what was seen; what an operator replaces is the record that is there.
+        # What is known of the shard is what was seen; what is replaced is the record that is there.
         return Versioned(held.record, found.revision) if has_lasted else held
 
     def _tell_back(self, shard: int, epoch: int) -> None:
@@ -129,8 +145,8 @@ class ViewTracker:
         log.error(
             "cluster.epoch_back", shard=shard, epoch=epoch, seen=seen,
             why=f"the control plane has epoch {epoch} of shard {shard}, and epoch {seen} was seen before: it was "
-            "restored from an old snapshot. Nothing is claimed from that record, and leaders go on: restore a newer "
-            "snapshot; without one, see rumqd cluster force-leader --help",
+            "restored from an old snapshot. Leaders go on, and write the record there again; who has a vote is what "
+            "the replicas have noted",
         )  # fmt: skip
 
     def _look_at_clocks(self, nodes: list[NodeRecord], now_us: int) -> None:
@@ -152,4 +168,5 @@ class ViewTracker:
 def essence(view: View) -> View:
     """A view without what changes all the time and concerns nobody."""
     nodes = [msgspec.structs.replace(node, clock_us=0) for node in view.nodes]
-    return msgspec.structs.replace(view, nodes=nodes)
+    unseen = [msgspec.structs.replace(node, clock_us=0) for node in view.unseen]
+    return msgspec.structs.replace(view, nodes=nodes, unseen=unseen)

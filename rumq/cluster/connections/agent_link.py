@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from rumq.cluster.agent.messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.cluster.links.frames import FRAME_BYTES_MAX, FrameReader, encoded
+from rumq.cluster.links.unix_address import Address
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 
@@ -46,7 +47,8 @@ class AgentLink:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.setblocking(False)
         try:
-            sock.connect(self._path)
+            with Address(self._path) as address:
+                sock.connect(address)
         except OSError:  # there is no agent, or its backlog is full
             sock.close()
             self._later(RETRY_SECONDS, self.open)
@@ -96,17 +98,22 @@ class AgentHandler:
     __slots__ = ("_frames", "_lost", "_received", "closed", "transport")
 
     def __init__(
-        self, transport: Connection, received: Callable[[AgentMessage], None], lost: Callable[[], None]
-    ) -> None:
+        self, transport: Connection, received: Callable[[AgentMessage], None], lost: Callable[[], None],
+        bytes_max: int = FRAME_BYTES_MAX,
+    ) -> None:  # fmt: skip
+        """bytes_max: of a frame"""
         self.transport = transport
         self._received, self._lost = received, lost
-        self._frames: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        self._frames: FrameReader[AgentMessage] = FrameReader(AgentMessage, bytes_max)
         self.closed = False
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         with memoryview(data) as view:
-            for message, _ in self._frames.feed(view[pos:end]):
-                self._received(message)
+            try:
+                for message, _ in self._frames.feed(view[pos:end]):
+                    self._received(message)
+            except ValueError:
+                self.end()  # it is of another version, or sends too much
         return end
 
     def drained(self) -> None: ...

@@ -21,6 +21,7 @@ DIAL_SECONDS_MAX = 2.0  # to connect and be answered
 ANSWER_BYTES_MAX = 1 << 12
 UNANSWERED_SECONDS_MAX = 10.0  # bytes that a node does not acknowledge: it is gone
 IDLE_PROBE_SECONDS = 5
+TCP_SYN_SENT = 2  # tcp(7), `struct tcp_info`
 
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 Later = Callable[[float, Callable[[], None]], None]
@@ -36,18 +37,28 @@ class Dial:
     client_id = None
     attempt = 1
 
-    __slots__ = ("_failed", "_taken", "closed", "epoch", "transport")
+    __slots__ = ("_failed", "_sock", "_taken", "closed", "epoch", "transport")
 
     def __init__(
         self,
         transport: Connection,
         taken: Callable[[Connection, bytes], None],
         failed: Callable[[str], None],
+        sock: socket.socket,
     ) -> None:
-        self.transport = transport
+        """sock: the TCP socket, below TLS"""
+        self.transport, self._sock = transport, sock
         self._taken, self._failed = taken, failed
         self.closed = False  # it has been answered, or given up
         self.epoch = 0  # of the leader that has taken it
+
+    @property
+    def is_connecting(self) -> bool:
+        """Whether the other node's kernel has not answered yet."""
+        try:
+            return self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_SYN_SENT
+        except OSError:
+            return False  # it has ended
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         try:
@@ -98,6 +109,7 @@ class Dial:
 def dial(
     pump: Pump,
     address: tuple[str, int],
+    node: str,
     greeting: Greeting,
     raw: bytes,
     behind: bytes,
@@ -107,29 +119,33 @@ def dial(
     failed: Callable[[str], None],
     later: Later,
     send_bytes: int = 0,
+    unanswered_seconds: float = 0.0,
     tls: NodeTls | None = None,
 ) -> Dial:
-    """Connect to a shard of another node. address: (IP address, port); raw, behind: bytes in and behind the greeting
+    """Connect to a shard of another node. address: (IP address, port); node: id of the one that is there
+    raw, behind: bytes in and behind the greeting
 
     make: makes the connection over a socket; send_bytes: of the socket's buffer, 0 for the system's
+    unanswered_seconds: after which bytes that are not acknowledged end the connection, 0: UNANSWERED_SECONDS_MAX
     tls: None for plain bytes
     raises: OSError if it cannot even be tried"""
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
-        tune(sock, send_bytes)
+        tune(sock, send_bytes, unanswered_seconds or UNANSWERED_SECONDS_MAX)
         problem = sock.connect_ex(address)
         if problem not in (0, errno.EINPROGRESS):
             raise OSError(problem, os.strerror(problem))
     except OSError:
         sock.close()
         raise
+    tcp = sock
     if tls is not None:
-        sock = tls.dialled(pump, sock, f"{address[0]}:{address[1]}")
+        sock = tls.dialled(pump, sock, f"{address[0]}:{address[1]}", node)
     connection = make(sock)
     connection.blocked = tls is None  # until it is connected: an edge of writability comes then
-    handler = Dial(connection, taken, failed)
+    handler = Dial(connection, taken, failed, tcp)
     connection.link = handler
     pump.add(connection)
     connection.write(encoded(greeting, [raw]))
@@ -139,11 +155,13 @@ def dial(
     return handler
 
 
-def tune(sock: socket.socket, send_bytes: int = 0) -> None:
+def tune(
+    sock: socket.socket, send_bytes: int = 0, unanswered_seconds: float = UNANSWERED_SECONDS_MAX
+) -> None:
     """Options of a connection between nodes: small packets leave at once, and a node that is gone is noticed."""
     tcp = socket.IPPROTO_TCP
     sock.setsockopt(tcp, socket.TCP_NODELAY, 1)
-    sock.setsockopt(tcp, socket.TCP_USER_TIMEOUT, int(UNANSWERED_SECONDS_MAX * 1000))
+    sock.setsockopt(tcp, socket.TCP_USER_TIMEOUT, int(unanswered_seconds * 1000))
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(tcp, socket.TCP_KEEPIDLE, IDLE_PROBE_SECONDS)
     sock.setsockopt(tcp, socket.TCP_KEEPINTVL, IDLE_PROBE_SECONDS)

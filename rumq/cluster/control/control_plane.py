@@ -26,11 +26,14 @@ NOT_THERE = Versioned(record=ShardRecord(epoch=0, leader="", claim="", replicas=
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the store has of a cluster, as of one moment.
 
-    shards: by number, `NOT_THERE` where a lower number has no record yet; numbers above the last one are not in it"""
+    shards: by number, `NOT_THERE` where a lower number has no record yet; numbers above the last one are not in it
+    layout, removed: as in `View`"""
 
     cluster: ClusterRecord | None
     nodes: list[NodeRecord]
     shards: list[Versioned]
+    layout: dict[str, int] = {}
+    removed: list[str] = []
 
 
 class Replaced(NamedTuple):
@@ -100,6 +103,12 @@ class ControlPlane(Protocol):
 
     async def stamp(self, disk: str, stamp: int) -> int:
         """Note the stamp of a disk, if it is higher than the one that is there. returns: the one that was there"""
+
+    async def layout(self, make: dict[str, int]) -> dict[str, int]:
+        """How many partitions each stream has in this cluster; `make` becomes it if nothing was said yet."""
+
+    async def note_removed(self, node: str, *, is_removed: bool) -> None:
+        """Note that an operator has removed a node, or takes it back. node: its id, of one that is gone, too"""
 
     async def changes(self, hint: Callable[[], None]) -> None:
         """Call `hint` whenever something may have changed, and after each time without a watch. Until cancelled."""

@@ -5,7 +5,6 @@ ControlError
 ├── OutcomeUnknown   a change was sent and no answer came: it may be, or may yet become, in force
 ├── LeaseLost        this node counts as dead until it announces itself again
 ├── NameTaken        another node lives under this name
-├── PackageMissing   the extra that brings the HTTP client is not installed
 └── Refused          the settings, the directory and the cluster do not belong together, or etcd says no
 """
 
@@ -59,15 +58,6 @@ class NameTaken(ControlError):
             f"the node name {self.name!r} is in use by {self.other}, which is alive; this node is {self.mine}: "
             "stop the other one, or give this one another cluster.node"
         )
-
-
-class PackageMissing(ControlError):
-    def __init__(self, package: str) -> None:
-        super().__init__(package)
-        self.package = package
-
-    def __str__(self) -> str:
-        return f"a cluster with etcd needs the package {self.package}: pip install 'rumq[cluster]'"
 
 
 class Refused(ControlError):

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import trio
 
-from rumq.cluster.control.errors import OutcomeUnknown, PackageMissing, Refused, Unreachable
+from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.http_client import (
+    HttpClient,
+    InvalidUrl,
+    NoAnswer,
+    NotConnected,
+    needs_tls,
+    tls_context,
+)
 
-CONNECT_SECONDS = 0.5
 READ_SECONDS, CHANGE_SECONDS = 0.7, 1.0  # etcd's own limit is 7 s: by then we have asked another member
 WATCH_SILENCE_SECONDS = 15.0  # some node writes its record each 10 s, so a silent watch is a dead one
 UNAUTHENTICATED, EXHAUSTED = 16, 8
@@ -111,33 +118,15 @@ class EtcdFault(Exception):
         self.code, self.message = code, message
 
 
-class _NotSent(Exception):
-    """No connection."""
-
-
-class _NoAnswer(Exception):
-    """The request was sent, or may have been."""
-
-
-def http_client(tls: TlsFiles) -> Any:
-    """httpx's client. Proxies of the environment are not for us. raises: PackageMissing, Refused"""
+def http_client(endpoints: list[str], tls: TlsFiles) -> HttpClient:
+    """The files are read where there is an endpoint or a file for TLS. raises: Refused"""
+    if not needs_tls(endpoints) and not any(tls):
+        return HttpClient()
     try:
-        import httpx
-    except ImportError:
-        raise PackageMissing("httpx") from None
-    try:
-        context = ssl.create_default_context(cafile=tls.ca or None)
-        if tls.certificate:
-            context.load_cert_chain(tls.certificate, tls.key or None)
+        return HttpClient(tls_context(tls.ca, tls.certificate, tls.key))
     except (OSError, ssl.SSLError) as fault:
         files = ", ".join(filter(None, tls))
         raise Refused(f"the TLS files for etcd ({files}) cannot be used: {fault}") from fault
-    return httpx.AsyncClient(
-        verify=context,
-        trust_env=False,
-        timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
-        limits=httpx.Limits(max_keepalive_connections=8, keepalive_expiry=60),
-    )
 
 
 class Etcd:
@@ -150,7 +139,7 @@ class Etcd:
             raise Refused("cluster.etcd has no endpoint: write one, as http://127.0.0.1:2379")
         self.endpoints = [each.rstrip("/") for each in endpoints]
         self.requests = 0
-        self._http = http_client(tls)
+        self._http = http_client(self.endpoints, tls)
         self._user, self._password, self._token = user, password, ""
         self._watches: set[trio.CancelScope] = set()
 
@@ -187,42 +176,36 @@ class Etcd:
 
     async def watch(self, key: bytes, end: bytes, hint: Callable[[], None]) -> None:
         """Call `hint` when the watch stands and at each event; returns or raises Unreachable when it has ended."""
-        import httpx
-
         endpoint = self.endpoints[0]
         body = msgspec.json.encode({"create_request": {"key": key, "range_end": end}})
         with trio.CancelScope() as scope:
             self._watches.add(scope)
             try:
                 await self._login()
-                request = self._http.build_request(
-                    "POST", endpoint + "/v3/watch", content=body, headers=self._headers()
-                )
-                with trio.fail_after(READ_SECONDS):
-                    response = await self._http.send(request, stream=True)
-                try:
-                    lines = response.aiter_lines()
+                async with self._http.stream(endpoint + "/v3/watch", body, self._headers(), READ_SECONDS) as (
+                    status,
+                    lines,
+                ):
                     while True:
                         with trio.fail_after(WATCH_SILENCE_SECONDS):
-                            line = await anext(lines, "")
+                            line = await anext(lines, b"")
                         if not line:
                             return
                         said = decoded(line, _WatchLine)
-                        if said.error or said.result.canceled or response.status_code != 200:
+                        if said.error or said.result.canceled or status != 200:
                             self._token = ""
-                            raise Unreachable(f"{endpoint} ended a watch: {line[:200]}")
+                            words = line[:200].decode(errors="replace")
+                            raise Unreachable(f"{endpoint} ended a watch: {words}")
                         hint()
-                finally:
-                    with trio.CancelScope(shield=True, deadline=trio.current_time() + 0.2):
-                        await response.aclose()
-            except (httpx.HTTPError, httpx.StreamError, trio.TooSlowError, EtcdFault) as fault:
+            except InvalidUrl as fault:
+                raise Refused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
+            except (NotConnected, NoAnswer, trio.TooSlowError, EtcdFault) as fault:
                 raise Unreachable(f"{endpoint}: {type(fault).__name__} {fault}") from fault
             finally:
                 self._watches.discard(scope)
 
     async def close(self) -> None:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + 0.5):
-            await self._http.aclose()
+        await self._http.close()
 
     async def _ask(self, path: str, body: Body, kind: type[T], *, is_change: bool = False) -> T:
         why = []
@@ -230,9 +213,9 @@ class Etcd:
             seconds = CHANGE_SECONDS if is_change else READ_SECONDS
             try:
                 return await self._post_with_login(endpoint, path, body, kind, seconds)
-            except _NotSent as fault:
+            except NotConnected as fault:
                 said = str(fault)
-            except (_NoAnswer, EtcdFault) as fault:
+            except (NoAnswer, EtcdFault) as fault:
                 said = fault.message if isinstance(fault, EtcdFault) else str(fault)
                 if isinstance(fault, EtcdFault) and fault.code == EXHAUSTED:
                     raise Unreachable(f"{endpoint}: {said}") from fault
@@ -248,7 +231,7 @@ class Etcd:
     async def _ask_one(self, endpoint: str, path: str, body: Body | None, kind: type[T]) -> T:
         try:
             return await self._post_with_login(endpoint, path, body, kind, READ_SECONDS)
-        except (_NotSent, _NoAnswer, EtcdFault) as fault:
+        except (NotConnected, NoAnswer, EtcdFault) as fault:
             raise Unreachable(f"{endpoint}: {fault}") from fault
 
     async def _post_with_login(
@@ -289,31 +272,22 @@ class Etcd:
             raise
 
     async def _post(self, endpoint: str, path: str, body: Body | None, seconds: float) -> bytes:
-        """One request. body: None for a GET. raises: _NotSent, _NoAnswer, EtcdFault"""
-        import httpx
-
+        """One request. body: None for a GET. raises: NotConnected, NoAnswer, EtcdFault"""
         self.requests += 1
-        method, content = ("GET", None) if body is None else ("POST", msgspec.json.encode(body))
+        content = None if body is None else msgspec.json.encode(body)
         try:
             with trio.fail_after(seconds):
-                response = await self._http.request(
-                    method, endpoint + path, content=content, headers=self._headers()
-                )
-        except (httpx.ConnectError, httpx.ConnectTimeout) as fault:
-            raise _NotSent(str(fault) or "no connection") from fault
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as fault:
+                status, answer = await self._http.request(endpoint + path, content, self._headers())
+        except InvalidUrl as fault:
             raise Refused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
         except trio.TooSlowError:
-            raise _NoAnswer(f"no answer within {seconds:g} s") from None
-        except httpx.HTTPError as fault:
-            raise _NoAnswer(f"{type(fault).__name__} {fault}") from fault
-        content_back: bytes = response.content
-        if response.status_code == 200:
-            return content_back
+            raise NoAnswer(f"no answer within {seconds:g} s") from None
+        if status == 200:
+            return answer
         try:
-            said = msgspec.json.decode(content_back, type=_Fault, strict=False)
+            said = msgspec.json.decode(answer, type=_Fault, strict=False)
         except msgspec.MsgspecError:
-            said = _Fault(message=content_back[:200].decode(errors="replace"), code=14)
+            said = _Fault(message=answer[:200].decode(errors="replace"), code=14)
         raise EtcdFault(said.code, said.message or said.error)
 
     def _headers(self) -> dict[str, str]:

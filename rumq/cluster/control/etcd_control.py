@@ -1,4 +1,5 @@
-"""The control plane in etcd. Keys below "<prefix>/<cluster name>/": cluster, node/<name>, shard/<number>."""
+"""The control plane in etcd. Keys below "<prefix>/<cluster name>/": cluster, node/<name>, shard/<number>,
+stamp/<disk>, layout, removed/<node id>."""
 
 from __future__ import annotations
 
@@ -108,6 +109,8 @@ class EtcdControl:
         cluster = None
         nodes: list[NodeRecord] = []
         shards: dict[int, Versioned] = {}
+        layout: dict[str, int] = {}
+        removed: list[str] = []
         for each in await self._etcd.read(self._prefix, self._end):
             kind, _, name = each.key[len(self._prefix) :].decode().partition("/")
             if kind == "cluster":
@@ -116,8 +119,18 @@ class EtcdControl:
                 nodes.append(parsed(each, NodeRecord))
             elif kind == "shard" and name.isdecimal():
                 shards[int(name)] = versioned(each)
+            elif kind == "layout":
+                layout = parsed(each, dict[str, int])
+            elif kind == "removed":
+                removed.append(name)
         nodes.sort(key=lambda node: node.id)
-        return Snapshot(cluster=cluster, nodes=nodes, shards=shards_by_number(shards))
+        return Snapshot(
+            cluster=cluster,
+            nodes=nodes,
+            shards=shards_by_number(shards),
+            layout=layout,
+            removed=sorted(removed),
+        )
 
     async def nodes(self) -> list[NodeRecord]:
         return (await self.snapshot()).nodes
@@ -149,6 +162,24 @@ class EtcdControl:
             except OutcomeUnknown as fault:  # a later one takes its place
                 raise Unreachable(fault.why) from fault
         return held
+
+    async def layout(self, make: dict[str, int]) -> dict[str, int]:
+        key = self._prefix + b"layout"
+        try:
+            there = await self._put_if(key, 0, msgspec.json.encode(make))
+        except OutcomeUnknown as fault:  # the next one sees what is there
+            raise Unreachable(fault.why) from fault
+        return make if there is None else parsed(there, dict[str, int])
+
+    async def note_removed(self, node: str, *, is_removed: bool) -> None:
+        key = self._prefix + b"removed/" + node.encode()
+        try:
+            if is_removed:
+                await self._put_if(key, 0, b"{}")
+            else:
+                await self._etcd.change([], [{"request_delete_range": {"key": key}}], [])
+        except OutcomeUnknown as fault:  # it may be repeated
+            raise Unreachable(fault.why) from fault
 
     async def changes(self, hint: Callable[[], None]) -> None:
         while True:

@@ -25,6 +25,7 @@ class _Kept(msgspec.Struct):
     revision: int = 0
     cluster: ClusterRecord | None = None
     shards: dict[int, Versioned] = {}
+    layout: dict[str, int] = {}
 
 
 class LocalControl:
@@ -69,6 +70,7 @@ class LocalControl:
             cluster=self._kept.cluster,
             nodes=[self._node] if self._node else [],
             shards=shards_by_number(self._kept.shards),
+            layout=self._kept.layout,
         )
 
     async def nodes(self) -> list[NodeRecord]:
@@ -98,6 +100,18 @@ class LocalControl:
         """It is on the same disk."""
         await trio.lowlevel.checkpoint()
         return 0
+
+    async def layout(self, make: dict[str, int]) -> dict[str, int]:
+        await trio.lowlevel.checkpoint()
+        if not self._kept.layout:
+            self._kept.layout = make
+            self._keep()
+        return self._kept.layout
+
+    async def note_removed(self, node: str, *, is_removed: bool) -> None:
+        await trio.lowlevel.checkpoint()
+        if is_removed:
+            raise Refused(f"{node} is the only node of this cluster: it cannot be removed")
 
     async def changes(self, hint: Callable[[], None]) -> None:
         self._hint = hint

@@ -29,6 +29,8 @@ class MemoryStore:
         self.cluster: ClusterRecord | None = None
         self.shards: dict[int, Versioned] = {}
         self.stamps: dict[str, int] = {}  # by disk
+        self.layout: dict[str, int] = {}
+        self.removed: set[str] = set()
         self.leases: dict[int, float] = {}  # id -> when it expires
         self.announced: dict[str, tuple[NodeRecord, int]] = {}  # by name; lease
         self.hints: list[Callable[[], None]] = []
@@ -51,7 +53,10 @@ class MemoryStore:
     def snapshot(self) -> Snapshot:
         self.expire()
         nodes = sorted((node for node, _ in self.announced.values()), key=lambda node: node.id)
-        return Snapshot(cluster=self.cluster, nodes=nodes, shards=shards_by_number(self.shards))
+        return Snapshot(
+            cluster=self.cluster, nodes=nodes, shards=shards_by_number(self.shards), layout=self.layout,
+            removed=sorted(self.removed),
+        )  # fmt: skip
 
     def restore(self, old: Snapshot) -> None:
         """As if etcd were restored from an old snapshot: records and revisions go back."""
@@ -158,6 +163,18 @@ class MemoryControl:
         held = self.store.stamps.get(disk, 0)
         self.store.stamps[disk] = max(held, stamp)
         return held
+
+    async def layout(self, make: dict[str, int]) -> dict[str, int]:
+        await self._pass()
+        if not self.store.layout:
+            self.store.layout = make
+            self.store.changed()
+        return self.store.layout
+
+    async def note_removed(self, node: str, *, is_removed: bool) -> None:
+        await self._pass()
+        (self.store.removed.add if is_removed else self.store.removed.discard)(node)
+        self.store.changed()
 
     async def changes(self, hint: Callable[[], None]) -> None:
         def unless_deaf() -> None:

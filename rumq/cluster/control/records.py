@@ -24,7 +24,9 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     host, port: the advertised cluster address; shard i listens on port + 1 + i. mqtt: addresses for clients
     incarnation: of this run; has_log: its disk had records when it first joined; clock_us: its clock when last renewed
-    leaves: it is draining: nothing new is placed there"""
+    leaves: it is draining: nothing new is placed there; partitions: by stream, as its data directory has them, or the
+    settings for an empty one; none: a version that does not say
+    moves: it goes on with the connections of a shard that is handed to it"""
 
     id: str
     host: str
@@ -37,6 +39,8 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     has_log: bool
     clock_us: int
     leaves: bool = False
+    partitions: dict[str, int] = {}
+    moves: bool = False
 
     @property
     def name(self) -> str:
@@ -48,7 +52,9 @@ class ShardRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     leader: node id, "" for none; claim: unique to the attempt that wrote this, perhaps behind a mark
     replicas: node ids, those preferred as leaders first; old_replicas: while members change, a majority of these is
-    needed too; learners: get the log, have no vote"""
+    needed too; learners: get the log, have no vote
+    term: the claim that raised the epoch; with the epoch it names one leadership, "" in records of versions before
+    config: raised by one with each change of voters; forced: the last epoch that an operator forced, 0 for none"""
 
     epoch: int
     leader: str
@@ -56,6 +62,9 @@ class ShardRecord(msgspec.Struct, frozen=True, kw_only=True):
     replicas: list[str]
     old_replicas: list[str] | None = None
     learners: list[str] = []
+    term: str = ""
+    config: int = 0
+    forced: int = 0
 
     @property
     def voters(self) -> list[str]:
@@ -82,7 +91,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     is_current: the control plane answered within the last seconds
     epochs_back: shards whose record has a lower epoch than was seen before; nothing is claimed from it
-    restored: this node's disk is an old copy, and lacks what came before this stamp; 0: it is not"""
+    restored: this node's disk is an old copy, and lacks what came before this stamp; 0: it is not
+    layout: partitions by stream, the same on all nodes; empty: a version that did not say has formed the cluster
+    removed: ids of nodes that an operator has removed: they get no copies, and `leaves` is set in their records
+    unseen: leaders without a live lease, as they were seen last: they may lead all the same, if the control plane alone
+    cannot see them"""
 
     cluster: str
     node: str
@@ -92,6 +105,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     is_current: bool
     epochs_back: list[int] = []
     restored: int = 0
+    layout: dict[str, int] = {}
+    removed: list[str] = []
+    unseen: list[NodeRecord] = []
 
     def node_of(self, node_id: str) -> NodeRecord | None:
         return next((each for each in self.nodes if each.id == node_id), None)

@@ -12,17 +12,21 @@ from rumq.cluster.agent.messages import Here
 from rumq.cluster.connections.agent_link import AgentLink, here_of
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.records import View
 from rumq.cluster.edge.edge_handshake import EdgeBroker, EdgeHandshake
 from rumq.cluster.edge.edge_turn import EdgeTurn
 from rumq.cluster.edge.placement import EdgePlacement
 from rumq.cluster.edge.remote_relay import RemoteRelays
-from rumq.net.connection import Connection
-from rumq.net.connection_handover import CLIENT, KNOWN
+from rumq.cluster.edge.travellers import Travellers
+from rumq.cluster.links.client_moves import MOVED
+from rumq.net.connection import CLOSED, Connection
+from rumq.net.connection_handover import CLIENT, KNOWN, decode_state
 from rumq.net.pump import Pump
 from rumq.net.relay import RELAY_BYTES
-from rumq.net.transports import continue_handed_over
+from rumq.net.transports import continue_handed_over, known_connection
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
+from rumq.session.moves.moved_client import decode_moved
 from rumq.shards.processes.fd_passing import FdPassing, ShardSocket
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.scheduler import ShardClock, TimerQueue, system_time
@@ -41,6 +45,8 @@ class Edge:
     doors: FdPassing
     relays: RemoteRelays
     placement: EdgePlacement
+    travellers: Travellers
+    seen: Callable[[View], None]
     agent: AgentLink
 
     def welcome(self, connection: Connection, policy: ListenerPolicy) -> EdgeHandshake:
@@ -74,11 +80,18 @@ def build_edge(
     broker = EdgeBroker(clock, the_pump.pending_logins, events, limits)
     relays = RemoteRelays(the_pump, addresses or HostAddresses(), timers.later, tls)
     placement = EdgePlacement(count, passing, relays, the_pump.pending_logins, clock, timers)
-    agent = AgentLink(
-        the_pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=placement.view_changed
-    )
+    travellers = Travellers(passing, relays, clock, timers)
+    relays.moving = travellers.add
+
+    def seen(view: View) -> None:
+        placement.view_changed(view)
+        travellers.view_changed(view)
+
+    agent = AgentLink(the_pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=seen)
     turn.connect((broker.end_turn, passing.flush), lambda: broker.keep_alive_monitor.next_check)
-    edge = Edge(clock, timers, events, turn, the_pump, broker, passing, relays, placement, agent)
+    edge = Edge(
+        clock, timers, events, turn, the_pump, broker, passing, relays, placement, travellers, seen, agent
+    )
 
     def take(kind: str, sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
         """A connection that a leader here gives back: its client's home is elsewhere."""
@@ -87,6 +100,17 @@ def build_edge(
             lambda connection: edge.welcome(connection, policies[listener]),
         )  # fmt: skip
 
+    def take_moved(sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
+        """A client of a leader here that goes to another one."""
+        state, rest = decode_state(data)
+        moved = decode_moved(rest)
+        connection = known_connection(the_pump, sock, peer, state, RELAY_BYTES, lambda _: CLOSED)
+        connection.pause_reading()
+        connection.link = CLOSED
+        the_pump.add(connection)
+        travellers.add(connection, moved, policies[listener])
+
+    passing.takers[MOVED] = take_moved
     for kind in (CLIENT, KNOWN):
         passing.takers[kind] = partial(take, kind)
     the_pump.watch(passing.fd, passing.hear)

@@ -1,8 +1,8 @@
 """Where the edge passes each client: to the process of its home shard on this node, or to the leader on another.
 
 A client whose shard has no leader just now, or whose leader does not answer, waits WAITING_SECONDS at most, and then it
-is refused. Nothing of it was handled by then, so it goes to whoever leads the shard at last. Which shard is a client's
-home: `rumq.shards.processes.client_placement`."""
+is refused, with the address of its leader's node if that one is alive. Nothing of it was handled by then, so it goes to
+whoever leads the shard at last. Which shard is a client's home: `rumq.shards.processes.client_placement`."""
 
 from __future__ import annotations
 
@@ -193,7 +193,17 @@ class EdgePlacement:
 
     def _refuse(self, arrival: Arrival) -> None:
         del self._waiting[arrival]
+        reference = self._reference(arrival)
         fault = MqttFault(
-            f"no leader took it within {WAITING_SECONDS:g} s: {arrival.why}", Reason.SERVER_UNAVAILABLE
-        )
+            f"no leader took it within {WAITING_SECONDS:g} s: {arrival.why}",
+            Reason.USE_ANOTHER_SERVER if reference else Reason.SERVER_UNAVAILABLE, reference,
+        )  # fmt: skip
         arrival.handshake.refuse_privately(fault)
+
+    def _reference(self, arrival: Arrival) -> str:
+        """Where the client is better placed: at the node of its leader, which this one cannot reach; "" for unknown."""
+        leader = self._leader(arrival)
+        if self.view is None or leader is None or leader.is_here:
+            return ""
+        node = self.view.node_of(leader.node)
+        return node.mqtt[0] if node is not None and node.mqtt else ""

@@ -13,17 +13,26 @@ import msgspec
 Raw = bytes | bytearray | memoryview
 PREFIX = struct.Struct("<II")
 FRAME_BYTES_MAX = 1 << 28
+NO_MESSAGE = (msgspec.MsgspecError, RecursionError)  # of the decoder; RecursionError: nested without end
 M = TypeVar("M")
 
 _encoder = msgspec.msgpack.Encoder()
+REPEATED_BYTES_MAX = 64
+_last: tuple[object, bytes] = (None, b"")  # a small message and its frame: a beat is like the one before it
 
 
 def encode(message: Any, raw: Sequence[Raw] = ()) -> list[Raw]:
     """The buffers that carry a message, without copying the raw ones."""
+    global _last
+    if not raw and message == _last[0]:
+        return [_last[1]]
     head = _encoder.encode(message)
     filler = bytes(-len(head) % 8)
     size = 4 + len(head) + len(filler) + sum(map(len, raw))
-    return [PREFIX.pack(size, len(head)) + head + filler, *(part for part in raw if len(part))]
+    first = PREFIX.pack(size, len(head)) + head + filler
+    if not raw and size <= REPEATED_BYTES_MAX:
+        _last = message, first
+    return [first, *(part for part in raw if len(part))]
 
 
 def encoded(message: Any, raw: Sequence[Raw] = ()) -> bytes:
@@ -47,7 +56,7 @@ def maybe_first(
     whole = bytes(memoryview(data)[8:end])
     try:
         message = decoder.decode(whole[:head])
-    except msgspec.MsgspecError as fault:
+    except NO_MESSAGE as fault:
         raise ValueError(f"a first frame that is no message: {fault}") from fault
     return message, whole[head + -head % 8 :], end
 
@@ -55,7 +64,9 @@ def maybe_first(
 class FrameReader(Generic[M]):
     """Cuts a stream of bytes into messages of one union of types."""
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, bytes_max: int = FRAME_BYTES_MAX, first_bytes_max: int = 0) -> None:
+        """bytes_max: of a frame; first_bytes_max: of the first one, 0: the same"""
+        self._bytes_max, self._now_bytes_max = bytes_max, first_bytes_max or bytes_max
         self._decoder: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(kind)
         self._buffer = bytearray()
 
@@ -65,7 +76,7 @@ class FrameReader(Generic[M]):
         at = 0
         while len(self._buffer) - at >= 8:
             size, head = PREFIX.unpack_from(self._buffer, at)
-            if not 4 <= size <= FRAME_BYTES_MAX or head > size - 4:
+            if not 4 <= size <= self._now_bytes_max or head > size - 4:
                 raise ValueError(f"a frame of {size} bytes with a head of {head}")
             if len(self._buffer) - at < 4 + size:
                 break
@@ -73,10 +84,16 @@ class FrameReader(Generic[M]):
             at += 4 + size
             try:
                 message = self._decoder.decode(whole[:head])
-            except msgspec.MsgspecError as fault:
+            except NO_MESSAGE as fault:
                 raise ValueError(f"a frame that is no message: {fault}") from fault
+            self._now_bytes_max = self._bytes_max
             yield message, whole[head + -head % 8 :]
         del self._buffer[:at]
+
+    @property
+    def buffered(self) -> int:
+        """Bytes behind the last whole message."""
+        return len(self._buffer)
 
     def rest(self) -> bytes:
         """Bytes behind the last whole message; they are given up here."""

@@ -8,17 +8,22 @@ from __future__ import annotations
 import msgspec
 
 FEATURE_LEVEL = 1  # of formats and messages between nodes; raised when all nodes know the next one
+TO_A_STRANGER = (
+    "refused: the log of the node that refuses has the reason"  # who is of no cluster of ours learns no id
+)
 GATEWAY = -1  # in place of a listener's number: the client comes from that node's gateway
 
 
 class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """kind: "replica" (fencing, replication), "bus" (link between leaders), "client" (a relayed client), "ask" (orders)
-    or "admin" (a question of the admin interface, which is the raw bytes behind the greeting)
+    """kind: "replica" (fencing, replication), "bus" (link between leaders), "client" (a relayed client), "ask"
+    (orders), "admin" (a question of the admin interface, which is the raw bytes behind the greeting) or "edge"
+    (`rumq.cluster.links.client_moves`)
 
     cluster: its id; node: id of the sender's; shard: whom it is for; epoch: of the shard as the sender knows it
     sender: the shard that dials, on the bus; -1 otherwise
-    listener, handover, peer: of a relayed client: the listener's number or `GATEWAY`, `CLIENT` or `KNOWN`, its address;
-    the raw bytes behind the greeting are the hand-over state, and the client's bytes follow the frame"""
+    listener, handover, peer: of a relayed client: the listener's number or `GATEWAY`; `CLIENT`, `KNOWN` or `MOVED`; its
+    address. The raw bytes behind the greeting are the hand-over state, and the client's bytes follow the frame
+    edge: of the edge's process, unique; relay: the client's number there. Empty: that edge moves no clients"""
 
     kind: str
     cluster: str
@@ -30,6 +35,8 @@ class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
     handover: str = ""
     peer: str = ""
     level: int = FEATURE_LEVEL
+    edge: str = ""
+    relay: int = 0
 
 
 class Taken(msgspec.Struct, frozen=True, tag=True, array_like=True):

@@ -42,6 +42,7 @@ class CopyScrubber:
         self._next = now if bytes_per_second else inf
         self._is_reading = False
         self._segments: list[tuple[str, SegmentState]] = []
+        self._reading: tuple[str, SegmentState] | None = None
         self._pieces: Iterator[int | Damage] = iter(())
         self.rounds = 0
 
@@ -51,11 +52,11 @@ class CopyScrubber:
             return None
         for found in self._pieces:
             if isinstance(found, Damage):
-                return found
+                return self._maybe_confirmed()
             self._next = now + found / self._rate
             return None
         if self._segments:
-            directory, segment = self._segments.pop(0)
+            directory, segment = self._reading = self._segments.pop(0)
             self._pieces = self._read(f"{directory}/{segment.name}", segment.stop)
         elif self._is_reading:
             self._is_reading = False
@@ -65,6 +66,16 @@ class CopyScrubber:
             self._is_reading = True
             self._segments = self._copies.finished()
         return None
+
+    def _maybe_confirmed(self) -> Damage | None:
+        """What is wrong with the segment as it is now: a new leader may have cut it since it was listed, or while it
+        was read, and a copy that is put aside for that has no vote just when it is needed. raises: OSError"""
+        self._pieces = iter(())
+        if self._reading not in self._copies.finished():
+            return None
+        directory, segment = self._reading
+        whole = self._read(f"{directory}/{segment.name}", segment.stop)
+        return next((each for each in whole if isinstance(each, Damage)), None)
 
     def _read(self, path: str, stop: int) -> Iterator[int | Damage]:
         """Sizes of pieces that are sound, or the damage that ends it. raises: OSError"""

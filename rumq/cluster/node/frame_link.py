@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections import deque
@@ -9,38 +10,62 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rumq.cluster.links.frames import FrameReader, Raw, encode
+from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX
+from rumq.cluster.links.node_names import NodeNames, uris_of
 from rumq.cluster.replication.messages import ReplicaMessage
 
 READ_BYTES = 1 << 20
+_received = memoryview(bytearray(READ_BYTES))  # of all links: each takes out at once what it has read
 SEND_BYTES = 1 << 16  # over TLS: the same bytes must be given again where the socket is full
 WAITS = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 OUTBOX_BYTES = 8 << 20
+OF_THE_OTHER_END = (errno.ECONNRESET, errno.EPIPE)
 Supply = Iterator[tuple[ReplicaMessage, Sequence[Raw]]]
 
 
 class LinkTls(NamedTuple):
-    """Contexts of mutual TLS: of links that others dial, and of those that this process dials."""
+    """Contexts of mutual TLS: of links that others dial, and of those that this process dials. names: what certificates
+    must say"""
 
     server: ssl.SSLContext
     client: ssl.SSLContext
+    names: NodeNames
+
+
+class Impostor(OSError):
+    """What was dialled has another node's certificate, or none of a node."""
 
 
 class FrameLink:
     """is_connecting: a connection that this process has dialled, which is not there yet; closed: it has ended
-    fd: of the socket, also once it is closed
+    ended_there: the other end has closed it, or is gone; else this one gave it up, and the other may know nothing of it
+    fd: of the socket, also once it is closed; why: the reason that it was closed for, empty for a plain end
+    is_open: its TLS handshake is over, or it needs none; uris: of the other's certificate then
+    is_watched_for_room: whether its owner waits for the socket to take more, too
 
     supply: messages that are taken as the socket takes them, behind those that were sent"""
 
     def __init__(
-        self, sock: socket.socket, tls: LinkTls | None = None, *, is_connecting: bool = False
+        self, sock: socket.socket, tls: LinkTls | None = None, *, is_connecting: bool = False, node: str = ""
     ) -> None:
-        """tls: None for plain bytes"""
-        self.sock, self.fd, self._tls = sock, sock.fileno(), tls
+        """tls: None for plain bytes; node: id of whom this process dials, empty for anybody
+
+        A link that others dial takes a first frame of GREETING_BYTES_MAX, and no large reads until it is `proved`"""
+        self.sock, self.fd, self._tls, self._node = sock, sock.fileno(), tls, node
         self.is_connecting = is_connecting
-        self.closed = False
+        self.closed = self.ended_there = self.is_watched_for_room = False
         self.closes = False  # once everything has been sent
+        self.why = ""
         self.supply: Supply | None = None
-        self._reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage)
+        self.uris: tuple[str, ...] = ()
+        self.is_open = tls is None
+        self.is_impostor = False  # what was dialled is another node, or none
+        self._waits_to_read = False  # the handshake needs bytes of the other end
+        first_bytes_max = 0 if is_connecting else GREETING_BYTES_MAX
+        self._read_bytes = READ_BYTES if is_connecting else GREETING_BYTES_MAX
+        self._reader: FrameReader[ReplicaMessage] = FrameReader(
+            ReplicaMessage, first_bytes_max=first_bytes_max
+        )
         self._outbox: deque[memoryview] = deque()
         self._waiting = 0
         sock.setblocking(False)
@@ -48,15 +73,43 @@ class FrameLink:
         if not is_connecting:
             self._wrap(is_server=True)
 
+    def proved(self) -> None:
+        """The other end has greeted, and is a node: it may send more."""
+        self._read_bytes = READ_BYTES
+
     def _wrap(self, *, is_server: bool) -> None:
         """The handshake is made by the first reads and writes."""
         if self._tls is not None:
             context = self._tls.server if is_server else self._tls.client
             self.sock = context.wrap_socket(self.sock, is_server, do_handshake_on_connect=False)
 
+    def _shake_hands(self) -> None:
+        """Make a step of the handshake. raises: OSError, `WAITS` among them, until it is done"""
+        if self.is_open:
+            return
+        assert self._tls is not None and isinstance(self.sock, ssl.SSLSocket)
+        try:
+            self.sock.do_handshake()
+        except ssl.SSLWantReadError:
+            self._waits_to_read = True
+            raise
+        self._waits_to_read = False
+        self.uris = uris_of(self.sock.getpeercert())
+        if self._node and (problem := self._tls.names.maybe_problem(self.uris, self._node)):
+            self.is_impostor = True
+            raise Impostor(problem)
+        self.is_open = True
+
     @property
     def has_output(self) -> bool:
+        if self._waits_to_read:
+            return False
         return self.is_connecting or bool(self._outbox) or self.supply is not None
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of a message that is not here as a whole."""
+        return self._reader.buffered
 
     def send(self, message: Any, raw: Sequence[Raw] = ()) -> None:
         """Queue a message; `flush` sends it."""
@@ -75,6 +128,7 @@ class FrameLink:
             self.is_connecting = False
             self._wrap(is_server=False)
         try:
+            self._shake_hands()
             while True:
                 self._draw()
                 if not self._outbox:
@@ -82,8 +136,8 @@ class FrameLink:
                 self._sent(self._send())
         except WAITS:
             return
-        except OSError:
-            self.close()
+        except OSError as fault:
+            self._failed(fault)
             return
         if self.closes:
             self.close()
@@ -116,21 +170,29 @@ class FrameLink:
         """What has come; `closed` is set when the other end has gone, or has sent what is no frame."""
         messages: list[tuple[ReplicaMessage, memoryview]] = []
         try:
+            self._shake_hands()
             while True:
-                data = self.sock.recv(READ_BYTES)
-                if not data:
+                size = self.sock.recv_into(_received, self._read_bytes)
+                if not size:
+                    self.ended_there = True
                     self.close()
                     break
-                messages += self._reader.feed(data)
+                messages += self._reader.feed(_received[:size])
                 if not isinstance(self.sock, ssl.SSLSocket) or not self.sock.pending():
                     break
         except WAITS:
             pass
-        except (OSError, ValueError):
-            self.close()
+        except OSError as fault:
+            self._failed(fault)
+        except ValueError as fault:
+            self.close(str(fault))
         return messages
 
-    def close(self) -> None:
+    def _failed(self, fault: OSError) -> None:
+        self.ended_there = fault.errno in OF_THE_OTHER_END
+        self.close(str(fault))
+
+    def close(self, why: str = "") -> None:
         if not self.closed:
-            self.closed = True
+            self.closed, self.why = True, why
             self.sock.close()

@@ -6,16 +6,18 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+from commitlog.errors import CutBelowCommitted, LogError
 from commitlog.files import Files
 from commitlog.known_tail import KnownTail, TailReader
 from commitlog.replica.block_reader import read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
 from commitlog.replica.mirror_partition import MirrorPartition
+from commitlog.replica.replica_state import ReplicaState
 from commitlog.segment import SEGMENT_HEADER_BYTES
 from rumq.cluster.links.frames import Raw
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.ports import DataFrame
+from rumq.cluster.replication.ports import CutRefused, DataFrame
 
 BLOCK_BYTES = 1 << 20
 
@@ -38,6 +40,7 @@ class NodeLogCopies:
         self._copies = {
             each.key: MirrorPartition(files, f"{data}/{each.key}", each.stream, each.number) for each in partitions
         }  # fmt: skip
+        self._lost_marks: dict[str, int] = {}  # of what a copy lacks, by key
         self._readers = {key: TailReader(files, f"{data}/{key}") for key in self._ids}
         self._touched: dict[str, None] = {}
         self._indexer = ThreadPoolExecutor(1, "rumq-index")
@@ -94,19 +97,22 @@ class NodeLogCopies:
         return {key: copy.next_lsn for key, copy in self._copies.items()}
 
     def inventory(self, partition: str) -> list[m.SegmentInfo]:
-        copy = self._copies[partition]
+        copy = self._copy(partition)
         copy.sync()
         return infos(copy.segments)
 
     def apply(self, frame: DataFrame, raw: memoryview) -> None:
-        copy = self._copies[frame.partition]
+        copy = self._copy(frame.partition)
         self._touched[frame.partition] = None
         if isinstance(frame, m.Write):
             copy.write(frame.name, frame.position, raw)
         elif isinstance(frame, m.Open):
             copy.open_segment(frame.name, bytes(raw))
         elif isinstance(frame, m.Cut):
-            copy.cut(frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn)
+            try:
+                copy.cut(frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn)
+            except CutBelowCommitted as fault:
+                raise CutRefused(frame.partition, str(fault)) from fault
             self._readers[frame.partition].begin("")
         elif isinstance(frame, m.Names):
             copy.adopt_names(bytes(raw))
@@ -131,11 +137,39 @@ class NodeLogCopies:
     def note_committed(self, partition: str, lsn: int) -> None:
         self._copies[partition].note_committed(lsn)
 
+    def marks(self) -> dict[str, int]:
+        found = {
+            key: max(copy.committed_lsn, self._lost_marks.get(key, 0)) for key, copy in self._copies.items()
+        }
+        return {key: lsn for key, lsn in found.items() if lsn}
+
+    def forget_marks(self) -> None:
+        self._lost_marks.clear()
+        for copy in self._copies.values():
+            copy.forget_committed()
+
+    def holdings(self) -> dict[str, tuple[int, str]]:
+        return {key: (end, self._copies[key].tail[0]) for key, end in self.ends().items()}
+
+    def restore_notes(self, state: ReplicaState) -> str:
+        """As noted on disk. returns: why a copy may lack what it had acknowledged, "" if none does"""
+        doubts = []
+        for key, copy in self._copies.items():
+            mark = state.marks.get(key, 0)
+            lack = state.maybe_lack(key, copy.first_lsn, copy.next_lsn, [each.name for each in copy.segments])
+            if lack is None:
+                copy.note_committed(mark)
+            else:
+                # A mark says nothing of records that it was not noted with: these may be cut.
+                self._lost_marks[key] = mark
+                doubts.append(lack)
+        return "; ".join(doubts)
+
     def serve(self, epoch: int, partition: str, have: list[m.SegmentInfo]) -> Iterator[
         tuple[m.ReplicaMessage, Sequence[Raw]]
     ]:  # fmt: skip
         """What a claimant's copy of a partition lacks, that has these segments; `Fetched` is the last message."""
-        ours = self._copies[partition].segments
+        ours = self._copy(partition).segments
         theirs = [SegmentState(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done) for s in have]
         lacks = difference(ours, theirs)
         first = ours[0].base_lsn if ours else 0
@@ -157,6 +191,16 @@ class NodeLogCopies:
                 yield m.Write(epoch, partition, segment.name, position), (block,)
                 position = following
         yield m.Fetched(epoch, partition), ()
+
+    def _copy(self, partition: str) -> MirrorPartition:
+        """raises: LogError"""
+        copy = self._copies.get(partition)
+        if copy is None:
+            raise LogError(
+                f"the leader has a partition {partition}, and this node has {', '.join(self._copies)}: all nodes of a "
+                "cluster have the same [[stream]] settings, in the same order"
+            )
+        return copy
 
     def close(self) -> None:
         """raises: OSError"""

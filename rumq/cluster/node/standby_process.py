@@ -13,22 +13,29 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from commitlog import LogError
 from commitlog.known_tail import KnownTail
-from rumq.cluster.agent.agent_socket import AgentSocket
+from rumq.cluster.agent.agent_socket import STARTING, AgentSocket
 from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
+from rumq.cluster.agent.report_filter import ReportFilter
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.greeting import FEATURE_LEVEL, Greeting, Refused
+from rumq.cluster.links.greeting import FEATURE_LEVEL, TO_A_STRANGER, Greeting, Refused
+from rumq.cluster.links.greeting_queue import GREETINGS_MAX
+from rumq.cluster.links.impostor_log import ImpostorLog
 from rumq.cluster.node.copy_disk import CopyDisk
 from rumq.cluster.node.frame_link import FrameLink, LinkTls
 from rumq.cluster.node.log_copies import NodeLogCopies
+from rumq.cluster.node.standby_port import LinkOwner, Refusal, StandbyPort
 from rumq.cluster.replication import effects as fx
-from rumq.cluster.replication.messages import ReplicaMessage
+from rumq.cluster.replication.messages import Beat, ReplicaMessage
 from rumq.cluster.replication.ports import ReplicaState
 from rumq.cluster.replication.standby_core import PATIENCE_SECONDS, StandbyCore
 
 REPORT_SECONDS = 1.0
 AGENT_SECONDS = 0.2  # between attempts to reach the agent
+WORK_SECONDS = 1.0  # between looks at what the copies want, while only beats come
 GIVE_BACK_SECONDS = 0.1  # else a client would go to and fro between this process and the edge
+NODE_CHARS_MAX = 200  # of what a stranger says, in the log
 NOTHING = memoryview(b"")
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
@@ -39,7 +46,9 @@ class Standing(NamedTuple):
     give_back: called every now and then: clients that were handed to this process go back to the edge
     tls: of links between nodes, None for plain bytes
     disk: that of the copy, None if nobody looks after it
-    scrub: called every now and then: a piece of the copies is read again; raises LogError for damage"""
+    scrub: called every now and then: a piece of the copies is read again; raises LogError for damage
+    fits: whether these are the partitions of the cluster that a view shows
+    greetings_max: connections at once that have not greeted; it leaves descriptors to the log and to what is dialled"""
 
     node: str
     shard: int
@@ -49,6 +58,8 @@ class Standing(NamedTuple):
     tls: LinkTls | None = None
     disk: CopyDisk | None = None
     scrub: Callable[[], None] = lambda: None
+    fits: Callable[[View], bool] = lambda view: True
+    greetings_max: int = GREETINGS_MAX
 
 
 class TakenOffice(NamedTuple):
@@ -78,14 +89,19 @@ class StandbyProcess:
         )  # fmt: skip
         self._state = state
         self._selector = selectors.DefaultSelector()
-        self._selector.register(standing.listener, READ, self._accept)
-        self._incoming: dict[int, FrameLink] = {}
-        self._next_link = 0
+        self._port = StandbyPort(
+            standing.listener, self._selector, standing.tls, standing.greetings_max,
+            LinkOwner(self._welcome, self._received, self._core.lost), tell,
+        )  # fmt: skip
         self._dialled: dict[str, FrameLink] = {}
+        self._impostors = ImpostorLog(tell)
         self._addresses: dict[str, NodeRecord] = {}
         self._view: View | None = None
         self._agent: AgentSocket | None = None
-        self._agent_at = self._report_at = self._give_back_at = 0.0
+        self._has_told_agent = False
+        self._reports = ReportFilter()
+        self._agent_at = self._report_at = self._give_back_at = self._work_at = 0.0
+        self._has_news = False  # something else than a beat has come
         self._request = 0
         self._lead: fx.Lead | None = None
         self._has_work = False
@@ -99,17 +115,21 @@ class StandbyProcess:
                 return None
             now = time.monotonic()
             self._meet_agent(now)
-            wait = max(0.0, min(core.next_deadline, self._report_at, now + AGENT_SECONDS) - now)
+            next_deadline = min(core.next_deadline, self._port.next_deadline)
+            wait = max(0.0, min(next_deadline, now + AGENT_SECONDS) - now)
             wait = 0.0 if self._has_work else wait
             for key, _ in self._selector.select(wait):
                 key.data()
+            self._port.turn()
             began = time.monotonic()
             core.flush()
             if self._standing.disk is not None:
                 self._standing.disk.took(time.monotonic() - began)
             core.tick(time.monotonic())
             self._carry_out()
-            self._has_work = self._copies.work()  # behind the acknowledgements
+            if self._has_work or self._has_news or now >= self._work_at:
+                self._has_work, self._has_news = self._copies.work(), False  # behind the acknowledgements
+                self._work_at = now + WORK_SECONDS
             self._standing.scrub()
             self._report(time.monotonic())
             if now >= self._give_back_at:
@@ -125,9 +145,9 @@ class StandbyProcess:
                 elif isinstance(effect, fx.Send):
                     self._send(effect.peer, effect.message)
                 elif isinstance(effect, fx.Serve):
-                    if (link := self._incoming.get(effect.link)) is not None:
+                    if (link := self._port.maybe_link(effect.link)) is not None:
                         link.supply = self._copies.serve(effect.epoch, effect.partition, effect.have)
-                        self._flush_incoming(effect.link, link)
+                        self._port.flush(effect.link)
                 elif isinstance(effect, fx.ClaimShard):
                     self._claim(effect)
                 elif isinstance(effect, fx.Alarm):
@@ -137,64 +157,39 @@ class StandbyProcess:
 
     # Links that others dial
 
-    def _accept(self) -> None:
-        try:
-            sock, _ = self._standing.listener.accept()
-        except OSError:
-            return
-        link = FrameLink(sock, self._standing.tls)
-        self._next_link += 1
-        number = self._next_link
-        self._incoming[number] = link
-        greeted = False
+    def _received(self, link: int, message: ReplicaMessage, raw: memoryview, now: float) -> None:
+        self._has_news = self._has_news or not isinstance(message, Beat)
+        self._core.received(link, message, raw, now)
 
-        def ready() -> None:
-            nonlocal greeted
-            for message, raw in link.read():
-                if not greeted:
-                    greeted = True
-                    if not self._welcomes(link, message):
-                        break
-                else:
-                    self._core.received(number, message, raw, time.monotonic())
-            self._flush_incoming(number, link)
-
-        self._selector.register(link.fd, READ, ready)
-
-    def _welcomes(self, link: FrameLink, message: ReplicaMessage) -> bool:
-        """Whether a connection is for this process as it is now: replication alone."""
-        standing = self._standing
+    def _welcome(self, message: ReplicaMessage, uris: tuple[str, ...]) -> Refusal | str:
+        """Whether a connection is for this process as it is now: replication alone. A stranger learns nothing of it."""
+        standing, view = self._standing, self._view
         if not isinstance(message, Greeting):
-            why = "a connection begins with a greeting"
-        elif self._view is None:
-            why = f"{standing.node} has not met its cluster yet"
-        elif (message.cluster, message.shard) != (self._view.cluster, standing.shard):
-            here = f"shard {standing.shard} of cluster {self._view.cluster}"
-            why = f"this is {here}, not {message.shard} of {message.cluster}"
+            return Refusal("a connection begins with a greeting", TO_A_STRANGER)
+        if view is None:
+            return Refusal(f"{standing.node} has not met its cluster yet", TO_A_STRANGER)
+        if message.cluster != view.cluster:
+            return Refusal(
+                f"this is cluster {view.cluster}, not {message.cluster[:NODE_CHARS_MAX]}", TO_A_STRANGER
+            )
+        if standing.tls is not None and (problem := standing.tls.names.maybe_problem(uris, message.node)):
+            return Refusal(f"{message.node[:NODE_CHARS_MAX]}: {problem}", TO_A_STRANGER)
+        if message.shard != standing.shard:
+            why = f"this is shard {standing.shard}, not {message.shard}"
         elif message.level > FEATURE_LEVEL:
             why = f"this node knows feature level {FEATURE_LEVEL}, the other one has {message.level}: upgrade this one"
         elif message.kind != "replica":
             why = f"{standing.node} does not lead shard {standing.shard}"
         else:
-            return True
-        link.send(Refused(why))
-        link.closes = True
-        return False
+            return message.node
+        return Refusal(why, why)
 
     def _reply(self, effect: fx.Reply) -> None:
-        link = self._incoming.get(effect.link)
+        link = self._port.maybe_link(effect.link)
         if link is not None:
             link.send(effect.message)
             link.closes = link.closes or effect.is_last
-            self._flush_incoming(effect.link, link)
-
-    def _flush_incoming(self, number: int, link: FrameLink) -> None:
-        link.flush()
-        if not link.closed:
-            self._watch(link)
-        elif self._incoming.pop(number, None) is not None:
-            self._selector.unregister(link.fd)
-            self._core.lost(number, time.monotonic())
+            self._port.flush(effect.link)
 
     # Links that this process dials
 
@@ -225,7 +220,7 @@ class StandbyProcess:
         if sock.connect_ex(address) not in (0, 115):  # EINPROGRESS
             sock.close()
             return None
-        link = FrameLink(sock, standing.tls, is_connecting=True)
+        link = FrameLink(sock, standing.tls, is_connecting=True, node=peer)
         epoch = self._core.record.epoch if self._core.record is not None else 0
         link.send(Greeting("replica", self._view.cluster, standing.node, standing.shard, epoch))
         self._dialled[peer] = link
@@ -239,6 +234,7 @@ class StandbyProcess:
                     self._core.answered(peer, message, raw, time.monotonic())
             self._flush_dialled(peer, link)
 
+        link.is_watched_for_room = True
         self._selector.register(link.fd, READ | WRITE, ready)
         return link
 
@@ -248,15 +244,17 @@ class StandbyProcess:
             self._watch(link)
         elif self._dialled.get(peer) is link:
             del self._dialled[peer]
+            if link.is_impostor:
+                self._impostors.met(peer, link.why, time.monotonic())
             self._selector.unregister(link.fd)
             self._core.unreachable(peer, time.monotonic())
 
     def _watch(self, link: FrameLink) -> None:
         """Wait for the socket to take more only while there is more."""
-        key = self._selector.get_key(link.fd)
-        wanted = READ | WRITE if link.has_output else READ
-        if key.events != wanted:
-            self._selector.modify(link.fd, wanted, key.data)
+        if link.has_output != link.is_watched_for_room:
+            link.is_watched_for_room = link.has_output
+            wanted = READ | WRITE if link.has_output else READ
+            self._selector.modify(link.fd, wanted, self._selector.get_key(link.fd).data)
 
     # The agent
 
@@ -266,8 +264,12 @@ class StandbyProcess:
         self._agent_at = now + AGENT_SECONDS
         try:
             self._agent = AgentSocket(self._standing.agent_path, "shard", self._standing.shard)
-        except OSError:
+        except OSError as fault:
+            if fault.errno not in STARTING and not self._has_told_agent:
+                self._has_told_agent = True
+                self._tell("cluster.agent_unreachable", path=self._standing.agent_path, why=str(fault))
             return  # it starts, or is started again
+        self._reports.forget()
         self._selector.register(self._agent.fileno(), READ, self._hear_agent)
 
     def _hear_agent(self) -> None:
@@ -279,6 +281,9 @@ class StandbyProcess:
             self._selector.unregister(fd)
             self._agent.close()
             self._agent = None
+            self._core.claimed(
+                False, False, None, time.monotonic()
+            )  # it may have sent a claim, and answers no more
             return
         for message in messages:
             now = time.monotonic()
@@ -294,6 +299,10 @@ class StandbyProcess:
         self._view = view
         self._addresses.update({each.id: each for each in view.nodes})
         shard = self._standing.shard
+        if not self._standing.fits(view):
+            raise LogError(
+                "the cluster has other partitions than this process has opened: it begins anew with those"
+            )
         if self._state.note_restored(view.restored):
             self._tell("cluster.copy_doubted", shard=shard, why="the disk was restored from an old copy")
         known = view.shards[shard] if shard < len(view.shards) else None
@@ -314,15 +323,16 @@ class StandbyProcess:
             "ends": self._copies.ends(), "promised": self._state.promised, "opened": self._state.opened,
             "hears_leader": self._core.hears_leader(now), "pid": os.getpid(),
         }  # fmt: skip
-        self._agent.send(Report(self._standing.shard, "standby", self._state.promised, figures))
+        report = Report(self._standing.shard, "standby", self._state.promised, figures)
+        if self._reports.wants(report):
+            self._agent.send(report)
 
     # The end
 
     def _taken(self, lead: fx.Lead) -> TakenOffice:
         """Close what followers have dialled; what this process has dialled goes on, for beats."""
         assert self._view is not None and self._agent is not None
-        for link in self._incoming.values():
-            link.close()
+        self._port.close()
         self._selector.close()
         tails = self._copies.tails()
         self._copies.close()
@@ -333,7 +343,8 @@ class StandbyProcess:
         return TakenOffice(lead, self._view, self._agent, links, tails)
 
     def _close(self) -> None:
-        for link in (*self._incoming.values(), *self._dialled.values()):
+        self._port.close()
+        for link in self._dialled.values():
             link.close()
         self._selector.close()
         self._copies.close()

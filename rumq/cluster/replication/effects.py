@@ -51,6 +51,16 @@ class TermOpen(NamedTuple):
     """A majority has everything that the leader had when it took office: it may commit, and serve."""
 
 
+class Fenced(NamedTuple):
+    """After a change of members: majorities have promised the new epoch. Note it as opened on this node's disk."""
+
+
+class OwnDoubt(NamedTuple):
+    """This leader's log lacks what was committed: note that it is doubted. Followed by `Deposed`."""
+
+    why: str
+
+
 class QuorumLost(NamedTuple):
     """Too few replicas answer. unheard: node ids"""
 
@@ -89,5 +99,6 @@ class Alarm(NamedTuple):
 
 
 Effect = (
-    Send | Reply | Feed | Serve | Committed | TermOpen | QuorumLost | QuorumBack | Deposed | ClaimShard | Lead | Alarm
+    Send | Reply | Feed | Serve | Committed | TermOpen | Fenced | OwnDoubt | QuorumLost | QuorumBack | Deposed
+    | ClaimShard | Lead | Alarm
 )  # fmt: skip

@@ -23,39 +23,74 @@ class SegmentInfo(msgspec.Struct, frozen=True, array_like=True):
     is_done: bool
 
 
+class Members(msgspec.Struct, frozen=True, array_like=True):
+    """Who has a vote, as a replica noted it when it opened a term. opened: the epoch of that term
+
+    config: of the record, raised by one with each change of voters"""
+
+    opened: int
+    config: int
+    replicas: list[str]
+    old_replicas: list[str] | None = None
+
+    @property
+    def voters(self) -> list[str]:
+        """Everybody with a vote, old and new."""
+        old = self.old_replicas or []
+        return [*self.replicas, *(each for each in old if each not in self.replicas)]
+
+
 class Poll(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """Before a claim: do you still hear the leader?"""
 
 
 class Polled(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """hears_leader: heard of it within its patience, or is it; records: sum of next lsns, to rank claimants"""
+    """hears_leader: heard of it within its patience, or is it; records: sum of next lsns, to rank claimants
+
+    members: as noted, None: nothing was noted"""
 
     hears_leader: bool
     promised: int
     opened: int
     records: int
+    members: Members | None = None
 
 
 class Promise(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """The sender has won the shard's claim of this epoch: listen to no older leader."""
+    """The sender has won the shard's claim of this epoch: listen to no older leader.
+
+    term: the claim, "" from versions that do not tell it; forced: as in the record"""
 
     epoch: int
+    term: str = ""
+    forced: int = 0
 
 
 class Promised(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """opened: epoch of the last leader whose log is completely here, `DOUBTED` if it may lack what was acknowledged
 
-    ends: by partition, the lsn behind its last record; all of it is synced"""
+    ends: by partition, the lsn behind its last record; all of it is synced
+    opened_term: the claim of the opened epoch; members: as noted then
+    marks: by partition, the lsn up to which this replica knows it to be committed, whatever its copy still has;
+    None from versions that keep no marks
+    forgets: promises may be missing as well"""
 
     epoch: int
     opened: int
     ends: dict[str, int]
+    opened_term: str = ""
+    members: Members | None = None
+    marks: dict[str, int] | None = None
+    forgets: bool = False
 
 
 class Outdated(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """A higher epoch was promised: the sender of what this answers is no leader any more, or will not be one."""
+    """Another term was promised: the sender of what this answers is no leader any more, or will not be one.
+
+    term: the claim of the promised epoch"""
 
     promised: int
+    term: str = ""
 
 
 class Fetch(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -147,9 +182,24 @@ class Synced(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Complete(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """The follower has been sent everything that the leader had when it took office."""
+    """The follower has been sent everything that the leader had when it took office. members: of the term"""
 
     epoch: int
+    members: Members | None = None
+
+
+class Distrust(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The copy ends before what it had acknowledged in this term: it is not to be relied on until it is complete."""
+
+    epoch: int
+
+
+class Ahead(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The follower knows more of a partition to be committed than the leader's log has: it is not cut. why: in words"""
+
+    epoch: int
+    partition: str
+    why: str
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -159,17 +209,24 @@ class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """The leader lives; committed: lsns by partition, where they have changed."""
+    """The leader lives; committed: lsns by partition, where they have changed; members: of the term, when they have
+
+    count: of this beat, 0: not told"""
 
     epoch: int
     committed: dict[str, int]
+    members: Members | None = None
+    count: int = 0
 
 
 class Heard(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """Answers a beat. is_well: the follower's disk is good enough to lead with"""
+    """Answers a beat. is_well: the follower's disk is good enough to lead with
+
+    count: of the beat; 0: not told, `NOT_LEASED`: the follower may promise a higher epoch at any time. R15"""
 
     epoch: int
     is_well: bool = True
+    count: int = 0
 
 
 class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -180,5 +237,5 @@ class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 ReplicaMessage = (
     Greeting | Refused | Poll | Polled | Promise | Promised | Outdated | Fetch | Fetched | Inventory | Segments | Cut
-    | Open | Write | Names | Trim | Synced | Complete | Opened | Beat | Heard | Succeed
+    | Open | Write | Names | Trim | Synced | Complete | Distrust | Ahead | Opened | Beat | Heard | Succeed
 )  # fmt: skip

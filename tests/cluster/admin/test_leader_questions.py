@@ -2,7 +2,6 @@
 who has a certificate of the cluster."""
 
 import json
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,12 +12,13 @@ import trio.testing
 from trio.testing import trio_test
 
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
+from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.connections.leaders import Leader as Address
-from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Taken
 from tests.cluster.admin.world import node, view_of
+from tests.cluster.node_tls import agent_tls, pump_tls
 from tests.net.authorities import Authorities
 from tests.shards.links.world import CLUSTER, Leader, World
 
@@ -52,16 +52,7 @@ async def turning(world: World) -> AsyncIterator[None]:
             world.end()
 
 
-def context(authorities: Authorities, name: str | None = "server", authority: str = "ca") -> ssl.SSLContext:
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname = False
-    made.load_verify_locations(authorities.path(authority))
-    if name is not None:
-        made.load_cert_chain(authorities.path(name), authorities.path(name, "key"))
-    return made
-
-
-async def asked(leader: Leader, tls: ssl.SSLContext | None = None, **more: object) -> object:
+async def asked(leader: Leader, tls: AgentTls | None = None, **more: object) -> object:
     return json.loads(await ask_leader(view(), address_of(leader), QUESTION, tls, Budget(), **more))  # type: ignore[arg-type]
 
 
@@ -78,9 +69,7 @@ async def test_a_leader_is_asked_and_its_whole_answer_comes(leaders: World) -> N
 async def test_with_tls_only_who_has_a_certificate_of_the_cluster_gets_an_answer(
     leaders: World, authorities: Authorities
 ) -> None:
-    leaders.tls = NodeTls(
-        authorities.path("server"), authorities.path("server", "key"), authorities.path("ca")
-    )
+    leaders.tls = pump_tls(authorities)
     leader = leaders.leader(0)
     questions: list[object] = []
 
@@ -90,35 +79,38 @@ async def test_with_tls_only_who_has_a_certificate_of_the_cluster_gets_an_answer
 
     leader.answer = answer
     async with turning(leaders):
-        assert await asked(leader, context(authorities)) == {"done": 1}
+        assert await asked(leader, agent_tls(authorities, cluster=CLUSTER)) == {"done": 1}
         for stranger in (
             None,  # plain bytes
-            context(authorities, name=None),
-            context(authorities, name="stranger"),
+            agent_tls(authorities, "-", CLUSTER),
+            agent_tls(authorities, "stranger", CLUSTER),
+            agent_tls(authorities, "client", CLUSTER),  # a device of the same authority
+            agent_tls(authorities, authorities.node(CLUSTER, "n8"), CLUSTER),
+            agent_tls(authorities, authorities.node("c2", "n1"), CLUSTER),
         ):
             with pytest.raises(NoAnswer):
                 await asked(leader, stranger)
     assert len(questions) == 1
 
 
+@pytest.mark.parametrize("who", ["stranger", "device", "other node"])
 @trio_test
 async def test_a_leader_without_the_clusters_certificate_is_not_believed(
-    leaders: World, authorities: Authorities
+    leaders: World, authorities: Authorities, who: str
 ) -> None:
-    leaders.tls = NodeTls(
-        authorities.path("stranger"), authorities.path("stranger", "key"), authorities.path("ca")
-    )
+    file = {"stranger": "stranger", "device": "client", "other node": authorities.node(CLUSTER, "n8")}[who]
+    leaders.tls = pump_tls(authorities, file)
     leader = leaders.leader(0)
     async with turning(leaders):
         with pytest.raises(NoAnswer, match="certificate"):
-            await asked(leader, context(authorities))
+            await asked(leader, agent_tls(authorities, cluster=CLUSTER))
 
 
 @trio_test
 async def test_what_is_refused_is_said(leaders: World) -> None:
     leader = leaders.leader(0)
     async with turning(leaders):
-        with pytest.raises(NoAnswer, match="this is cluster c1, not c2"):
+        with pytest.raises(NoAnswer, match="the log of the node that refuses has the reason"):
             await ask_leader(view("c2"), address_of(leader), QUESTION, None, Budget())
         with pytest.raises(NoAnswer, match="this is shard 0, not 1"):
             await ask_leader(view(), address_of(leader, 1), QUESTION, None, Budget())

@@ -2,9 +2,12 @@
 
 import trio
 
-from rumq.cluster.agent.messages import Claim, Claimed, Seen
+from rumq.admin.cluster_rows import TermRow
+from rumq.cluster.agent.agent_socket import AgentSocket
+from rumq.cluster.agent.messages import AskStatus, Claim, Claimed, Done, Leave, Seen, Status
 from rumq.cluster.control.records import ShardRecord, Versioned
-from tests.cluster.agent.world import Node, World, in_world, received
+from tests.cluster.admin.world import term
+from tests.cluster.agent.world import Node, World, in_world, received, settle
 
 
 def claim_of(view_shard: Versioned, leader: str, claim: str) -> Claim:
@@ -139,7 +142,7 @@ async def test_a_stale_read_takes_nothing_back_and_alarms_nobody(world: World) -
 
 
 @in_world
-async def test_nothing_is_claimed_from_an_etcd_that_was_restored_from_an_old_snapshot(world: World) -> None:
+async def test_a_restored_etcd_gets_a_newer_record_and_never_an_older_one(world: World) -> None:
     first, *_ = await world.three()
     old = world.store.snapshot()
     await claimed_by(first, "mine")
@@ -151,18 +154,11 @@ async def test_nothing_is_claimed_from_an_etcd_that_was_restored_from_an_old_sna
     assert len(told) == 3 and (told[0]["epoch"], told[0]["seen"]) == (0, 1)  # once by each node
 
     messages = await claimed_by(first, "again")
-    assert [each.won for each in messages if isinstance(each, Claimed)] == [False]
-    operator = first.link("operator", -1)
-    await received(operator)
-    operator.send(claim_of(view.shards[0], "", "forced"))
-    await received(operator)
+    assert [each.won for each in messages if isinstance(each, Claimed)] == [True]
     await trio.sleep(1)
     view = await first.view()
-    assert (
-        view.epochs_back == []
-        and view.shards[0].record.claim == "forced"
-        and view.shards[0].record.epoch == 2
-    )
+    record = view.shards[0].record
+    assert view.epochs_back == [] and (record.claim, record.epoch) == ("again", 2)
 
 
 @in_world
@@ -177,7 +173,7 @@ async def test_a_node_that_is_started_again_remembers_the_epochs(world: World) -
     view = await again.view()
     assert view.epochs_back == [0] and view.shards[0].record.epoch == 1
     [claimed] = [each for each in await claimed_by(again, "x") if isinstance(each, Claimed)]
-    assert not claimed.won
+    assert claimed.won and claimed.now is not None and claimed.now.record.epoch == 2
 
 
 @in_world
@@ -207,6 +203,20 @@ async def test_a_clock_that_is_off_is_told_once(world: World) -> None:
 
 
 @in_world
+async def test_a_node_whose_record_has_vanished_announces_itself_at_once(world: World) -> None:
+    """Others do not reach it meanwhile: a leader has no address of this follower, an edge none of this leader."""
+    first, second, _ = await world.three()
+    await trio.sleep(1.5)
+    del world.store.announced["n2"]  # though its lease lives
+    world.store.changed()
+    await trio.sleep(0.5)
+    assert [each.name for each in (await first.view()).nodes] == ["n1", "n2", "n3"]
+    asked = second.plane.requests
+    await trio.sleep(20)
+    assert second.plane.requests - asked < 100, "it does not go on with it"
+
+
+@in_world
 async def test_an_idle_agent_asks_less_than_5_times_a_second(world: World) -> None:
     first, *_ = await world.three()
     link = first.link()
@@ -215,3 +225,61 @@ async def test_an_idle_agent_asks_less_than_5_times_a_second(world: World) -> No
     await trio.sleep(100)
     assert (first.plane.requests - before) / 100 < 2
     assert not await received(link)  # and nothing is told where nothing changes
+
+
+# Operators
+
+
+@in_world
+async def test_a_node_that_is_removed_leaves_in_every_view_until_it_is_taken_back(world: World) -> None:
+    """By an order that any node takes; also one that is gone."""
+    first, second, third = await world.three()
+    link = first.link("operator", -1)
+    await received(link)
+
+    async def leaving(leave: Leave, asked: AgentSocket) -> list[str]:
+        asked.send(leave)
+        assert Done(leave.request) in await received(asked)
+        return [each.name for each in (await second.view()).nodes if each.leaves]
+
+    assert await leaving(Leave(1, True, third.identity.id), link) == ["n3"]
+    assert (await first.view()).removed == [third.identity.id]
+    await third.stop()
+    third = await world.node("n3")
+    assert [each.name for each in (await first.view()).nodes if each.leaves] == ["n3"], (
+        "a restart forgets nothing"
+    )
+    assert await leaving(Leave(2, False, third.identity.id), link) == []
+    assert await leaving(Leave(3, True, third.identity.id), link) == ["n3"]
+    own = third.link("operator", -1)
+    await received(own)
+    assert await leaving(Leave(4, False), own) == [], "drain --back at the node itself"
+    for each in (link, own):
+        each.close()
+
+
+@in_world
+async def test_the_status_has_what_leaders_say_and_how_often_processes_have_ended(world: World) -> None:
+    node, *_ = await world.three()
+    said = [term("n1", "n1")]
+
+    async def ask_terms() -> list[TermRow]:
+        return said
+
+    async def status() -> Status:
+        link = node.link("operator", -1)
+        link.send(AskStatus(1))
+        found = [each for each in await received(link) if isinstance(each, Status)]
+        link.close()
+        await settle()
+        return found[0]
+
+    assert (await status()).terms is None
+    node.agent.ask_terms = ask_terms
+    for _ in range(3):
+        node.link().close()
+        await settle()
+    found = await status()
+    assert found.terms == said and found.ends == {0: 3}
+    await trio.sleep(61)
+    assert (await status()).ends == {0: 0}

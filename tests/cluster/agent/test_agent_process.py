@@ -1,7 +1,6 @@
 """The agent as a process, on a real etcd: it announces its node, serves its socket, and leaves at SIGTERM."""
 
 import json
-import os
 import select
 import signal
 import subprocess
@@ -116,20 +115,6 @@ def test_a_directory_of_another_cluster_is_told_in_a_sentence(tmp_path: Path, et
     first.send_signal(signal.SIGTERM)
     first.communicate(timeout=SECONDS_MAX)
     assert "set cluster.name to 'one'" in refusal(agent(tmp_path, "n1", "two", etcd.endpoints))
-
-
-def test_without_its_http_client_it_says_what_to_install(tmp_path: Path) -> None:
-    (tmp_path / "httpx.py").write_text('raise ImportError("No module named httpx")\n')
-    settings = {
-        "data": str(tmp_path), "cluster": "demo", "node": "n1", "shards": 3, "replicas": 3, "host": "n1", "port": 7883,
-        "mqtt": [], "version": "1", "endpoints": ["http://127.0.0.1:1"],
-    }  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-c", PROGRAM, json.dumps(settings)]
-    each = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    assert "pip install 'rumq[cluster]'" in refusal(each)
 
 
 def test_a_node_alone_needs_no_etcd(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import pytest
 import trio
 
-from rumq.cluster.agent.agent import Agent, check_cluster
+from rumq.cluster.agent.agent import Agent
+from rumq.cluster.agent.cluster_check import check_cluster
 from rumq.cluster.control.errors import ControlError, NameTaken, Refused
 from rumq.cluster.control.records import ClusterRecord
 from tests.cluster.agent.world import Node, World, in_world
@@ -184,3 +185,42 @@ async def test_a_version_that_is_too_old_is_refused(world: World) -> None:
     newer = ClusterRecord(id="x", shards=3, replicas=3, feature_level=99, created_us=0)
     with pytest.raises(Refused, match="install the version that the other nodes have"):
         check_cluster(node.settings, newer)
+
+
+# Partitions
+
+
+@in_world
+async def test_the_cluster_has_the_partitions_of_the_log_that_a_node_brings(world: World) -> None:
+    first = await world.node("n1", partitions={"main": 3})
+    await world.node("n2", has_log=True, partitions={"main": 1})
+    await world.node("n3", partitions={"main": 3})
+    assert world.store.layout == {"main": 1} and (await first.view()).layout == {"main": 1}
+
+
+@in_world
+async def test_new_nodes_must_have_the_same_partitions(world: World) -> None:
+    await world.node("n1", partitions={"main": 3, "plant": 1})
+    await world.node("n2", partitions={"main": 2})
+    node = await world.node("n3", partitions={"main": 3, "plant": 1})
+    await trio.sleep(30)
+    assert not world.store.shards and not world.store.layout
+    [told] = world.named("cluster.layouts_differ")
+    assert "n2#" in str(told["why"]) and "main 3, plant 1" in str(told["why"])
+    await node.stop()
+
+
+@in_world
+async def test_nodes_that_do_not_say_their_partitions_form_a_cluster_without_a_layout(world: World) -> None:
+    """Of an older version. When those with votes say it, it is noted."""
+    nodes = await world.three(partitions={})
+    assert len(world.store.shards) == 3 and not world.store.layout
+    for node in nodes:
+        await node.stop()
+    for name in ("n1", "n2"):
+        await world.node(name, partitions={"main": 3})
+    await trio.sleep(20)
+    assert not world.store.layout, "the third has not said it"
+    await world.node("n3", partitions={"main": 3})
+    await trio.sleep(20)
+    assert world.store.layout == {"main": 3}

@@ -10,11 +10,13 @@ import trio.testing
 from trio.testing import trio_test
 
 from rumq.cluster.agent.leader_orders import DONE_SECONDS_MAX, order_leader
+from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.messages import Done, Order
 from rumq.cluster.connections.leaders import Leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting, Refused
+from tests.cluster.node_tls import agent_tls, context, named
 from tests.net.authorities import Authorities
 from tests.net.conftest import authorities as authorities
 
@@ -52,7 +54,7 @@ def says(data: bytes) -> Play:
 
 
 async def ordered(
-    leader: Played, tls: ssl.SSLContext | None = None, leader_tls: ssl.SSLContext | None = None
+    leader: Played, tls: AgentTls | None = None, leader_tls: ssl.SSLContext | None = None
 ) -> Done:
     async with trio.open_nursery() as nursery:
         serve = (
@@ -116,29 +118,24 @@ async def test_a_leader_that_is_gone_is_named() -> None:
     assert done.why.startswith("n2#2 at 127.0.0.1:") and "cannot be asked" in done.why
 
 
-def context(authorities: Authorities, protocol: int, name: str | None = "server") -> ssl.SSLContext:
-    """As `rumq.cli.node.node_certificates.link_tls` makes them."""
-    made = ssl.SSLContext(protocol)
-    made.check_hostname = False
-    made.verify_mode = ssl.CERT_REQUIRED
-    made.load_verify_locations(authorities.path("ca"))
-    if name is not None:
-        made.load_cert_chain(authorities.path(name), authorities.path(name, "key"))
-    return made
-
-
 @trio_test
 async def test_with_tls_both_ends_show_a_certificate_of_the_cluster(authorities: Authorities) -> None:
-    client = partial(context, authorities, ssl.PROTOCOL_TLS_CLIENT)
-    server = partial(context, authorities, ssl.PROTOCOL_TLS_SERVER)
+    client = partial(agent_tls, authorities)
+
+    def server(file: str = "") -> ssl.SSLContext:
+        return context(authorities, ssl.PROTOCOL_TLS_SERVER, file or named(authorities, "c"))
+
     leader = Played(says(encoded(Done(7))))
     assert await ordered(leader, client(), server()) == Done(7)
     assert leader.heard == [Greeting("ask", "c", "n1#1", 0, 4), ORDER]
     for tls, leader_tls in (
         (None, server()),  # plain bytes
-        (client(None), server()),
+        (client("-"), server()),
         (client("stranger"), server()),
         (client(), server("stranger")),
+        (client(), server("client")),  # a device of the same authority
+        (client(), server(authorities.node("c", "n3"))),
+        (client(), server(authorities.node("other", "n2"))),
     ):
         leader = Played(says(encoded(Done(7))))
         done = await ordered(leader, tls, leader_tls)

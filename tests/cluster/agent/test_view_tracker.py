@@ -4,6 +4,7 @@ it."""
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 
@@ -14,6 +15,7 @@ from rumq.cluster.agent.view_tracker import (
     SeenEpochs,
     ViewTracker,
 )
+from rumq.cluster.connections.leaders import maybe_leader
 from rumq.cluster.control.control_plane import Snapshot
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.agent.world import node_record
@@ -91,13 +93,13 @@ def test_a_list_that_is_older_than_an_answer_does_not_take_it_back(tmp_path: Pat
     with structlog.testing.capture_logs() as events:
         assert not one.take(read(shard(1, 5), shard(1, 6)), 0.1, NOW_US)
         assert records(one) == [(2, 9), (1, 6)]
-        assert one.is_doubtful and not one.may_claim(0, 2, by_operator=False)
-        assert one.may_claim(1, 2, by_operator=False), "the other shard's record is well"
+        assert one.is_doubtful and not one.may_claim(0, 1)
+        assert one.may_claim(1, 1), "the other shard's record is well"
         assert not one.take(read(shard(2, 9), shard(1, 6)), 0.2, NOW_US)
-    assert not one.is_doubtful and one.may_claim(0, 3, by_operator=False) and not events
+    assert not one.is_doubtful and one.may_claim(0, 3) and not events
 
 
-def test_a_record_that_stays_behind_is_told_once_and_only_an_operator_puts_it_right(tmp_path: Path) -> None:
+def test_a_record_that_stays_behind_is_told_once_and_only_a_newer_one_takes_its_place(tmp_path: Path) -> None:
     one = tracker(tmp_path)
     one.take(read(shard(7, 50), shard(1, 6)), 0.0, NOW_US)
     old = read(shard(4, 30, OTHER), shard(1, 6))
@@ -112,11 +114,11 @@ def test_a_record_that_stays_behind_is_told_once_and_only_an_operator_puts_it_ri
     assert seen(one).epochs_back == [0] and not one.is_doubtful
     assert records(one)[0] == (7, 30), "what was seen, with the revision that is there"
     assert seen(one).shards[0].record.leader == HERE
-    assert not one.may_claim(0, 8, by_operator=False) and not one.may_claim(0, 7, by_operator=True)
-    assert one.may_claim(0, 8, by_operator=True)
+    assert not one.may_claim(0, 6) and one.may_claim(0, 7), "its leader writes its own record there again"
+    assert one.may_claim(0, 8)
     one.take(read(shard(8, 31), shard(1, 6)), 40.0, NOW_US)
     assert seen(one).epochs_back == [] and records(one)[0] == (8, 31)
-    assert one.may_claim(0, 9, by_operator=False) and not one.is_doubtful
+    assert one.may_claim(0, 9) and not one.is_doubtful
 
 
 def test_revisions_that_alone_go_back_are_believed_after_a_while(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_revisions_that_alone_go_back_are_believed_after_a_while(tmp_path: Path)
     restored = read(shard(3, 20), shard(1, 6))
     with structlog.testing.capture_logs() as events:
         one.take(restored, 10.0, NOW_US)
-        assert records(one)[0] == (3, 50) and one.is_doubtful and one.may_claim(0, 4, by_operator=False)
+        assert records(one)[0] == (3, 50) and one.is_doubtful and one.may_claim(0, 4)
         one.take(restored, 10.0 + BACK_SECONDS, NOW_US)
     assert records(one)[0] == (3, 20) and not one.is_doubtful and seen(one).epochs_back == [] and not events
 
@@ -135,7 +137,7 @@ def test_a_restart_does_not_forget_what_was_seen(tmp_path: Path) -> None:
     tracker(tmp_path).take(read(shard(7, 50), shard(1, 6)), 0.0, NOW_US)
     again = tracker(tmp_path)
     again.take(read(shard(4, 30, OTHER), shard(1, 6)), 0.0, NOW_US)
-    assert records(again) == [(7, 30), (1, 6)] and not again.may_claim(0, 5, by_operator=False)
+    assert records(again) == [(7, 30), (1, 6)] and not again.may_claim(0, 5) and again.may_claim(0, 8)
     with structlog.testing.capture_logs() as events:
         again.take(read(shard(4, 30, OTHER), shard(1, 6)), BACK_SECONDS, NOW_US)
     assert len(told(events, "cluster.epoch_back")) == 1 and seen(again).epochs_back == [0]
@@ -197,3 +199,34 @@ def test_a_restored_disk_is_in_every_view(tmp_path: Path) -> None:
     one.take(read(shard(1, 5)), 0.0, NOW_US)
     one.put(0, shard(2, 6))
     assert seen(one).restored == 9
+
+
+def test_a_node_that_an_operator_has_removed_gets_nothing_new(tmp_path: Path) -> None:
+    one = tracker(tmp_path)
+    nodes = [node_record("n1"), node_record("n2")]
+    snapshot = msgspec.structs.replace(read(nodes=nodes), removed=[OTHER], layout={"main": 3})
+    assert one.take(snapshot, 0.0, NOW_US)
+    assert [node.leaves for node in seen(one).nodes] == [False, True]
+    assert seen(one).removed == [OTHER] and seen(one).layout == {"main": 3}
+    assert one.take(read(nodes=nodes), 1.0, NOW_US)
+    assert [node.leaves for node in seen(one).nodes] == [False, False]
+
+
+def test_a_layout_that_was_just_noted_is_in_the_view(tmp_path: Path) -> None:
+    one = tracker(tmp_path)
+    assert not one.laid_out({"main": 1})
+    one.take(read(), 0.0, NOW_US)
+    assert one.laid_out({"main": 1}) and seen(one).layout == {"main": 1}
+
+
+def test_a_leader_without_a_lease_keeps_its_address_while_the_record_names_it(tmp_path: Path) -> None:
+    """The control plane alone may not see it; the other nodes reach it as before."""
+    one, other = tracker(tmp_path), msgspec.structs.replace(node_record("n2"), id=OTHER)
+    one.take(read(shard(1, 1, OTHER), shard(1, 2), nodes=[other]), 0.0, NOW_US)
+    assert seen(one).unseen == []
+    assert one.take(read(shard(1, 1, OTHER), shard(1, 2)), 1.0, NOW_US)
+    assert (seen(one).nodes, seen(one).unseen) == ([], [other])
+    leader = maybe_leader(seen(one), 0)
+    assert leader is not None and (leader.host, leader.port) == (other.host, other.port + 1)
+    assert one.put(0, shard(2, 3))
+    assert seen(one).unseen == [], "another node leads"

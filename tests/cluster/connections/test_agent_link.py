@@ -12,6 +12,7 @@ from rumq.cluster.agent.messages import AgentMessage, Done, Here, Seen
 from rumq.cluster.connections.agent_link import AgentLink, here_of
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.cluster.links.unix_address import Address
 from tests.net.site import Site
 
 HERE = Here("edge", -1, 4711)
@@ -127,3 +128,33 @@ def test_a_link_that_is_closed_stays_closed(world: World) -> None:
 
 def test_who_this_process_is() -> None:
     assert here_of("shard", 3) == Here("shard", 3, os.getpid())
+
+
+def test_a_data_directory_may_be_deeper_than_a_sockets_address(tmp_path: Path) -> None:
+    """unix(7): 107 bytes. The path itself is refused with "AF_UNIX path too long", which would be tried for ever."""
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    made = World(deep)
+    with pytest.raises(OSError, match="too long"), socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(made.path)
+    made.agent = socket.socket(socket.AF_UNIX)
+    with Address(made.path) as address:
+        made.agent.bind(address)
+    made.agent.listen(5)
+    made.agent.setblocking(False)
+    made.link.open()
+    with made.accept() as agent:
+        assert made.message(agent) == HERE
+    made.link.close()
+    made.site.end()
+    made.agent.close()
+
+
+def test_an_agent_that_sends_what_is_no_message_is_left_and_met_again(world: World) -> None:
+    world.begin()
+    world.link.open()
+    with world.accept() as agent:
+        world.message(agent)
+        agent.send(b"HTTP/1.1 400 no\r\n\r\n")
+        with world.accept() as again:
+            assert world.message(again) == HERE

@@ -356,3 +356,20 @@ def test_what_is_no_etcd_and_what_is_no_record_of_ours_is_said(one: EtcdCluster)
             await control(one.endpoints, "foreign").shards()
 
     run(main)
+
+
+def test_the_layout_is_written_once_and_removed_nodes_are_noted(one: EtcdCluster) -> None:
+    async def main() -> None:
+        first, second = control(one.endpoints, "layout"), control(one.endpoints, "layout")
+        assert await first.layout({"main": 1}) == {"main": 1}
+        assert await second.layout({"main": 3}) == {"main": 1}
+        for _ in range(2):
+            await first.note_removed("n4#04", is_removed=True)
+        await first.note_removed("n5#05", is_removed=True)
+        await second.note_removed("n5#05", is_removed=False)
+        found = await second.snapshot()
+        assert (found.layout, found.removed) == ({"main": 1}, ["n4#04"])
+        for each in (first, second):
+            await each.close()
+
+    run(main)

@@ -64,3 +64,15 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_cluster/control.json").write_text("{")
     with pytest.raises(Refused, match=r"control\.json.*restore"):
         LocalControl(tmp_path)
+
+
+def test_the_layout_stays_and_the_only_node_is_not_removed(tmp_path: Path) -> None:
+    async def main() -> None:
+        assert await LocalControl(tmp_path).layout({"main": 2}) == {"main": 2}
+        again = LocalControl(tmp_path)
+        assert await again.layout({"main": 3}) == {"main": 2}
+        assert (await again.snapshot()).layout == {"main": 2}
+        with pytest.raises(Refused, match="the only node"):
+            await again.note_removed("n1#00", is_removed=True)
+
+    run(main)

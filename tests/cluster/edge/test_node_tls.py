@@ -7,6 +7,7 @@ import pytest
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.net.transports import PLAIN
 from tests.cluster.edge.world import World, connect_of
+from tests.cluster.node_tls import pump_tls
 from tests.net.authorities import Authorities
 from tests.net.site import dialled
 from tests.net.test_websocket import Plain
@@ -16,13 +17,9 @@ BIG = bytes(range(256)) * 4096
 CONNECT = connect_of(0)
 
 
-def made(authorities: Authorities, name: str = "server", authority: str = "ca") -> NodeTls:
-    return NodeTls(authorities.path(name), authorities.path(name, "key"), authorities.path(authority))
-
-
 @pytest.fixture
 def node_tls(authorities: Authorities) -> NodeTls:
-    return made(authorities)
+    return pump_tls(authorities)
 
 
 def relayed(world: World) -> tuple[Plain, Any]:
@@ -75,7 +72,7 @@ def test_the_end_of_either_side_is_the_others(world: World) -> None:
 def test_a_node_with_a_certificate_of_another_authority_is_no_node(
     world: World, authorities: Authorities
 ) -> None:
-    world.tls = made(authorities, "stranger", "other-ca")
+    world.tls = pump_tls(authorities, authorities.node("c1", "n2", of_other=True), "other-ca")
     leader = world.leader(0)
     world.lead({0: leader})
     client = Plain(world, world.listen(PLAIN))  # type: ignore[arg-type]
@@ -86,9 +83,72 @@ def test_a_node_with_a_certificate_of_another_authority_is_no_node(
     client.close()
 
 
+def strangers(authorities: Authorities, node: str) -> list[str]:
+    """Certificates of the nodes' authority of a device, another node and another cluster."""
+    return ["client", authorities.node("c1", "n7"), authorities.node("c2", node)]
+
+
+@pytest.mark.parametrize("who", range(3))
+def test_a_leader_that_is_another_node_gets_no_byte_of_a_client(
+    world: World, authorities: Authorities, who: int
+) -> None:
+    told: list[dict[str, Any]] = []
+    mine = pump_tls(authorities, tell=lambda name, **fields: told.append({"name": name, **fields}))
+    world.edge.relays._ways._tls = mine
+    world.tls = pump_tls(authorities, strangers(authorities, "n5")[who])
+    leader = world.leader(0)
+    world.lead({0: leader})
+    client = Plain(world, world.listen(PLAIN))  # type: ignore[arg-type]
+    client.write(connect_of(0, version=5))
+    world.until(lambda: told)
+    assert told[0]["name"] == "cluster.certificate_refused" and told[0]["node"].startswith("n5#")
+    world.turn(30)
+    assert not leader.greeted and not [name for name, _ in leader.events if name == "task.failed"]
+    client.close()
+
+
+@pytest.mark.parametrize("who", range(3))
+def test_an_edge_that_is_another_node_relays_nobody(world: World, authorities: Authorities, who: int) -> None:
+    world.edge.relays._ways._tls = pump_tls(authorities, strangers(authorities, "n1")[who])
+    leader = world.leader(0)
+    world.lead({0: leader})
+    client = Plain(world, world.listen(PLAIN))  # type: ignore[arg-type]
+    client.write(connect_of(0, version=5))
+    refused = world.until(lambda: [fields for name, fields in leader.events if name == "connection.refused"])
+    assert "rumq://c1/node/n1" in refused[0]["why"] and not leader.greeted
+    client.close()
+
+
+@pytest.mark.parametrize("who", range(3))
+def test_a_link_of_the_bus_of_another_node_is_refused(authorities: Authorities, who: int) -> None:
+    world = Links()
+    world.tls = pump_tls(authorities)
+    first = world.leader(0)
+    world.tls = pump_tls(authorities, strangers(authorities, "n1")[who])
+    second = world.leader(1)
+    world.see(first, second)
+    second.links.dial(0)
+    refused = world.until(lambda: [fields for name, fields in first.events if name == "connection.refused"])
+    assert "rumq://c1/node/n1" in refused[0]["why"] and not first.made and not second.made
+    world.end()
+
+
+def test_certificates_of_the_version_before_are_taken_where_a_setting_says_so(
+    world: World, authorities: Authorities
+) -> None:
+    """They have no names. One node is new, the other one old: in both directions, for the time of an upgrade."""
+    accepts = pump_tls(authorities, unnamed=True)
+    world.edge.relays._ways._tls = accepts
+    world.tls = pump_tls(authorities, "server", unnamed=True)
+    relayed(world)[0].close()
+    world.edge.relays._ways._tls = pump_tls(authorities, "server2", unnamed=True)
+    world.tls = accepts
+    relayed(world)[0].close()
+
+
 def test_links_of_the_bus_go_through_it(authorities: Authorities) -> None:
     world = Links()
-    world.tls = made(authorities)
+    world.tls = pump_tls(authorities)
     first, second = world.leader(0), world.leader(1)
     world.see(first, second)
     second.links.dial(0)

@@ -2,6 +2,7 @@
 
 import socket
 
+import msgspec
 import pytest
 
 from rumq.cluster.edge import placement
@@ -125,3 +126,26 @@ def test_a_connection_that_a_leader_here_gives_back_is_placed_again(world: World
     (found,) = world.until(lambda: world.given(0))
     assert found == ("client", "203.0.113.7:1", connect_of(0), 0)
     ours.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "answer"),
+    [
+        (4, bytes([0x20, 2, 0, 3])),
+        (5, bytes([0x20, 13, 0, 0x9C, 10, 0x1C, 0, 7]) + b"n5:1883"),
+    ],
+)
+def test_a_client_whose_leader_cannot_be_reached_is_told_where_that_is(
+    world: World, version: int, answer: bytes
+) -> None:
+    leader = world.leader(0)
+    view = world.view({0: leader})
+    nodes = [msgspec.structs.replace(each, mqtt=["n5:1883"]) for each in view.nodes]
+    leader.listener.close()
+    leader.sock.close()
+    world.edge.placement.view_changed(msgspec.structs.replace(view, nodes=nodes))
+    peer = client(world)
+    peer.write(connect_of(0, version=version))
+    world.until(lambda: len(world.edge.placement) == 1)
+    world.wait(placement.WAITING_SECONDS + 0.5)
+    assert peer.read(100) == answer

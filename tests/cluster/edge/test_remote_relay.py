@@ -2,16 +2,21 @@
 
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
+from rumq.cluster.connections.detour import DIRECT_SECONDS
+from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.edge import path_watch
 from rumq.net.proxy_protocol import ProxyOptions
 from rumq.net.relay import RELAY_BYTES
 from rumq.net.tls import TlsServer
 from rumq.net.transports import PLAIN, Transports
 from rumq.net.websocket_handshake import WebSocketOptions
+from rumq.shards.links.relay_callers import RelayCallers
 from tests.cluster.edge.world import HERE, NAMES, Leader, Silent, World, connect_of
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
@@ -19,6 +24,7 @@ from tests.net.site import TlsClient
 from tests.net.test_frames import frame
 from tests.net.test_proxy_protocol import HEADERS
 from tests.net.test_websocket import Peer, Plain, request
+from tests.shards.links.test_relay_callers import nowhere as nowhere
 
 BIG = bytes(range(256)) * 4096
 CONNECT = connect_of(0)
@@ -202,6 +208,24 @@ def test_a_view_with_another_leader_ends_the_clients_of_the_old_one(world: World
     world.until(lambda: not world.edge.pump.connections)
 
 
+def test_clients_of_a_leader_that_changes_its_members_stay(world: World, peer: Any) -> None:
+    """It goes on in the next epoch: those that are there stay, and new ones are taken, whatever the edge has seen."""
+    _, through = peer
+    leader, _ = relayed(world, through)
+    leader.epoch = 2
+    late = plain(world)
+    late.write(CONNECT)  # the edge has not seen it yet
+    assert late.read(len(CONNECT)) == CONNECT
+    world.epochs[0] += 1
+    world.lead({0: leader, 1: HERE})
+    world.wait(0.3)
+    assert len(world.edge.relays) == 2
+    new = plain(world)
+    new.write(CONNECT)
+    assert new.read(len(CONNECT)) == CONNECT and len(world.edge.relays) == 3
+    assert leader.greeted[-1].greeting.epoch == 2 and not leader.events
+
+
 def test_a_cut_path_ends_the_clients_of_the_leader_behind_it_and_no_others(
     world: World, peer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,7 +282,7 @@ def test_a_leader_that_refuses_is_asked_again_until_another_leads(world: World) 
     """It does not know yet that it leads, or that it does not."""
     through = plain(world)
     early, later = world.leader(0), world.leader(0, 2)
-    early.listener._expected = early.listener._expected._replace(epoch=0)
+    early.listener._expected = early.listener._expected._replace(epochs=lambda: range(1))
     world.lead({0: early})
     through.write(CONNECT)
     world.until(lambda: len(early.events) == 1)
@@ -326,3 +350,28 @@ def test_a_leader_that_is_stopped_is_left_as_soon_as_another_leads(world: World,
     world.lead({0: world.leader(0, 2)})
     assert through.read(len(CONNECT)) == CONNECT
     stopped.die()
+
+
+def test_a_leader_beyond_a_cut_is_reached_by_way_of_another_ones_node(world: World, nowhere: int) -> None:
+    through = plain(world)
+    home, third = world.leader(0), world.leader(1)
+    ports: Any = SimpleNamespace(later=third.site.later)
+    whole = world.view({0: home, 1: third})
+    relays = RelayCallers(third.site.pump, HostAddresses(), ports, lambda: whole, None)
+    third.listener._takers = {**third.listener._takers, "relay": relays.take}
+    nodes = [
+        msgspec.structs.replace(each, port=nowhere - 1) if each.id == whole.shards[0].record.leader else each
+        for each in whole.nodes
+    ]
+    world.edge.placement.view_changed(msgspec.structs.replace(whole, nodes=nodes))
+    through.write(CONNECT)
+    world.until(lambda: len(world.edge.placement) == 1)
+    world.wait(DIRECT_SECONDS + 0.1)
+    assert through.read(len(CONNECT)) == CONNECT and len(relays) == 1
+    assert home.greeted[0].greeting.peer.startswith("127.0.0.1:"), "whose client it is"
+    for at in range(0, len(BIG), 1 << 16):
+        through.write(BIG[at : at + (1 << 16)])
+        assert through.read(1 << 16) == BIG[at : at + (1 << 16)]
+    assert world.edge.relays._ways.is_cut(str(whole.shards[0].record.leader)), (
+        "the next one goes that way at once"
+    )

@@ -40,7 +40,7 @@ class Leader:
     """The leader of a shard on another node."""
 
     def __init__(self, shard: int, epoch: int = 1, link: Any = Echo, tls: NodeTls | None = None) -> None:
-        self.shard, self.site = shard, Site(link=link)
+        self.shard, self.epoch, self.site = shard, epoch, Site(link=link)
         self.sock = open_sockets("127.0.0.1", 0, 100)[0]
         self.events: list[tuple[str, dict[str, Any]]] = []
         ports: Any = SimpleNamespace(
@@ -50,7 +50,7 @@ class Leader:
         self.listener = ClusterListener(
             self.sock,
             self.site.pump,
-            Expected(CLUSTER, shard, epoch),
+            Expected(CLUSTER, shard, lambda: range(epoch, self.epoch + 1)),
             {"client": self.take},
             ports,
             ports,
@@ -133,7 +133,7 @@ class World:
 
     def lead(self, led: dict[int, Leader | str | None]) -> None:
         """The edge sees this view."""
-        self.edge.placement.view_changed(self.view(led))
+        self.edge.seen(self.view(led))
 
     # Clients
 

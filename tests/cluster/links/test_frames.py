@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from rumq.cluster.links.frames import FRAME_BYTES_MAX, PREFIX, FrameReader, encode, encoded
-from rumq.cluster.replication.messages import Heard, ReplicaMessage, Write
+from rumq.cluster.links.frames import FRAME_BYTES_MAX, PREFIX, FrameReader, encode, encoded, maybe_first
+from rumq.cluster.links.greeting import Greeting
+from rumq.cluster.replication.messages import Beat, Heard, ReplicaMessage, Write
 
 MESSAGES = [(Heard(1), b""), (Write(1, "p", "s", 4096), b"chunk"), (Heard(1 << 40), bytes(1000))]
 STREAM = b"".join(encoded(message, [raw]) for message, raw in MESSAGES)
@@ -31,6 +32,14 @@ def test_raw_bytes_are_not_copied_and_begin_at_a_multiple_of_8() -> None:
     assert same is raw and len(head) % 8 == 0
 
 
+def test_a_message_that_is_repeated_is_encoded_once_and_another_one_is_not_taken_for_it() -> None:
+    [first], [again] = encode(Beat(1, {})), encode(Beat(1, {}))
+    assert again is first
+    assert encode(Beat(2, {})) != [first] and encode(Beat(1, {"p": 1})) != [first]
+    assert encode(Heard(1)) == encode(Heard(1)) != encode(Heard(1, False))
+    assert encode(Beat(1, {}))[0] == first
+
+
 def test_what_follows_is_given_up_once() -> None:
     frames = reader()
     assert [message for message, _ in frames.feed(encoded(Heard(1)) + b"rest")] == [Heard(1)]
@@ -50,3 +59,36 @@ def test_what_follows_is_given_up_once() -> None:
 def test_what_is_no_frame_is_refused_at_once(data: bytes) -> None:
     with pytest.raises(ValueError, match="frame"):
         list(reader().feed(data))
+
+
+def test_the_first_frame_may_have_another_bound() -> None:
+    small, large = encoded(Heard(1)), encoded(Heard(2), [bytes(5000)])
+    reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage, 10_000, first_bytes_max=100)
+    assert [message for message, _ in reader.feed(small + large)] == [Heard(1), Heard(2)]
+    for first in (large, large[:8]):
+        reader = FrameReader(ReplicaMessage, 10_000, first_bytes_max=100)
+        with pytest.raises(ValueError, match="a frame of 50"):
+            list(reader.feed(first))
+    with pytest.raises(ValueError, match="a frame of"):
+        list(FrameReader(ReplicaMessage, 100).feed(large))
+
+
+def test_what_waits_for_the_rest_of_its_frame_is_counted() -> None:
+    reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage)
+    whole = encoded(Heard(2), [bytes(5000)])
+    list(reader.feed(whole[:4000]))
+    assert reader.buffered == 4000
+    list(reader.feed(whole[4000:]))
+    assert reader.buffered == 0
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_message_nested_without_end_is_no_message(first: bool) -> None:
+    """A field that this version does not know is skipped, however it is built: msgspec raises RecursionError."""
+    greeting = msgspec.msgpack.encode(Greeting("replica", "c", "n", 0, 1))
+    assert greeting[0] == 0x9B  # an array of 11; one more follows
+    head = b"\x9c" + greeting[1:] + b"\x91" * 60_000 + b"\x00"
+    frame = PREFIX.pack(4 + len(head), len(head)) + head
+    decoder = msgspec.msgpack.Decoder(Greeting)
+    with pytest.raises(ValueError, match="no message"):
+        maybe_first(decoder, frame, 1 << 16) if first else list(reader().feed(frame))

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from tests.cluster.live.gaps import Gap, table
-from tests.cluster.live.harm import KINDS, ON_LOOPBACK
+from tests.cluster.live.harm import ON_LOOPBACK
 from tests.cluster.live.picture import draw
 from tests.cluster.live.run import LiveRun
+from tests.cluster.live.time_travel import EVERY_KIND
 
 RUN_HARMS = 50  # of one cluster; the next ones get a new one
 
@@ -32,7 +33,12 @@ def main() -> int:
     )  # fmt: skip
     add = parser.add_argument
     add("--harms", type=int, default=20, metavar="N", help="[20]")
-    add("--kind", action="append", choices=list(KINDS), help=f"may be repeated [{', '.join(ON_LOOPBACK)}]")
+    add(
+        "--kind",
+        action="append",
+        choices=list(EVERY_KIND),
+        help=f"may be repeated [{', '.join(ON_LOOPBACK)}]",
+    )
     add("--seed", type=int, default=1, help="[1]")
     add("--nodes", type=int, default=3, help="[3]")
     add("--away", type=float, default=60.0, metavar="S", help="how long etcd is away [60]")

@@ -23,7 +23,7 @@ from tests.conformance.peer import Address
 START_SECONDS_MAX = 90.0
 # Small segments and a small memory: rolling, sealing and cold reads happen all the time.
 SETTINGS = ("log.segment_bytes_max=262144", "log.hot_bytes_max=262144", "events.level=info")
-NOT_LOOPBACK = ("auth.anonymous=yes",)
+NOT_LOOPBACK = ("auth.anonymous=yes", "cluster.insecure=true")  # namespaces that nobody else reaches
 
 
 class LiveCluster:

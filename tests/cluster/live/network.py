@@ -39,27 +39,27 @@ class Network:
         return f"{NETWORK}.{self._numbers[name]}.2"
 
     def place(self, name: str) -> Place:
-        return Place(self.address(name), ("ip", "netns", "exec", self._space(name)))
+        return Place(self.address(name), ("ip", "netns", "exec", self.space(name)))
 
     def make(self) -> None:
-        router = self._space("r")
+        router = self.space("r")
         self._ip("netns add", router)
         self._run("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         self._link(f"{self._prefix}u", 0, None)
         self._ip("route add", f"{NETWORK}.0.0/16", "via", f"{NETWORK}.0.1")
         for name, number in self._numbers.items():
-            self._ip("netns add", self._space(name))
-            self._link(f"{self._prefix}v{number}", number, self._space(name))
-            self._ip("-n", self._space(name), "link set lo up")
-            self._ip("-n", self._space(name), "route add default via", f"{NETWORK}.{number}.1")
+            self._ip("netns add", self.space(name))
+            self._link(f"{self._prefix}v{number}", number, self.space(name))
+            self._ip("-n", self.space(name), "link set lo up")
+            self._ip("-n", self.space(name), "route add default via", f"{NETWORK}.{number}.1")
 
     def _link(self, device: str, number: int, space: str | None) -> None:
         """Device `device` in `space` (None: the root one), its other end in the router."""
         other = f"{device}r"[-15:]
         self._ip("link add", device, "type veth peer name", other)
-        self._ip("link set", other, "netns", self._space("r"))
-        self._ip("-n", self._space("r"), "addr add", f"{NETWORK}.{number}.1/24", "dev", other)
-        self._ip("-n", self._space("r"), "link set", other, "up")
+        self._ip("link set", other, "netns", self.space("r"))
+        self._ip("-n", self.space("r"), "addr add", f"{NETWORK}.{number}.1/24", "dev", other)
+        self._ip("-n", self.space("r"), "link set", other, "up")
         inside: tuple[str, ...] = ()
         if space is not None:
             self._ip("link set", device, "netns", space)
@@ -78,7 +78,7 @@ class Network:
 
     def delay(self, pairs: Mapping[tuple[str, str], float]) -> None:
         """What one member sends to another arrives so many seconds later, until `remove`. Once for a network."""
-        device, router = f"{self._prefix}d", self._space("r")
+        device, router = f"{self._prefix}d", self.space("r")
         words = [
             f"{self.address(one)},{self.address(other)},{seconds}" for (one, other), seconds in pairs.items()
         ]
@@ -108,7 +108,7 @@ class Network:
     def _rule(self, verb: str, source: str, target: str) -> None:
         self._ip(
             "-n",
-            self._space("r"),
+            self.space("r"),
             "rule",
             verb,
             "from",
@@ -123,10 +123,10 @@ class Network:
             self._delayer.kill()
             self._delayer.wait()
         for name in ["r", *self._numbers]:
-            self._run("ip", "netns", "del", self._space(name), check=False)
+            self._run("ip", "netns", "del", self.space(name), check=False)
         self._run("ip", "link", "del", f"{self._prefix}u", check=False)
 
-    def _space(self, name: str) -> str:
+    def space(self, name: str) -> str:
         return f"{self._prefix}{name}"
 
     def _ip(self, *words: str) -> None:

@@ -20,8 +20,9 @@ from tests.cluster.live.checker import (
 )  # fmt: skip
 from tests.cluster.live.cluster import LiveCluster
 from tests.cluster.live.gaps import Gap, gap_of
-from tests.cluster.live.harm import ETCD_AWAY_S, IN_NAMESPACES, KINDS, ON_SMALL_DISKS, Harm, Scene
+from tests.cluster.live.harm import ETCD_AWAY_S, IN_NAMESPACES, ON_SMALL_DISKS, Harm, Scene
 from tests.cluster.live.network import Network
+from tests.cluster.live.time_travel import EVERY_KIND
 from tests.cluster.live.workload import Doors, Workload
 from tests.conformance.peer import Ended
 from tests.faults.kill.ledger import Ledger
@@ -53,7 +54,7 @@ class Result:
 
 
 class LiveRun:
-    """kinds: names of `KINDS`, taken in turn in an order of the seed; away_s: how long etcd is away
+    """kinds: names of `EVERY_KIND`, taken in turn in an order of the seed; away_s: how long etcd is away
 
     round_trip_s: between members of different numbers, as if n1 and etcd1 were in one data centre, n2 and etcd2 in the
     next one"""
@@ -106,7 +107,7 @@ class LiveRun:
             return False
         time.sleep(QUIET_S)
         nodes = [each.client.node for each in self.workload.publishers]
-        harm = KINDS[kind](self.scene)
+        harm = EVERY_KIND[kind](self.scene)
         harm.healed = max(time.monotonic(), harm.began + BEFORE_RESTART * self.live.cluster.restart_seconds)
         what = f"{harm.kind} {harm.what}"
         self.result.harms.append(what)

@@ -102,7 +102,8 @@ def gateways(tmp_path_factory: pytest.TempPathFactory, authorities: Authorities)
     words = [word for role in ("read", "publish", "administer") for word in ("--role", role)]
     made = rumqd("token", "add", "ops", *words, "--file", str(tokens))
     assert made.status == 0, made.err
-    files = {"certificate": authorities.path("server"), "key": authorities.path("server", "key")}
+    named = authorities.node("demo", "n1", "n2", "n3")
+    files = {"certificate": authorities.path(named), "key": authorities.path(named, "key")}
     tls = [
         f"cluster.tls_{name}={path}" for name, path in (files | {"authority": authorities.path("ca")}).items()
     ]

@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.live.harm import IN_NAMESPACES, ON_LOOPBACK, ON_SMALL_DISKS
 from tests.cluster.live.network import Network
 from tests.cluster.live.run import LiveRun
+from tests.cluster.live.time_travel import BACK_IN_TIME
 
 LONG_EPISODES = int(os.environ.get("RUMQ_EPISODES", "40"))
 LONG_HARMS = 50
@@ -29,8 +30,8 @@ pytestmark = pytest.mark.skipif(
 def kinds_here() -> list[str]:
     """What can be done on this machine by this user."""
     if Network.why_not():
-        return list(ON_LOOPBACK)
-    return [*ON_LOOPBACK, *IN_NAMESPACES, *ON_SMALL_DISKS]
+        return [*ON_LOOPBACK, *BACK_IN_TIME]
+    return [*ON_LOOPBACK, *BACK_IN_TIME, *IN_NAMESPACES, *ON_SMALL_DISKS]
 
 
 @pytest.mark.timeout(400)
@@ -38,6 +39,14 @@ def test_twenty_harms_lose_nothing(tmp_path: Path) -> None:
     result = LiveRun(tmp_path, 20_263, SHORT, away_s=4.0).run(20)
     assert not result.faults, result.report()
     assert result.lost == 0 and result.acknowledged > 1_000
+
+
+@pytest.mark.timeout(300)
+def test_what_goes_back_in_time_loses_nothing(tmp_path: Path) -> None:
+    """etcd restored while a node sleeps, an old disk, a node without its partitions: one at a time, with etcd there."""
+    result = LiveRun(tmp_path, 20_265, list(BACK_IN_TIME)).run(len(BACK_IN_TIME))
+    assert not result.faults, result.report()
+    assert result.lost == 0 and result.acknowledged > 300
 
 
 @pytest.mark.skipif(bool(Network.why_not()), reason=Network.why_not() or "there are namespaces")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from commitlog.testing.memory_state import MemoryState
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.node.copy_disk import REMEMBERED_SECONDS, CopyDisk
 from rumq.cluster.replication import effects as fx
@@ -58,14 +59,16 @@ class Logs:
     def ends(self) -> dict[str, int]:
         return {"main/g1/p0": 0}
 
+    def marks(self) -> dict[str, int]:
+        return {}
 
-class State:
-    promised = opened = 0
+    def sync(self) -> list[tuple[str, int, str, int]]:
+        return []
 
 
 def standby(*, is_well: bool) -> StandbyCore:
     core = StandbyCore(
-        "n1", Logs(), State(), patience=lambda: 0.5, unique=lambda: "x", now=0.0,  # type: ignore[arg-type]
+        "n1", Logs(), MemoryState(), patience=lambda: 0.5, unique=lambda: "x", now=0.0,  # type: ignore[arg-type]
         is_well=lambda: is_well, can_lead=lambda: is_well,
     )  # fmt: skip
     record = ShardRecord(epoch=1, leader="n2", claim="", replicas=["n1", "n2", "n3"])
@@ -91,8 +94,6 @@ def test_who_is_not_well_waits_longer_and_claims_only_when_nobody_else_does() ->
 def test_who_is_not_well_says_so_and_does_not_succeed() -> None:
     core = standby(is_well=False)
     core.take_effects()
-    state = core._state
-    state.promise = lambda epoch: setattr(state, "promised", epoch)  # type: ignore[method-assign]
     core.received(1, m.Promise(1), NOTHING, 0.1)
     core.received(1, m.Beat(1, {}), NOTHING, 0.1)
     core.received(1, m.Succeed(1), NOTHING, 0.1)
@@ -105,8 +106,7 @@ def test_a_doubted_copy_promises_nothing_below_the_epoch_of_the_record() -> None
     """R11: an old copy of a disk has forgotten what it promised, too."""
     core = standby(is_well=True)
     state = core._state
-    state.promise = lambda epoch: setattr(state, "promised", epoch)  # type: ignore[method-assign]
-    state.opened = m.DOUBTED
+    state.distrust()
     record = ShardRecord(epoch=5, leader="n2", claim="", replicas=["n1", "n2", "n3"])
     core.seen(Versioned(record, 2), True, 0.0)
     core.take_effects()

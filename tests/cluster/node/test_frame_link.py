@@ -1,7 +1,7 @@
 """A link of replication over a socket: what is sent arrives, in order, however little the socket takes."""
 
 import socket
-import ssl
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -10,26 +10,15 @@ from rumq.cluster.links.frames import encoded
 from rumq.cluster.node.frame_link import OUTBOX_BYTES, FrameLink, LinkTls, Supply
 from rumq.cluster.replication import messages as m
 from tests.cluster.node.world import tcp_pair
+from tests.cluster.node_tls import link_tls
 from tests.net.authorities import Authorities
 
 BIG = bytes(range(256)) * 4096  # 1 MiB
 
 
-def tls_of(authorities: Authorities, name: str = "server", authority: str = "ca") -> LinkTls:
-    contexts = []
-    for protocol in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT):
-        context = ssl.SSLContext(protocol)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_cert_chain(authorities.path(name), authorities.path(name, "key"))
-        context.load_verify_locations(authorities.path(authority))
-        contexts.append(context)
-    return LinkTls(*contexts)
-
-
 @pytest.fixture(params=["plain", "tls"])
 def tls(request: pytest.FixtureRequest, authorities: Authorities) -> LinkTls | None:
-    return tls_of(authorities) if request.param == "tls" else None
+    return link_tls(authorities) if request.param == "tls" else None
 
 
 @pytest.fixture
@@ -55,6 +44,23 @@ def carried(sender: FrameLink, receiver: FrameLink, count: int) -> list[tuple[m.
     raise AssertionError(f"{len(got)} of {count} came")
 
 
+def test_reading_a_beat_makes_no_buffer_of_its_own() -> None:
+    """An idle standby reads ten a second: none of these maps and unmaps memory."""
+    near, far = tcp_pair()
+    link = FrameLink(far)
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            near.send(encoded(m.Beat(1, {})))
+            assert [message for message, _ in link.read()] == [m.Beat(1, {})]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000
+    link.close()
+    near.close()
+
+
 def test_messages_and_raw_bytes_arrive_both_ways(links: tuple[FrameLink, FrameLink]) -> None:
     near, far = links
     assert near.has_output  # not yet connected
@@ -69,6 +75,8 @@ def test_messages_and_raw_bytes_arrive_both_ways(links: tuple[FrameLink, FrameLi
 
 def test_a_full_socket_is_not_waited_for(links: tuple[FrameLink, FrameLink]) -> None:
     near, far = links
+    near.send(m.Heard(1))  # a small one is the first
+    assert carried(near, far, 1)
     for at in range(24):
         near.send(m.Write(1, "p", "s", at), (BIG,))
     near.flush()
@@ -155,11 +163,44 @@ def test_a_connection_that_is_refused_is_closed_by_the_first_flush() -> None:
     assert link.closed and link.fd >= 0
 
 
+def test_a_dialled_link_sends_nothing_to_another_node(authorities: Authorities) -> None:
+    for file in ("client", authorities.node("c", "n3"), authorities.node("other", "n2")):
+        near, far = tcp_pair()
+        dials = FrameLink(near, link_tls(authorities), is_connecting=True, node="n2#2")
+        dialled = FrameLink(far, link_tls(authorities, file))
+        dials.send(m.Promise(1))
+        for _ in range(10_000):
+            dials.flush()
+            assert dialled.read() == []
+            if dials.closed:
+                break
+        assert dials.is_impostor and "rumq://c/node/n2" in dials.why
+        assert dialled.read() == [] and dialled.closed
+    near, far = tcp_pair()
+    good = FrameLink(near, link_tls(authorities), is_connecting=True, node="n2#2")
+    dialled = FrameLink(far, link_tls(authorities, authorities.node("c", "n2")))
+    good.send(m.Promise(1))
+    assert carried(good, dialled, 1) and not good.is_impostor
+    good.close()
+    dialled.close()
+
+
+def test_a_handshake_that_waits_for_the_other_end_wants_no_turns(authorities: Authorities) -> None:
+    """A node that accepts and says nothing would keep its peer busy otherwise."""
+    near, far = tcp_pair()
+    dials = FrameLink(near, link_tls(authorities), is_connecting=True)
+    dials.send(m.Promise(1))
+    dials.flush()
+    assert not dials.has_output and not dials.closed
+    dials.close()
+    far.close()
+
+
 @pytest.mark.parametrize("who", ["stranger dials", "plain bytes"])
 def test_a_stranger_gets_no_link(authorities: Authorities, who: str) -> None:
     near, far = tcp_pair()
-    stranger = tls_of(authorities, "stranger", "ca") if who == "stranger dials" else None
-    dials, dialled = FrameLink(near, stranger, is_connecting=True), FrameLink(far, tls_of(authorities))
+    stranger = link_tls(authorities, "stranger", "ca") if who == "stranger dials" else None
+    dials, dialled = FrameLink(near, stranger, is_connecting=True), FrameLink(far, link_tls(authorities))
     dials.send(m.Promise(1), (BIG,))
     for _ in range(10_000):
         dials.flush()

@@ -1,5 +1,7 @@
 """A standby's process: it follows who has promises of it, says no to others, and takes office when nobody leads."""
 
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 
@@ -10,11 +12,12 @@ from commitlog import LogError
 from commitlog.replica.replica_state import DOUBTED
 from rumq.cluster.agent.messages import AgentMessage, Claim, Claimed, Done, Here, Order, Report, Seen
 from rumq.cluster.control.records import ShardRecord, Versioned
-from rumq.cluster.links.greeting import Refused
+from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, Refused
+from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.standby_process import TakenOffice
 from rumq.cluster.replication import messages as m
-from tests.cluster.node.test_frame_link import tls_of
 from tests.cluster.node.world import KEY, Peer, Site, frames, log, node_record, record
+from tests.cluster.node_tls import context, link_tls
 from tests.net.authorities import Authorities
 
 Story = Iterator[Callable[[], object]]
@@ -63,7 +66,7 @@ def test_it_follows_a_leader_and_acknowledges_what_is_synced(site: Made) -> None
         leader = here.peer()
         leader.link.send(m.Promise(4))
         yield lambda: leader.of(m.Promised)
-        assert leader.heard == [m.Promised(4, 0, {KEY: 0})] and here.state.promised == 4
+        assert leader.heard == [m.Promised(4, 0, {KEY: 0}, marks={})] and here.state.promised == 4
         for message, raw in frames(source, 4):
             leader.link.send(message, (raw,))
         yield lambda: leader.of(m.Synced)
@@ -115,8 +118,8 @@ def test_a_leader_of_an_older_epoch_is_told_so_and_hung_up(site: Made) -> None:
     ("greeting", "says"),
     [
         ({"kind": "bus"}, "n1#1 does not lead shard 0"),
-        ({"cluster": "other"}, "this is shard 0 of cluster c, not 0 of other"),
-        ({"shard": 2}, "this is shard 0 of cluster c, not 2 of c"),
+        ({"cluster": "other"}, TO_A_STRANGER),
+        ({"shard": 2}, "this is shard 0, not 2"),
         ({"level": 99}, "this node knows feature level 1, the other one has 99: upgrade this one"),
     ],
 )
@@ -142,7 +145,9 @@ def test_before_it_has_met_its_cluster_it_takes_nobody(site: Made) -> None:
         caller = here.peer()
         yield lambda: caller.link.closed
         [refused] = caller.heard
-        assert "has not met its cluster" in refused.why
+        assert refused == Refused(TO_A_STRANGER)
+        [(name, fields)] = here.events
+        assert name == "connection.refused" and "has not met its cluster" in fields["why"]
 
     here.run(story())
 
@@ -154,7 +159,7 @@ def test_who_does_not_greet_is_refused(site: Made) -> None:
         caller = Peer(here.port, m.Poll())
         here.peers.append(caller)
         yield lambda: caller.link.closed
-        assert caller.heard == [Refused("a connection begins with a greeting")]
+        assert caller.heard == [Refused(TO_A_STRANGER)]
 
     here.run(story())
 
@@ -205,7 +210,7 @@ def test_a_copy_in_doubt_claims_nothing(site: Made) -> None:
     assert here.run(story()) is None
 
 
-def test_a_control_plane_that_went_back_is_alarmed_and_not_obeyed(
+def test_a_control_plane_that_went_back_is_alarmed_and_gives_out_no_epoch_twice(
     site: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rumq.cluster.replication.standby_core.BEHIND_SECONDS", 0.0)
@@ -220,7 +225,8 @@ def test_a_control_plane_that_went_back_is_alarmed_and_not_obeyed(
         yield lambda: here.events
         [(name, fields)] = here.events
         assert name == "cluster.epoch_back" and "epoch 3" in fields["why"] and "promised 9" in fields["why"]
-        assert not [each for each in here.agent.heard if isinstance(each, Claim)]
+        claims = [each.record.epoch for each in here.agent.heard if isinstance(each, Claim)]
+        assert set(claims) <= {10}, "above what this disk has promised"
 
     assert here.run(story()) is None
 
@@ -230,7 +236,7 @@ def test_of_two_that_are_left_one_leads_with_the_longer_log(
     site: Made, authorities: Authorities, secured: bool
 ) -> None:
     """n3 and its disk are gone; n2 has ten records more than n1."""
-    tls = tls_of(authorities) if secured else None
+    tls = link_tls(authorities) if secured else None
     here, there = site(N1, source=log(1), tls=tls), site(N2, source=log(2), tls=tls)
     first = record(N1, N2, N3, epoch=3, leader="")
     cas = threading.Lock()
@@ -289,3 +295,77 @@ def test_a_copy_that_cannot_be_written_ends_the_process(site: Made) -> None:
 
     with pytest.raises(LogError, match="none is open"):
         here.run(story())
+
+
+def test_a_claim_that_an_agent_took_with_it_is_made_anew(site: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rumq.cluster.replication.office.CLAIM_SECONDS", 1e9)
+    here = site(source=log(2))
+    grants(here, record(N1, leader="", epoch=3))
+    grant, asked = here.agent.answer, []
+
+    def answer(message: AgentMessage) -> list[AgentMessage]:
+        if isinstance(message, Claim):
+            asked.append(message)
+            if len(asked) == 1:
+                here.agent.hang_up()
+                return []
+        return grant(message)
+
+    here.agent.answer = answer
+    office = here.run(iter([lambda: False]))
+    assert isinstance(office, TakenOffice) and len(asked) == 2
+    office.agent.close()
+
+
+@pytest.mark.parametrize("who", ["device", "other node", "other cluster"])
+def test_a_promise_is_asked_of_it_by_nodes_alone(site: Made, authorities: Authorities, who: str) -> None:
+    files = {
+        "device": "client", "other node": authorities.node("c", "n3"), "other cluster": authorities.node("c2", "n2"),
+    }  # fmt: skip
+    tls = link_tls(authorities)
+    here = site(tls=tls)
+    led(here)
+
+    def story() -> Story:
+        yield lambda: len(here.agent.heard) > 1
+        stranger = tls._replace(client=context(authorities, ssl.PROTOCOL_TLS_CLIENT, files[who]))
+        peer = Peer(here.port, Greeting("replica", "c", N2, 0, 9), stranger)
+        here.peers.append(peer)
+        peer.link.send(m.Promise(9))
+        yield lambda: peer.link.closed
+        assert peer.heard == [Refused(TO_A_STRANGER)] and here.state.promised == 0
+        [(name, fields)] = here.events
+        assert name == "connection.refused" and "rumq://c/node/n2" in fields["why"]
+
+    here.run(story())
+
+
+def test_what_answers_at_a_nodes_address_is_that_node(site: Made, authorities: Authorities) -> None:
+    here = site(source=log(1), tls=link_tls(authorities))
+    impostor = link_tls(authorities, authorities.node("c", "n9"))
+    links: list[FrameLink] = []
+    heard: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        grants(here, record(N1, N2, N3, leader="", epoch=3), node_record(N2, listener.getsockname()[1]))
+
+        def told() -> object:
+            try:
+                links.append(FrameLink(listener.accept()[0], impostor))
+            except BlockingIOError:
+                pass
+            for link in links:
+                heard.extend([] if link.closed else link.read())
+                link.flush()
+            return [fields for name, fields in here.events if name == "cluster.certificate_refused"]
+
+        here.run(iter([told]))
+    [fields] = told_of(here, "cluster.certificate_refused")
+    assert fields["node"] == N2 and "it shows the certificate of rumq://c/node/n9" in fields["why"]
+    assert heard == []
+    for link in links:
+        link.close()
+
+
+def told_of(site: Site, event: str) -> list[dict[str, object]]:
+    return [fields for name, fields in site.events if name == event]

@@ -3,15 +3,18 @@
 from typing import Any
 
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.adoption import Adoption
+from rumq.cluster.replication.adoption import Adoption, maybe_doubt
 
 
 class Logs:
-    """applied: frames; synced: how often"""
+    """applied: frames; synced: how often; end: of the partition, once it is synced"""
 
     def __init__(self) -> None:
         self.applied: list[m.ReplicaMessage] = []
-        self.synced = 0
+        self.synced, self.end = 0, 9
+
+    def ends(self) -> dict[str, int]:
+        return {"p": self.end}
 
     def inventory(self, partition: str) -> list[m.SegmentInfo]:
         return []
@@ -23,10 +26,14 @@ class Logs:
         self.synced += 1
 
 
+class State:
+    def note_cut(self, partition: str) -> None: ...
+
+
 def adoption(logs: Logs, **promised: tuple[int, dict[str, int]]) -> Adoption:
     """promised: by node, (opened, ends); n1 is the claimant"""
     answers = {node: m.Promised(9, opened, ends) for node, (opened, ends) in promised.items()}
-    return Adoption(9, "n1", answers, logs)  # type: ignore[arg-type]
+    return Adoption(9, "n1", answers, logs, State())  # type: ignore[arg-type]
 
 
 def questions(found: Adoption) -> list[tuple[str, str]]:
@@ -66,3 +73,20 @@ def test_what_the_source_sends_is_applied_and_synced_at_its_end_and_others_are_i
     assert logs.applied == [cut, write] and logs.synced == 0
     assert found.took("n2", m.Fetched(9, "p"), nothing) and logs.synced == 1
     assert found.next_question() is None and found.source == ""
+
+
+def test_a_source_that_was_emptied_since_its_promise_is_found_out() -> None:
+    logs = Logs()
+    found = adoption(logs, n1=(3, {"p": 0}), n2=(4, {"p": 9}))
+    found.next_question()
+    logs.end = 0
+    assert found.took("n2", m.Fetched(9, "p"), memoryview(b"")) and found.is_short
+
+
+def test_two_leaders_of_one_epoch_and_marks_above_the_log_are_doubts() -> None:
+    one, other = m.Promised(9, 4, {"p": 5}, "one"), m.Promised(9, 4, {"p": 9}, "other")
+    assert "n1 and n2 have logs of different leaders of epoch 4" in str(maybe_doubt({"n1": one, "n2": other}))
+    older = m.Promised(9, 3, {"p": 99}, "third", marks={"p": 5})
+    assert maybe_doubt({"n1": one, "n3": older}) is None
+    lost = m.Promised(9, m.DOUBTED, {"p": 0}, marks={"p": 6})
+    assert "n3 knows that p is committed up to lsn 6" in str(maybe_doubt({"n1": one, "n3": lost}))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rumq.cluster.control.records import ShardRecord
-from rumq.cluster.replication.quorum import committed_lsn, has_quorum
+from rumq.cluster.replication.quorum import committed_lsn, copies_lsn, has_quorum, majority_of
 
 NAMES = [f"n{number}" for number in range(7)]
 GROUPS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=5, unique=True)
@@ -42,3 +42,14 @@ def test_half_of_an_even_number_is_no_majority() -> None:
 
 def test_a_learner_has_no_vote() -> None:
     assert not has_quorum(record(["n0", "n1", "n2"]), ["n0", "n6"])
+
+
+@given(SYNCED, st.integers(1, 5))
+def test_so_many_copies_have_what_comes_before_that_lsn(synced: dict[str, int], count: int) -> None:
+    lsn = copies_lsn(count, synced)
+    assert not lsn or sum(each >= lsn for each in synced.values()) >= count
+    assert sum(each >= lsn + 1 for each in synced.values()) < count
+
+
+def test_a_majority_is_more_than_half() -> None:
+    assert [majority_of(count) for count in (1, 2, 3, 4, 5)] == [1, 2, 2, 3, 3]

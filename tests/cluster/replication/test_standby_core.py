@@ -5,8 +5,10 @@ from random import Random
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.majority_lease import HOLD_SECONDS, NOT_LEASED
+from rumq.cluster.replication.office import UNKNOWN_SECONDS
 from rumq.cluster.replication.standby_core import StandbyCore
-from tests.cluster.simulation.disk import Disk, MemoryLogs, MemoryState
+from tests.cluster.simulation.disk import Disk, DiskState, MemoryLogs
 
 P, Q = "main/g0/p0", "main/g0/p1"
 RAW = memoryview(b"")
@@ -18,7 +20,7 @@ class Replica:
 
     def __init__(self, epoch: int = 3, leader: str = "b") -> None:
         self.disk = Disk(Random(0))
-        self.state = MemoryState(self.disk)
+        self.state = DiskState(self.disk)
         self.core = StandbyCore(
             "a", MemoryLogs(self.disk), self.state, patience=lambda: 0.5, unique=lambda: "mine", now=0.0
         )
@@ -56,7 +58,7 @@ def view(epoch: int, leader: str, claim: str = "theirs") -> Versioned:
 
 def test_r2_a_promise_is_on_disk_before_it_is_answered_and_older_ones_are_refused() -> None:
     replica = Replica()
-    assert replica.hear(1, m.Promise(3)) == [fx.Reply(1, m.Promised(3, 0, ENDS))]
+    assert replica.hear(1, m.Promise(3)) == [fx.Reply(1, m.Promised(3, 0, ENDS, marks={}))]
     assert replica.disk.promised == 3
     assert replica.hear(2, m.Promise(2)) == [fx.Reply(2, m.Outdated(3), True)]
 
@@ -66,8 +68,8 @@ def test_r5_frames_of_another_link_or_epoch_are_refused() -> None:
     replica.hear(1, m.Promise(3))
     assert replica.hear(2, m.Open(3, P, "s", 0)) == [fx.Reply(2, m.Outdated(3), True)]
     assert replica.hear(1, m.Open(2, P, "s", 0)) == [fx.Reply(1, m.Outdated(3), True)]
-    replica.hear(2, m.Promise(4))
-    assert replica.hear(1, m.Open(3, P, "s", 0)) == [fx.Reply(1, m.Outdated(4), True)]
+    replica.hear(2, m.Promise(4), 0.5)
+    assert replica.hear(1, m.Open(3, P, "s", 0), 0.5) == [fx.Reply(1, m.Outdated(4), True)]
 
 
 def test_r6_what_came_is_acknowledged_after_its_sync() -> None:
@@ -125,7 +127,7 @@ def test_it_takes_office_with_the_promises_of_a_majority() -> None:
     assert isinstance(claimed[0], fx.ClaimShard)
     assert claimed[0].record.epoch == 4
     replica.core.claimed(True, True, view(4, "a", "mine"), 0.7)
-    assert replica.core.take_effects() == [fx.Send("b", m.Promise(4)), fx.Send("c", m.Promise(4))]
+    assert replica.core.take_effects() == [fx.Send(each, m.Promise(4, "mine")) for each in ("b", "c")]
     assert replica.disk.promised == 4
     assert not replica.core.is_leading
     lead = replica.answer("b", m.Promised(4, 0, ENDS), 0.7)
@@ -157,13 +159,13 @@ def test_c2_a_claim_of_unknown_outcome_is_settled_by_the_record() -> None:
     replica.core.claimed(False, False, None, 1.0)
     assert replica.core.take_effects() == []
     replica.see(4, "a", "mine", 1.1)
-    assert fx.Send("b", m.Promise(4)) in replica.core.take_effects()
+    assert fx.Send("b", m.Promise(4, "mine")) in replica.core.take_effects()
 
 
 def test_whoever_has_won_the_epoch_that_this_replica_claims_too_is_promised_it() -> None:
     replica = Replica()
     replica.claim()
-    assert replica.hear(1, m.Promise(4), 0.8) == [fx.Reply(1, m.Promised(4, 0, ENDS))]
+    assert replica.hear(1, m.Promise(4), 0.8) == [fx.Reply(1, m.Promised(4, 0, ENDS, marks={}))]
 
 
 def test_r14_a_claimant_that_waits_for_promises_or_a_log_says_that_it_lives() -> None:
@@ -193,7 +195,7 @@ def test_r14_a_claimant_that_hangs_up_is_not_taken_for_dead_and_a_leader_is() ->
 
 def test_r11_a_damaged_copy_does_not_claim() -> None:
     replica = Replica()
-    replica.state.opened = m.DOUBTED
+    replica.state.distrust()
     replica.core.tick(5.0)
     assert replica.core.take_effects() == []
 
@@ -207,3 +209,201 @@ def test_an_epoch_that_goes_back_is_told_once() -> None:
         replica.see(2, "b", now=now)
         said += replica.core.take_effects()
     assert [each.name for each in said if isinstance(each, fx.Alarm)] == ["cluster.epoch_back"]
+
+
+def followed(now: float = 1.0) -> Replica:
+    """It follows the leader of epoch 3 over link 1, and has just answered a beat."""
+    replica = Replica()
+    replica.hear(1, m.Promise(3), now)
+    replica.hear(1, m.Inventory(3, P), now)
+    assert replica.hear(1, m.Beat(3, {}, count=7), now) == [fx.Reply(1, m.Heard(3, count=7))]
+    return replica
+
+
+def test_r15_nobody_else_is_promised_anything_while_the_leader_may_hold_its_lease() -> None:
+    replica = followed()
+    assert replica.hear(2, m.Promise(4), 1.1) == []
+    assert replica.disk.promised == 3 and replica.core.next_deadline <= 1.0 + HOLD_SECONDS
+    assert replica.hear(1, m.Beat(3, {}, count=8), 1.2) == [fx.Reply(1, m.Outdated(4))], (
+        "its lease is not renewed"
+    )
+    replica.core.tick(1.0 + HOLD_SECONDS)
+    assert replica.core.take_effects() == [fx.Reply(2, m.Promised(4, 0, ENDS, marks={}))]
+    assert replica.disk.promised == 4
+
+
+def test_r15_a_leader_whose_link_has_ended_holds_nothing() -> None:
+    replica = followed()
+    replica.hear(2, m.Promise(4), 1.1)
+    replica.core.lost(1, 1.15)
+    assert replica.core.take_effects() == [fx.Reply(2, m.Promised(4, 0, ENDS, marks={}))]
+
+
+def test_r15_a_link_that_this_node_gave_up_says_nothing_of_its_leader() -> None:
+    replica = followed()
+    replica.core.lost(1, 1.05, ended_there=False)
+    assert replica.core.hears_leader(1.1)
+    assert replica.hear(2, m.Promise(4), 1.1) == []
+
+
+def test_r15_the_leader_itself_is_promised_a_higher_epoch_at_once() -> None:
+    """It changes members."""
+    assert followed().hear(1, m.Promise(4), 1.1) == [fx.Reply(1, m.Promised(4, 0, ENDS, marks={}))]
+
+
+def test_r15_frames_that_came_while_a_promise_was_held_back_are_not_continued() -> None:
+    """The claimant has gone; the leader begins anew with a comparison."""
+    replica = followed()
+    replica.hear(2, m.Promise(4), 1.1)
+    assert replica.hear(1, m.Open(3, P, "s", 0), 1.1) == [fx.Reply(1, m.Outdated(4))]
+    replica.core.lost(2, 1.2)
+    assert replica.hear(1, m.Open(3, P, "t", 0), 1.3) == [fx.Reply(1, m.Outdated(3), True)]
+    assert replica.hear(3, m.Promise(3), 1.3) == [fx.Reply(3, m.Promised(3, 0, ENDS, marks={}))]
+
+
+def test_r15_a_run_that_begins_counts_as_one_that_has_just_heard_the_leader() -> None:
+    replica = followed()
+    core = StandbyCore(
+        "a", MemoryLogs(replica.disk), replica.state, patience=lambda: 0.5, unique=lambda: "mine", now=1.1
+    )
+    core.received(9, m.Promise(4), RAW, 1.2)
+    assert core.take_effects() == [] and core.hears_leader(1.2)
+    core.tick(1.1 + HOLD_SECONDS)
+    assert core.take_effects() == [fx.Reply(9, m.Promised(4, 0, ENDS, marks={}))]
+
+
+def test_r15_who_led_before_it_was_started_again_waits_for_nobody() -> None:
+    replica = followed()
+    core = StandbyCore(
+        "a", MemoryLogs(replica.disk), replica.state, patience=lambda: 0.5, unique=lambda: "mine", now=1.1
+    )
+    core.seen(view(3, "a"), True, 1.1)
+    assert [type(each.message) for each in core.take_effects() if isinstance(each, fx.Send)] == [
+        m.Poll,
+        m.Poll,
+    ]
+
+
+def test_r15_while_its_own_claim_is_out_it_holds_nothing_for_the_leader() -> None:
+    replica = followed()
+    assert any(isinstance(each, fx.ClaimShard) for each in replica.claim(2.0))
+    assert replica.hear(1, m.Beat(3, {}, count=9), 2.3) == [fx.Reply(1, m.Heard(3, count=NOT_LEASED))]
+
+
+def test_a_leader_that_is_heard_again_ends_the_poll() -> None:
+    replica = followed()
+    replica.core.tick(2.0)
+    assert [type(each.message) for each in replica.core.take_effects() if isinstance(each, fx.Send)] == [
+        m.Poll
+    ] * 2
+    assert replica.hear(1, m.Beat(3, {}, count=9), 2.05) == [fx.Reply(1, m.Heard(3, count=9))]
+    assert not replica.answer("b", m.Polled(False, 0, 0, 0), 2.06)
+    replica.core.tick(2.2)
+    assert not [each for each in replica.core.take_effects() if isinstance(each, fx.ClaimShard)]
+
+
+def test_c4_the_leader_that_is_to_be_replaced_is_not_waited_for() -> None:
+    """Stopped, it does not answer, and its kernel takes connections."""
+    replica = Replica(leader="b")
+    replica.core.tick(0.5)
+    replica.core.take_effects()
+    assert [type(each) for each in replica.answer("c", m.Polled(False, 0, 0, 0), 0.5)] == [fx.ClaimShard]
+    other = Replica(leader="")
+    other.core.tick(0.5)
+    other.core.take_effects()
+    assert other.answer("c", m.Polled(False, 0, 0, 0), 0.5) == [], "somebody may have a longer log"
+
+
+def test_c2_after_a_claim_of_which_nobody_knows_anything_another_one_is_made_soon() -> None:
+    """Both name the same revision, so one of them at most comes into force."""
+    replica = Replica()
+    [first] = [each for each in replica.claim(0.5) if isinstance(each, fx.ClaimShard)]
+    replica.core.claimed(False, False, None, 2.0)
+    assert replica.core.next_deadline <= 2.0 + UNKNOWN_SECONDS
+    replica.core.tick(2.0 + UNKNOWN_SECONDS)
+    replica.core.take_effects()
+    assert replica.core.next_deadline <= 2.5 + UNKNOWN_SECONDS
+    [second] = [each for each in replica.claim(2.5 + UNKNOWN_SECONDS) if isinstance(each, fx.ClaimShard)]
+    assert second.revision == first.revision
+
+
+def test_c2_a_claim_that_is_in_force_after_all_is_gone_on_with_while_it_is_waited_for() -> None:
+    replica = Replica()
+    replica.claim(0.5)
+    replica.core.claimed(False, False, None, 2.0)
+    replica.see(4, "a", "mine", 2.0 + UNKNOWN_SECONDS / 2)
+    assert fx.Send("c", m.Promise(4, "mine")) in replica.core.take_effects()
+
+
+def test_r2_an_epoch_is_promised_to_one_claim() -> None:
+    replica = Replica()
+    replica.hear(1, m.Promise(4, "one"))
+    assert replica.hear(2, m.Promise(4, "other")) == [fx.Reply(2, m.Outdated(4, "one"), True)]
+    assert replica.hear(3, m.Promise(4, "one")) == [fx.Reply(3, m.Promised(4, 0, ENDS, marks={}))]
+
+
+def test_r1_a_claim_is_above_every_promise_that_is_known() -> None:
+    replica = Replica()
+    replica.core.tick(0.5)
+    replica.core.take_effects()
+    replica.answer("b", m.Polled(False, 9, 3, 0), 0.5)
+    claimed = replica.answer("c", m.Polled(False, 3, 3, 0), 0.5)
+    replica.core.tick(0.9)
+    [claim] = [each for each in claimed + replica.core.take_effects() if isinstance(each, fx.ClaimShard)]
+    assert (claim.record.epoch, claim.record.term) == (10, "mine")
+
+
+def test_r2_members_that_a_peer_has_noted_since_are_asked_instead_of_the_records() -> None:
+    replica = Replica()
+    replica.core.tick(0.5)
+    replica.core.take_effects()
+    noted = m.Members(7, 2, ["a", "d", "e"])
+    replica.answer("b", m.Polled(False, 7, 7, 0, noted), 0.5)
+    replica.core.tick(2.0)
+    asked = {each.peer for each in replica.core.take_effects() if isinstance(each, fx.Send)}
+    assert asked == {"d", "e"}
+
+
+def test_r11_a_copy_in_doubt_serves_nobody() -> None:
+    replica = Replica()
+    replica.hear(1, m.Promise(4))
+    replica.state.distrust()
+    assert replica.hear(1, m.Fetch(4, P, [])) == [fx.Reply(1, m.Outdated(4), True)]
+
+
+def test_r11_a_leader_tells_a_copy_that_it_has_lost_what_it_acknowledged() -> None:
+    replica = Replica()
+    replica.hear(1, m.Promise(3))
+    replica.hear(1, m.Complete(3))
+    [told] = [each for each in replica.hear(1, m.Distrust(3)) if isinstance(each, fx.Alarm)]
+    assert told.name == "cluster.copy_doubted" and replica.disk.opened == m.DOUBTED
+    replica.hear(1, m.Complete(3, m.Members(3, 1, ["a", "b", "c"])))
+    assert replica.disk.opened == 3 and replica.disk.note.voters == (3, 1, ["a", "b", "c"], None)
+
+
+def test_r5_what_is_committed_is_not_cut_and_the_leader_is_told() -> None:
+    replica = Replica()
+    replica.hear(1, m.Promise(3))
+    replica.hear(1, m.Open(3, P, "s", 0))
+    replica.hear(1, m.Write(3, P, "s", 16), raw=bytes(16))
+    replica.hear(1, m.Complete(3))
+    replica.hear(1, m.Beat(3, {P: 2}))
+    replica.hear(2, m.Promise(4), 2.0)
+    said = replica.hear(2, m.Cut(4, P, ["s"], "", 0, 0, 0), 2.0)
+    [ahead] = [each.message for each in said if isinstance(each, fx.Reply)]
+    assert isinstance(ahead, m.Ahead) and (ahead.epoch, ahead.partition) == (4, P)
+    assert [each.name for each in said if isinstance(each, fx.Alarm)] == ["cluster.copies_disagree"]
+    assert replica.disk.parts[P].now.end_lsn == 2 and not replica.core.is_following
+
+
+def test_r11_what_is_held_and_committed_is_noted_every_second() -> None:
+    replica = Replica()
+    replica.hear(1, m.Promise(3))
+    replica.hear(1, m.Open(3, P, "s", 0))
+    replica.hear(1, m.Write(3, P, "s", 16), raw=bytes(16))
+    replica.hear(1, m.Complete(3))
+    replica.hear(1, m.Beat(3, {P: 1}), 0.9)
+    replica.core.tick(0.99)
+    assert replica.disk.note.marks == {}
+    replica.core.tick(1.0)
+    assert replica.disk.note.marks == {P: 1} and replica.disk.note.held == {P: (2, "s")}

@@ -5,13 +5,16 @@ prefix of the operations of each partition, the last of them perhaps in part."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from struct import pack, unpack_from
+from typing import Any, NamedTuple
 
 from commitlog.errors import LogError
+from commitlog.replica.replica_note import Note, Voters
+from commitlog.testing.memory_state import MemoryState
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.ports import DataFrame
+from rumq.cluster.replication.ports import CutRefused, DataFrame
 
 PARTITIONS = ("main/g0/p0", "main/g0/p1")
 HEADER_BYTES = 16  # before the records of a segment
@@ -119,21 +122,44 @@ class Part:
         self.now = self.durable.copy()
 
 
+class DiskImage(NamedTuple):
+    """Everything that is durable at one moment."""
+
+    note: Note
+    parts: dict[str, Image]
+
+
 class Disk:
     """spent: seconds that the process's calls have taken; sync_seconds: of one sync; trap: where a call crashes
 
-    told: by partition, what a leader has said is committed; kept through crashes, for the checks"""
+    told: by partition, what a leader has said is committed; kept through crashes, for the checks
+    was_harmed: it has lost what was synced, by a fault that its process cannot have prevented"""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.parts = {key: Part() for key in PARTITIONS}
-        self.promised = self.opened = 0
+        self.note = Note(disk="sim")
         self.spent = 0.0
         self.sync_seconds = 0.0005
-        self.is_failing = False
+        self.is_failing = self.was_harmed = False
         self.trap = ""
         self.told = dict.fromkeys(PARTITIONS, 0)
         self.faults: list[str] = []
+
+    @property
+    def promised(self) -> int:
+        return self.note.promised
+
+    @property
+    def opened(self) -> int:
+        return self.note.opened
+
+    @property
+    def is_doubted(self) -> bool:
+        """Its process says, or says when it starts, that it may lack what it had acknowledged."""
+        return self.opened == m.DOUBTED or any(
+            lacks(DiskState(self), key, part) for key, part in self.parts.items()
+        )
 
     def point(self, name: str) -> None:
         if self.is_failing and name != "read":
@@ -148,6 +174,7 @@ class Disk:
 
     def damage(self) -> None:
         """The end of a partition cannot be read any more."""
+        self.was_harmed = True
         part = self.random.choice(list(self.parts.values()))
         if part.durable.segments:
             last = part.durable.segments[-1]
@@ -155,7 +182,28 @@ class Disk:
             if len(part.durable.segments) > 1 and self.random.random() < 0.5:
                 part.durable.segments.pop()
         part.now = part.durable.copy()
-        self.opened = m.DOUBTED
+        self.note = self.note._replace(opened=m.DOUBTED, opened_term="")
+        self.told = dict.fromkeys(PARTITIONS, 0)
+
+    def vanish(self, partitions: list[str], image: DiskImage | None) -> None:
+        """Directories are gone, as of a volume that is not mounted, or those of an old copy. The notes are there."""
+        self.was_harmed = True
+        for key in partitions:
+            self.parts[key] = part = Part()
+            if image is not None:
+                part.durable, part.now = image.parts[key].copy(), image.parts[key].copy()
+            self.told[key] = 0
+
+    def image(self) -> DiskImage:
+        """What a copy of the disk has that is made now."""
+        return DiskImage(self.note, {key: part.durable.copy() for key, part in self.parts.items()})
+
+    def restore(self, image: DiskImage) -> None:
+        """The disk is an old copy from here on. Its stamp tells so, before its process asks or answers anything."""
+        self.was_harmed = True
+        for key, part in self.parts.items():
+            part.durable, part.now, part.journal = image.parts[key].copy(), image.parts[key].copy(), []
+        self.note = image.note._replace(opened=m.DOUBTED, opened_term="", forgets=True)
         self.told = dict.fromkeys(PARTITIONS, 0)
 
     def values(self, partition: str) -> list[int]:
@@ -166,27 +214,42 @@ class Disk:
         return found
 
 
-class MemoryState:
-    """`ReplicaState`: durable when a call returns."""
+class DiskState(MemoryState):
+    """The real notes, over a simulated disk: durable when a call returns, unless it crashes in between."""
 
     def __init__(self, disk: Disk) -> None:
+        super().__init__(disk.note)
         self._disk = disk
-        self.promised, self.opened = disk.promised, disk.opened
 
-    def promise(self, epoch: int) -> None:
+    def promise(self, epoch: int, term: str = "", forced: int = 0) -> None:
         self._disk.point("promise.before")
-        self._write(max(epoch, self.promised), self.opened)
+        super().promise(epoch, term, forced)
         self._disk.point("promise.after")
 
-    def open(self, epoch: int) -> None:
+    def open(self, epoch: int, term: str = "", voters: Voters | None = None) -> None:
         self._disk.point("open.before")
-        self._write(self.promised, epoch)
+        super().open(epoch, term, voters)
         self._disk.point("open.after")
 
-    def _write(self, promised: int, opened: int) -> None:
-        self.promised, self.opened = promised, opened
-        self._disk.promised, self._disk.opened = promised, opened
+    def _save(self, change: Mapping[str, Any]) -> None:
+        super()._save(change)
+        if change:
+            self._keep()
+
+    def _keep(self) -> None:
+        self._disk.note = self._note
         self._disk.spent += self._disk.sync_seconds
+
+
+def lacks(state: DiskState, key: str, part: Part) -> bool:
+    return (
+        state.maybe_lack(key, part.now.first_lsn, part.now.end_lsn, [s.name for s in part.now.segments])
+        is not None
+    )
+
+
+def last_name(part: Part) -> str:
+    return part.now.segments[-1].name if part.now.segments else ""
 
 
 class MemoryLogs:
@@ -198,8 +261,8 @@ class MemoryLogs:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._parts = disk.parts
-        self._marks = dict.fromkeys(PARTITIONS, 0)
-        self._writes = False
+        self._marks = {**dict.fromkeys(PARTITIONS, 0), **disk.note.marks}
+        self._guards = dict(self._marks)  # nothing below is cut
 
     def ends(self) -> dict[str, int]:
         self._sync_parts()
@@ -249,8 +312,10 @@ class MemoryLogs:
             self._disk.faults.append(
                 f"{frame} cuts {before} to {after.end_lsn}, {self._disk.told[frame.partition]} are committed"
             )
-        if self.is_guarded and after.end_lsn < min(before, self._marks[frame.partition]):
-            raise Misfit("below the mark")
+        if self.is_guarded and after.end_lsn < min(before, self._guards[frame.partition]):
+            raise CutRefused(
+                frame.partition, f"{frame.partition} would end at {after.end_lsn}, below its mark"
+            )
         part.do(Image.cut, *cut)
 
     def _misfit(self, what: str) -> None:
@@ -279,7 +344,24 @@ class MemoryLogs:
 
     def note_committed(self, partition: str, lsn: int) -> None:
         self._marks[partition] = max(lsn, self._marks[partition])
+        self._guards[partition] = max(lsn, self._guards[partition])
         self._disk.told[partition] = max(lsn, self._disk.told[partition])
+
+    def holdings(self) -> dict[str, tuple[int, str]]:
+        return {key: (end, last_name(self._parts[key])) for key, end in self.ends().items()}
+
+    def marks(self) -> dict[str, int]:
+        return {key: lsn for key, lsn in self._marks.items() if lsn}
+
+    def restore_notes(self, state: DiskState) -> bool:
+        """As `NodeLogCopies` does. returns: whether a copy may lack what it had acknowledged"""
+        short = [key for key, part in self._parts.items() if lacks(state, key, part)]
+        self._guards.update(dict.fromkeys(short, 0))
+        return bool(short)
+
+    def forget_marks(self) -> None:
+        self._marks, self._guards = dict.fromkeys(PARTITIONS, 0), dict.fromkeys(PARTITIONS, 0)
+        self._disk.told = dict.fromkeys(PARTITIONS, 0)
 
     # The leader's writer
 

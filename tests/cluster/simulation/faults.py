@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rumq.cluster.replication.messages import DOUBTED, ReplicaMessage
+from rumq.cluster.replication.messages import ReplicaMessage
+from tests.cluster.simulation.disk import DiskState, last_name
 
 if TYPE_CHECKING:
     from tests.cluster.simulation.process import Node
@@ -35,7 +36,8 @@ class Faults:
             (self._halves, 2), (self._cut_link, 5), (self._pause, 5), (self._slow_disk, 3), (self._fail_disk, 1),
             (self._trap, 5), (self._etcd_cut, 3), (self._etcd_silent, 2), (self._etcd_stale, 2),
             (self._slow_links, 3), (self._trim, 5), (self._hand_over, 3), (self._members, 2), (self._stop_long, 2),
-            (self._old_leader, 3), (self._damage, 1),
+            (self._old_leader, 3), (self._damage, 1), (self._vanish, 1), (self._copy_disk, 3),
+            (self._old_disk if random.random() < 0.5 else self._etcd_restored, 2),
         ]  # fmt: skip
         chosen = [each for each in kinds if random.random() < 0.7] or kinds
         self._kinds = [kind for kind, _ in chosen]
@@ -127,10 +129,50 @@ class Faults:
     def _damage(self) -> None:
         """A copy has lost what it had synced, and its process sees that when it starts."""
         world = self._world
-        if not any(node.disk.opened == DOUBTED for node in world.nodes.values()):
+        if not self._is_harmed():
             node = self._some()
             world.kill(node, power=True)
             node.disk.damage()
+
+    def _is_harmed(self) -> bool:
+        return any(node.disk.is_doubted for node in self._world.nodes.values())
+
+    def _vanish(self) -> None:
+        """A second after the last commit, which was noted then."""
+        node = self._some()
+        if self._is_harmed() or node.process is None:
+            return
+        partitions = list(node.disk.parts)
+        if self._random.random() < 0.5:
+            partitions = [self._random.choice(partitions)]
+        marks = node.process.role.marks() if node.process.role is not None else {}
+        self._world.kill(node, power=True)
+        held = {key: (part.durable.end_lsn, last_name(part)) for key, part in node.disk.parts.items()}
+        DiskState(node.disk).note_copies(marks, held)
+        images = [image for image, _ in node.images]
+        node.disk.vanish(partitions, self._random.choice([None, *images]))
+
+    def _copy_disk(self) -> None:
+        node = self._some()
+        node.images.append((node.disk.image(), self._world.control.agents[node.name].epochs.seen))
+
+    def _old_disk(self) -> None:
+        """A copy that was made earlier is put back."""
+        world = self._world
+        nodes = [node for node in world.nodes.values() if node.images]
+        if nodes and not self._is_harmed():
+            node = self._random.choice(nodes)
+            world.kill(node, power=True)
+            image, seen = self._random.choice(node.images)
+            node.disk.restore(image)
+            agent = world.control.agents[node.name]
+            agent.epochs.seen = seen
+            agent.start(world.control.stored, world.now)
+
+    def _etcd_restored(self) -> None:
+        """The control plane goes back to any earlier state."""
+        control = self._world.control
+        control.restore(self._random.choice(control.earlier))
 
     def _power(self) -> None:
         self._world.kill(self._some(), power=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import leader_core
 from rumq.cluster.replication import messages as m
-from tests.cluster.simulation.disk import PARTITIONS, MemoryLogs, MemoryState
+from rumq.cluster.replication.quorum import members_of, noted
+from tests.cluster.simulation.disk import PARTITIONS, DiskState, MemoryLogs
 from tests.cluster.simulation.feed import Cursor, cut_of, frames_behind
 from tests.cluster.simulation.network import Link
 
@@ -23,7 +26,7 @@ SLOW_SECONDS = 2.0  # R10: twice in a row
 
 class Leader:
     def __init__(
-        self, process: Process, logs: MemoryLogs, state: MemoryState, lead: fx.Lead, view: Versioned | None
+        self, process: Process, logs: MemoryLogs, state: DiskState, lead: fx.Lead, view: Versioned | None
     ) -> None:
         assert view is not None
         self.process = self._process = process
@@ -56,11 +59,15 @@ class Leader:
     def takes(self) -> bool:
         return (self.core.is_open or self.writes_early) and self._world.now >= self._takes_after
 
+    def marks(self) -> dict[str, int]:
+        """What it knows to be committed."""
+        return {key: lsn for key in PARTITIONS if (lsn := self.core.committed(key))}
+
     def tick(self) -> None:
         self.core.tick(self._world.now)
         self._change_members()
         if self._successor and self.core.has_all(self._successor):
-            self._say(self._successor, m.Succeed(self.core.epoch))
+            self.core.succeed(self._successor)
             self._world.count["hand-overs"] += 1
             self._successor = ""
         for peer in self.core.peers:
@@ -197,16 +204,18 @@ class Leader:
         if self._asked is not None or not self.core.is_open or self.view.record.claim != record.claim:
             return
         if record.old_replicas is not None:
-            self._ask(replace(record, old_replicas=None))
+            self._ask(replace(record, old_replicas=None, config=record.config + 1))
         elif set(record.replicas) != set(wanted):
             new = [each for each in wanted if each not in record.members]
             if new:
                 self._ask(replace(record, learners=[*record.learners, *new]))
             elif all(each in record.replicas or self.core.has_all(each) for each in wanted):
                 learners = [each for each in record.learners if each not in wanted]
+                claim = self._world.unique()
                 joint = ShardRecord(
-                    epoch=record.epoch + 1, leader=record.leader, claim=self._world.unique(), replicas=list(wanted),
-                    old_replicas=record.replicas, learners=learners,
+                    epoch=record.epoch + 1, leader=record.leader, claim=claim, replicas=list(wanted),
+                    old_replicas=record.replicas, learners=learners, term=claim, config=record.config + 1,
+                    forced=record.forced,
                 )  # fmt: skip
                 self._ask(joint)
 
@@ -218,26 +227,37 @@ class Leader:
     def claimed(self, record: ShardRecord, won: bool, known: bool, view: Versioned | None) -> None:
         self._asked = None
         if view is not None:
-            self.viewed(view, True)
+            self.viewed(view, True, False)
 
-    def viewed(self, view: Versioned, is_current: bool) -> None:
+    def viewed(self, view: Versioned, is_current: bool, is_back: bool) -> None:
         """What the record says stands, whatever was answered to a claim."""
+        own = self.core.record
+        is_own = view.record.term == own.term
+        is_lost = is_back and (is_own or view.record.epoch < own.epoch)
+        if is_lost or (is_own and view.revision < self.view.revision):
+            self.view = Versioned(own, view.revision)
+            if self._asked is None and not self.core.is_deposed and (is_lost or view.record != own):
+                self._world.count["records put back"] += 1
+                self._ask(own)
+            return
+        record, core = view.record, self.core
+        if record.epoch == own.epoch and "" not in (record.term, own.term) and not is_own:
+            core.depose(f"epoch {record.epoch} was claimed twice")
+            return
         if view.revision <= self.view.revision:
             return
         self.view = view
-        record, core = view.record, self.core
         if record.leader != core.node or record.epoch < core.epoch:
             core.depose(f"{record.leader} leads in epoch {record.epoch}")
         elif record.epoch > core.epoch:
-            self._state.promise(record.epoch)
-            self._state.open(record.epoch)
+            self._state.promise(record.epoch, record.term, record.forced)
             self._cursors.clear()
             core.change(record.epoch, record)
-            self._world.took_office(self._process.node, core.epoch)
             self._world.count["changes of members"] += 1
             self._world.moment("change", self._process.node)
         elif record != core.record:
             was_joint = core.record.old_replicas is not None
+            self._state.note_voters(noted(members_of(record, record.epoch)))
             core.settle(record)
             if was_joint:
                 self._world.settled(record)
@@ -266,6 +286,13 @@ class Leader:
                 world.committed(process.node, self.core.epoch, effect.partition, effect.lsn)
                 self._acknowledge(effect.partition, effect.lsn)
                 world.moment("commit", process.node)
+            elif isinstance(effect, fx.Fenced):
+                record = self.core.record
+                self._state.open(record.epoch, record.term, noted(members_of(record, record.epoch)))
+                world.took_office(process.node, record.epoch)
+            elif isinstance(effect, fx.OwnDoubt):
+                self._state.distrust()
+                world.alarmed(process.node, fx.Alarm("cluster.copies_disagree", effect.why))
             elif isinstance(effect, fx.Deposed):
                 world.deposed(process, effect.why)
 
@@ -286,10 +313,11 @@ class Leader:
 
 
 def replace(
-    record: ShardRecord, *, old_replicas: list[str] | None = None, learners: list[str] | None = None
-) -> ShardRecord:
+    record: ShardRecord, *, old_replicas: list[str] | None = None, learners: list[str] | None = None,
+    config: int | None = None,
+) -> ShardRecord:  # fmt: skip
     """The same term with other members around it."""
-    return ShardRecord(
-        epoch=record.epoch, leader=record.leader, claim=record.claim, replicas=record.replicas,
-        old_replicas=old_replicas, learners=record.learners if learners is None else learners,
+    return msgspec.structs.replace(
+        record, old_replicas=old_replicas, learners=record.learners if learners is None else learners,
+        config=record.config if config is None else config,
     )  # fmt: skip

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from rumq.cluster.control.records import ShardRecord
-from rumq.cluster.replication.messages import DOUBTED
+from rumq.cluster.replication.quorum import HasVoters
 from tests.cluster.simulation.disk import PARTITIONS, Disk
 
 
@@ -101,14 +101,13 @@ class Ledger:
 
     def _is_kept(self, partition: str, lsn: int, value: int, group: list[str]) -> bool:
         has = sum(
-            self._disks[each].opened
-            == DOUBTED  # it says that it may lack something, and has no vote until it has all
+            self._disks[each].is_doubted  # it may lack something, and has no vote until it has all
             or self._disks[each].parts[partition].durable.value(lsn) == value
             for each in group
         )
         return 2 * has > len(group)
 
-    def check_kept(self, record: ShardRecord) -> None:
+    def check_kept(self, record: HasVoters) -> None:
         """4, of all that is not removed. While members change, one of the groups is what counted before."""
         for partition in PARTITIONS:
             first = max(self.first[partition], 0)
@@ -148,5 +147,5 @@ def durable(disk: Disk, partition: str, first: int, end: int) -> list[int]:
     return found
 
 
-def groups(record: ShardRecord) -> list[list[str]]:
+def groups(record: HasVoters) -> list[list[str]]:
     return [record.replicas] if record.old_replicas is None else [record.replicas, record.old_replicas]

@@ -57,10 +57,11 @@ MUTANTS = [
         "a promise is lost in a crash", "R2",
         [
             Line(
-                HERE + "disk", "        self._disk.promised, self._disk.opened = promised, opened\n",
-                "        self._disk.opened = opened\n",
+                HERE + "disk", "        self._disk.note = self._note\n",
+                "        lost = self._disk.note\n"
+                "        self._disk.note = self._note._replace(promised=max(lost.promised, self._note.opened))\n",
             )
-        ], first=221,
+        ], first=297,
     ),
     Mutant(
         "the longest log wins", "R3",
@@ -71,22 +72,21 @@ MUTANTS = [
                 "latest = dict(promised)",
             ),
             Line(CORES + "adoption", "if own.opened == best and ends[node]", "if ends[node]"),
-        ], first=2,
+        ], first=14,
     ),
     Mutant(
         "the log with the highest promise wins", "R3",
         [
             Line(
-                CORES + "standby_core", "self._reply(link, m.Promised(epoch, self._state.opened, ends))",
-                "self._reply(link, m.Promised(epoch, was, ends))",
+                CORES + "standby_core", "        self._reply(link, promised_here(epoch, self._state, self._logs))\n",
+                "        self._reply(link, m.Promised(epoch, was, self._logs.ends(), str(was)))\n",
             ),
             Line(
-                CORES + "standby_core",
-                "        if epoch > self._state.promised:\n            self._state.promise(epoch)\n",
-                "        was = self._state.promised\n        if epoch > self._state.promised:\n"
-                "            self._state.promise(epoch)\n",
+                CORES + "standby_core", "        self._state.promise(epoch, message.term, message.forced)\n",
+                "        was = self._state.promised\n"
+                "        self._state.promise(epoch, message.term, message.forced)\n",
             ),
-        ], first=1,
+        ],
     ),
     Mutant(
         "acknowledgements of followers that have not opened the term count", "R7",
@@ -100,7 +100,7 @@ MUTANTS = [
                 CORES + "leader_core", "for peer, f in self._followers.items() if f.has_opened}",
                 "for peer, f in self._followers.items()}",
             ),
-        ], first=470,
+        ], first=1169,
     ),
     Mutant(
         "the term is open once a majority has promised it", "R4",
@@ -118,7 +118,7 @@ MUTANTS = [
                 CORES + "leader_core", "*(peer for peer, f in self._followers.items() if f.has_opened)",
                 "*(peer for peer, f in self._followers.items() if f.has_promised)",
             ),
-        ], first=470,
+        ], first=1169,
     ),
     Mutant(
         "followers do not check the epoch", "R5",
@@ -130,15 +130,16 @@ MUTANTS = [
             ),
             Line(
                 CORES + "standby_core",
-                "        if epoch < self._state.promised:\n            self._outdated(link)\n            return\n"
+                "        if epoch < self._state.promised or self._is_of_another(message):\n"
+                "            self._outdated(link)\n            return\n"
                 "        if self",
-                "        if self",
+                "        epoch = max(epoch, self._state.promised)\n        if self",
             ),
-        ], first=2,
+        ], first=35,
     ),
     Mutant(
         "a leader starts without a majority of promises", "R2",
-        [Line(CORES + "office", "if not has_quorum(self._view.record, sound):", "if len(sound) < 1:")], first=6,
+        [Line(CORES + "office", "if not has_quorum(self.members, sound):", "if len(sound) < 1:")],
     ),
     Mutant(
         "a cut goes below the committed mark", "R5",
@@ -152,7 +153,7 @@ MUTANTS = [
     ),
     Mutant(
         "the claim is not conditional", "C1",
-        [Line(HERE + "control", "won = self.stored.revision == revision or", "won = True or")], first=2,
+        [Line(HERE + "control", "won = self.stored.revision == revision or", "won = True or")], first=27,
     ),
     Mutant(
         "a majority of the new members is enough", "R7",
@@ -163,16 +164,16 @@ MUTANTS = [
                 " [record.replicas]",
                 "return [record.replicas]",
             )
-        ], first=6,
+        ], first=5,
     ),
     Mutant(
         "a leader commits what it has not synced itself", "R7",
         [
             Line(
-                CORES + "leader_core", "lsn = min(committed_lsn(self.record, synced), self.own[partition])",
-                "lsn = committed_lsn(self.record, synced)",
+                CORES + "leader_core", "copies_lsn(self.copies_min, synced), self.own[partition]",
+                "copies_lsn(self.copies_min, synced)",
             )
-        ], first=238,
+        ], first=631,
     ),
     Mutant(
         "a change of members ends before its term is open", "R7",
@@ -182,17 +183,18 @@ MUTANTS = [
                 "if self._asked is not None or not self.core.is_open or",
                 "if self._asked is not None or",
             ),
-        ], first=111,
+        ], first=4390,
     ),
     Mutant(
         "a follower notes the term before it has the log", "R4",
         [
             Line(
                 CORES + "standby_core", "        if isinstance(message, m.Inventory):\n            self.flush()\n",
-                "        if isinstance(message, m.Inventory):\n            self._state.open(epoch)\n"
+                "        if isinstance(message, m.Inventory):\n"
+                "            self._state.open(epoch, self._state.promised_term)\n"
                 "            self.flush()\n",
             )
-        ], first=310,
+        ], first=238,
     ),
     Mutant(
         "a claimant notes the term before it has the log", "R4",
@@ -200,10 +202,10 @@ MUTANTS = [
             Line(
                 CORES + "office",
                 "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
-                "        self._state.open(self.epoch)\n"
+                "        self._state.open(self.epoch, self.term)\n"
                 "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
             )
-        ], first=200,
+        ], first=309,
     ),
     Mutant(
         "a damaged copy counts", "R11",
@@ -215,11 +217,17 @@ MUTANTS = [
                 "for each in promised.values())",
             ),
             Line(
+                CORES + "adoption", "for peer, each in promised.items() if each.opened != m.DOUBTED}",
+                "for peer, each in promised.items()}",
+            ),
+            Line(CORES + "adoption", "            if mark > end:\n", "            if False:\n"),
+            Line(
                 CORES + "standby_core",
-                "        if self._state.opened == m.DOUBTED:\n            return  # R11\n",
+                "        if self._state.opened == m.DOUBTED and not self._is_chosen(self.view.record):\n"
+                "            return  # R11\n",
                 "",
             ),
-        ], first=60,
+        ], first=35,
     ),
     Mutant(
         "the mark is told of copies that have not opened the term", "R5",
@@ -231,7 +239,40 @@ MUTANTS = [
                 "            if self._state.opened == epoch:  # else",
                 "            if True:  # else",
             ),
-        ], first=22,
+        ], first=33,
+    ),
+    Mutant(
+        "an epoch is promised to two claims", "R2",
+        [
+            Line(CORES + "standby_core", 'and "" not in (known, message.term)\n', "and False\n"),
+            Line(CORES + "standby_core", "state.promise(epoch, message.term, ", 'state.promise(epoch, "", '),
+        ], first=948,
+    ),
+    Mutant(
+        "the voters are those of the record", "R2",
+        [Line(CORES + "quorum", "    if latest is None or record.config > latest.config:\n", "    if True:\n")],
+        first=545,
+    ),
+    Mutant(
+        "a change of members is noted before it is fenced", "R2",
+        [
+            Line(
+                CORES + "leader_core", "        self.is_open = self.is_fenced = False\n",
+                "        self.is_open = False\n        self._effects.append(fx.Fenced())\n",
+            )
+        ], first=2484,
+    ),
+    Mutant(
+        "an old disk counts", "R11",
+        [
+            Line(
+                HERE + "disk", "image.note._replace(opened=m.DOUBTED, opened_term=\"\", forgets=True)", "image.note",
+            )
+        ], first=76,
+    ),
+    Mutant(
+        "vanished directories count as empty copies", "R11",
+        [Line(HERE + "standby", "if self.logs.restore_notes(self.state):", "if False:")], first=98,
     ),
 ]  # fmt: skip
 

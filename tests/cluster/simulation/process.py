@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from commitlog.errors import LogError
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication.messages import ReplicaMessage
-from tests.cluster.simulation.disk import Crash, Disk
+from tests.cluster.simulation.disk import Crash, Disk, DiskImage
 from tests.cluster.simulation.network import Link
 
 if TYPE_CHECKING:
@@ -26,20 +26,24 @@ class Role(Protocol):
     def connected(self, peer: str) -> None: ...
     def answered(self, peer: str, message: ReplicaMessage, raw: memoryview) -> None: ...
     def unreachable(self, peer: str) -> None: ...
-    def viewed(self, view: Versioned, is_current: bool) -> None: ...
+    def viewed(self, view: Versioned, is_current: bool, is_back: bool) -> None: ...
     def claimed(self, record: ShardRecord, won: bool, known: bool, view: Versioned | None) -> None: ...
     def tick(self) -> None: ...
+    def marks(self) -> dict[str, int]: ...
     def carry_out(self) -> None: ...
 
 
 class Node:
-    """A machine. process: None while it has none; is_up: it has power"""
+    """A machine. process: None while it has none; is_up: it has power
+
+    images: copies of its disk, with the highest epoch that was seen then"""
 
     def __init__(self, name: str, disk: Disk) -> None:
         self.name, self.disk = name, disk
         self.is_up = True
         self.process: Process | None = None
         self.runs = 0
+        self.images: list[tuple[DiskImage, int]] = []
 
 
 class Process:
@@ -224,13 +228,14 @@ class Process:
 
     # The control plane
 
-    def viewed(self, view: Versioned, is_current: bool) -> None:
+    def viewed(self, view: Versioned, is_current: bool, is_back: bool) -> None:
+        """is_back: the control plane was restored; the view has what was seen before"""
         if self.role is not None:
-            self.take(self._viewed, view, is_current)
+            self.take(self._viewed, view, is_current, is_back)
 
-    def _viewed(self, view: Versioned, is_current: bool) -> None:
+    def _viewed(self, view: Versioned, is_current: bool, is_back: bool) -> None:
         assert self.role is not None
-        self.role.viewed(view, is_current)
+        self.role.viewed(view, is_current, is_back)
 
     def claimed(self, record: ShardRecord, won: bool, known: bool, view: Versioned | None) -> None:
         self.take(self._claimed, record, won, known, view)

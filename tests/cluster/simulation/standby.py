@@ -8,7 +8,7 @@ from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication import standby_core
-from tests.cluster.simulation.disk import MemoryLogs, MemoryState
+from tests.cluster.simulation.disk import DiskState, MemoryLogs
 from tests.cluster.simulation.feed import Frames, frames_of
 from tests.cluster.simulation.leader import Leader
 from tests.cluster.simulation.network import Link
@@ -22,7 +22,9 @@ class Standby:
         self._process, self._world = process, process.world
         random = self._world.random
         self.logs = MemoryLogs(process.node.disk)
-        self.state = MemoryState(process.node.disk)
+        self.state = DiskState(process.node.disk)
+        if self.logs.restore_notes(self.state):
+            self.state.distrust()  # R11, as `note_doubt` does
         low, high = standby_core.PATIENCE_SECONDS
         self.core = standby_core.StandbyCore(
             process.node.name, self.logs, self.state, patience=lambda: random.uniform(low, high),
@@ -34,6 +36,10 @@ class Standby:
     @property
     def next_deadline(self) -> float:
         return self.core.next_deadline
+
+    def marks(self) -> dict[str, int]:
+        """What it knows to be committed."""
+        return self.logs.marks()
 
     def tick(self) -> None:
         self.core.tick(self._world.now)
@@ -67,7 +73,7 @@ class Standby:
         self._waiting.pop(peer, None)
         self.core.unreachable(peer, self._world.now)
 
-    def viewed(self, view: Versioned, is_current: bool) -> None:
+    def viewed(self, view: Versioned, is_current: bool, is_back: bool) -> None:
         self.core.seen(view, is_current, self._world.now)
 
     def claimed(self, record: ShardRecord, won: bool, known: bool, view: Versioned | None) -> None:
@@ -110,7 +116,7 @@ class Standby:
         if link is None or self._process.role is not self or not self._process.is_alive:
             return
         if self.state.promised != effect.epoch:
-            link.send(1, m.Outdated(self.state.promised))
+            link.send(1, m.Outdated(self.state.promised, self.state.promised_term))
             self._process.close_accepted(link)
             return
         frame = next(frames, None)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rumq.cluster.control.records import ShardRecord
 from rumq.cluster.replication import effects as fx
-from rumq.cluster.replication.messages import ReplicaMessage
+from rumq.cluster.replication.messages import Members, ReplicaMessage
+from rumq.cluster.replication.quorum import maybe_members, newest
 from tests.cluster.simulation.control import ControlPlane
 from tests.cluster.simulation.disk import PARTITIONS, Disk
 from tests.cluster.simulation.leader import Leader
@@ -112,7 +113,7 @@ class World:
             return
         node.process = process
         agent = self.control.agents[node.name]
-        process.viewed(agent.view, self.control.is_current(node.name))
+        process.viewed(agent.view, self.control.is_current(node.name), agent.is_back)
 
     def kill(self, node: Node, *, power: bool, away: float | None = None) -> None:
         """The process ends; with the node's power its un-synced data may go."""
@@ -202,6 +203,15 @@ class World:
         self.ledger.trimmed(partition, first)
 
     def alarmed(self, node: Node, alarm: fx.Alarm) -> None:
+        self.count[alarm.name] += 1
+        self.tell(f"{node.name}: {alarm.name}, {alarm.why}")
+        if alarm.name == "cluster.copy_doubted" and node.disk.was_harmed:
+            return
+        harmed = any(each.disk.was_harmed for each in self.nodes.values())
+        if alarm.name == "cluster.copies_disagree" and harmed and "may lack" in alarm.why:
+            return  # one is doubted, and others are away
+        if alarm.name == "cluster.epoch_back" and self.count["etcd_restored"]:
+            return
         raise Wrong(f"{node.name}: {alarm.name}, {alarm.why}")
 
     # Publishers
@@ -226,7 +236,12 @@ class World:
                 process.take(leader.publish, self.random.choice(PARTITIONS), self.published)
         self.at(self.now + self.random.expovariate(1 / self.build.publish_seconds), self._publish)
 
+    def voters(self) -> Members:
+        """Who decides now: as replicas have noted it, for the record may have been restored to an older one."""
+        noted = [maybe_members(node.disk.note.voters) for node in self.nodes.values()]
+        return newest(self.control.stored.record, noted)
+
     def _check(self) -> None:
         self.ledger.check_disks()
-        self.ledger.check_kept(self.control.stored.record)
+        self.ledger.check_kept(self.voters())
         self.at(self.now + CHECK_SECONDS, self._check)

@@ -1,0 +1,123 @@
+"""A way to a leader that cannot be reached directly, though others reach it: by the leader of another shard.
+
+One link between two nodes may be cut while a third node reaches both. A connection that is not established within
+DIRECT_SECONDS goes by such a node, whose leader dials for it (`rumq.shards.links.relay_callers`). The direct attempt is
+ended first, so nobody is connected twice."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+
+from rumq.cluster.connections.dial import Dial, Later, dial
+from rumq.cluster.connections.host_addresses import HostAddresses
+from rumq.cluster.connections.leaders import Leader, maybe_leader
+from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.records import View
+from rumq.cluster.links.frames import encoded
+from rumq.cluster.links.greeting import Greeting
+from rumq.net.connection import Connection
+from rumq.net.pump import Pump
+
+DIRECT_SECONDS = 0.4  # until a connection is established, which takes one round trip
+CUT_SECONDS = 5.0  # so long nobody tries the direct way again
+
+
+def detours(view: View | None, leader: Leader) -> list[Leader]:
+    """Leaders on third nodes, one of each."""
+    found: dict[str, Leader] = {}
+    for shard in range(len(view.shards) if view is not None else 0):
+        other = maybe_leader(view, shard)
+        if other is not None and not other.is_here and other.node != leader.node:
+            found.setdefault(other.node, other)
+    return list(found.values())
+
+
+class Ways:
+    """How this process reaches leaders. It remembers nodes that it could not reach, for a while."""
+
+    def __init__(
+        self, pump: Callable[[], Pump], addresses: HostAddresses, later: Later, tls: NodeTls | None
+    ) -> None:
+        """tls: None for plain bytes between nodes"""
+        self._pump, self.addresses, self._later, self._tls = pump, addresses, later, tls
+        self._cut: set[str] = set()
+        self._turns = count()
+
+    def dial(
+        self, view: View, leader: Leader, greeting: Greeting, raw: bytes, behind: bytes, *,
+        make: Callable[[socket.socket], Connection], taken: Callable[[Connection, bytes], None],
+        failed: Callable[[str], None], send_bytes: int = 0, unanswered_seconds: float = 0.0, is_direct: bool = False,
+    ) -> Attempt:  # fmt: skip
+        """As `rumq.cluster.connections.dial.dial`. is_direct: go by no other node. raises: OSError"""
+        options = partial(
+            dial, self._pump(), make=make, taken=taken, later=self._later, send_bytes=send_bytes,
+            unanswered_seconds=unanswered_seconds, tls=self._tls,
+        )  # fmt: skip
+        others = [] if is_direct else detours(view, leader)
+        attempt = Attempt(failed)
+
+        def by_another() -> None:
+            other = others[next(self._turns) % len(others)]
+            address = self.addresses.maybe_find(other.host)
+            if address is None:
+                raise OSError(f"the address of {other.host} is not known yet")
+            outer = Greeting("relay", greeting.cluster, greeting.node, other.shard, other.epoch)
+            attempt.is_detour = True
+            attempt.handler = options(
+                (address, other.port), other.node, outer, encoded(greeting, [raw]), behind,
+                failed=lambda why: failed(f"by way of {other.node}: {why}"),
+            )  # fmt: skip
+
+        def look() -> None:
+            if attempt.handler is None or attempt.handler.closed or not attempt.handler.is_connecting:
+                return
+            self._cut.add(leader.node)
+            self._later(CUT_SECONDS, lambda: self._cut.discard(leader.node))
+            if is_direct:
+                attempt.handler.end()
+            if not others:
+                return
+            attempt.handler.give_up()
+            try:
+                by_another()
+            except OSError as fault:
+                failed(fault.strerror or str(fault))
+
+        if others and leader.node in self._cut:
+            by_another()
+            return attempt
+        address = self.addresses.maybe_find(leader.host)
+        if address is None:
+            raise OSError(f"the address of {leader.host} is not known yet")
+        attempt.handler = options((address, leader.port), leader.node, greeting, raw, behind, failed=failed)
+        self._later(DIRECT_SECONDS, look)
+        return attempt
+
+    def is_cut(self, node: str) -> bool:
+        """Whether a node could not be reached directly of late."""
+        return node in self._cut
+
+
+class Attempt:
+    """One connection on its way. is_detour: by another node"""
+
+    def __init__(self, failed: Callable[[str], None]) -> None:
+        self.handler: Dial | None = None
+        self.is_detour = False
+
+    @property
+    def epoch(self) -> int:
+        """Of the leader that has taken it."""
+        return self.handler.epoch if self.handler is not None else 0
+
+    def give_up(self) -> None:
+        if self.handler is not None:
+            self.handler.give_up()
+
+    def end(self) -> None:
+        """Give it up, which is told as a failure."""
+        if self.handler is not None:
+            self.handler.end()
