@@ -18,11 +18,16 @@ from rumq.mqtt.reasons import Reason
 
 
 class MqttFault(Exception):
-    """The peer broke the standard. reason: what to tell it; message: what was seen, in plain words."""
+    """The peer broke the standard, or is not served here. reason: what to tell it; message: what was seen, in plain
+    words; server_reference: "host:port" of a server that may serve it, "": none is known"""
 
-    def __init__(self, message: str, reason: Reason = Reason.UNSPECIFIED_ERROR) -> None:
-        super().__init__(message, reason)
-        self.message, self.reason = message, reason
+    server_reference = ""
+
+    def __init__(
+        self, message: str, reason: Reason = Reason.UNSPECIFIED_ERROR, server_reference: str = ""
+    ) -> None:
+        super().__init__(message, reason, server_reference)
+        self.message, self.reason, self.server_reference = message, reason, server_reference
 
     def __str__(self) -> str:
         return f"{self.message} (0x{self.reason:02X} {self.reason.text})"

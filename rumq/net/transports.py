@@ -158,16 +158,22 @@ def continue_handed_over(
         connection = Connection(pump, sock, peer, outbox_bytes_max)
     else:
         state, data = decode_state(data)
-        if state.websocket is None:
-            connection = IdentifiedConnection(pump, sock, peer, outbox_bytes_max, state.certificate)
-        else:
-            connection = StreamConnection(
-                pump, sock, peer, outbox_bytes_max, welcome, relay, state.certificate
-            )
-            restore_websocket(connection, sock, state.websocket, state)
+        connection = known_connection(pump, sock, peer, state, outbox_bytes_max, welcome)
     connection.link = welcome(connection)
     pump.add(connection)
     pump.feed(connection, data)
+
+
+def known_connection(
+    pump: Pump, sock: socket.socket, peer: str, state: HandoverState, outbox_bytes_max: int,
+    welcome: Callable[[Connection], ConnectionHandler],
+) -> Connection:  # fmt: skip
+    """A connection with a state; it has no handler yet, and is not served yet."""
+    if state.websocket is None:
+        return IdentifiedConnection(pump, sock, peer, outbox_bytes_max, state.certificate)
+    connection = StreamConnection(pump, sock, peer, outbox_bytes_max, welcome, relay, state.certificate)
+    restore_websocket(connection, sock, state.websocket, state)
+    return connection
 
 
 def restore_websocket(

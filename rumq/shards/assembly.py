@@ -56,11 +56,12 @@ from rumq.shards.stats.survey import Survey
 from rumq.shards.stats.sys_publisher import Status, SysPublisher
 from rumq.shards.tracing.traced_publishers import TracedPublishers
 from rumq.shards.turn.auth_pool import AuthPool
-from rumq.shards.turn.broker import Broker, ClientRecords
+from rumq.shards.turn.broker import Broker, ClientRecords, Gates
 from rumq.shards.turn.effect_dispatch import JournalEffects
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.housekeeping import Housekeeping
 from rumq.shards.turn.logins import Logins
+from rumq.shards.turn.read_gate import ReadGate
 from rumq.shards.turn.scheduler import Lifecycle, ShardClock, TimerQueue, system_time
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.backpressure import Backpressure
@@ -229,8 +230,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     acks = AckTracker(sources, journal.flush, clock)
     replication = None
     if context.term is not None:
-        from rumq.shards.replication.follower_links import connector
-        from rumq.shards.replication.replication import Network, Replication
+        from rumq.shards.replication.follower_links import Network, connector
+        from rumq.shards.replication.replication import Replication
 
         network = Network((platform.connect or connector)(pump), pump.watch)
         replication = Replication(
@@ -244,6 +245,9 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     )  # fmt: skip
     probe = FreeSpaceProbe(store, workers.reader, admission, clock, commit)
 
+    # A leader that does not hold the lease of the majority has perhaps been replaced.
+    reads = ReadGate(lambda: replication is None or replication.core.holds_lease(platform.clock()[1]), timers)
+
     # Other shards
     peers, interest, queries, shared_groups = build_bus(
         clock=clock, timers=timers, commands=commands, events=events, guard=events, placement=placement,
@@ -252,11 +256,17 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         leave_behind=lambda *removed: removal_losses.leave_behind(*removed), dialer=dialer, pump=lambda: pump,
         is_draining=lambda: commit.is_draining,
         tally=lambda tally: status.received(tally) if status is not None else None, count=context.count,
-        incarnation=incarnation, tracer=tracer,
+        incarnation=incarnation, tracer=tracer, reads=reads,
     )  # fmt: skip
 
     # Delivery
-    cold_reads = ColdReads(store, workers.reader, commands, events, queries)
+    copy_reads = None
+    if context.term is not None:
+        from rumq.shards.delivery.copy_reads import CopiesHere, CopyReads
+
+        copies = CopiesHere(store.files, store.root, context.term.epoch_elsewhere)
+        copy_reads = CopyReads(store.partitions, copies, workers.reader, queries, clock, events)
+    cold_reads = ColdReads(store, workers.reader, commands, events, copy_reads or queries)
     retained = RetainedDelivery(router.retained, drop_counters, store.partitions)
     fan_out = FanOut(
         clock,
@@ -344,16 +354,17 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         registry, recorder, 1 << len(store.partitions), KeepAliveMonitor(), drop_counters, totals
     )
     broker = Broker(
-        turn, records, logins, gate, acks, redelivery, interest if has_peers else None, context.limits
-    )
+        turn, records, logins, Gates(gate, reads), acks, redelivery, interest if has_peers else None, context.limits
+    )  # fmt: skip
 
     # The operator
     listing = ClientListing(registry, consumers, drop_counters, clock, timers)
     parts = AdminParts(
         counted, context.count, clock, timers, events, lifecycle, commands, turn.settle, pump, context.policies,
         lambda: logins.connections_max, consumers, recorder, access_gate, admission, commit, removal, bounds,
-        context.exports, workers.reader, new_counters(), tracer, lambda: peers.bytes_out + pump.bus_bytes_out,
+        context.exports, workers.reader, new_counters(), tracer, lambda: peers.bytes_out + pump.bus_bytes_out, reads,
         replication.term_row if replication is not None else None,
+        lambda: copy_reads.bytes if copy_reads is not None else 0,
     )  # fmt: skip
     histograms = {
         "publish_ack": acks.waits, "publish_delivery": fan_out.ages, "log_write": commit.writes,

@@ -38,6 +38,7 @@ from rumq.shards.bus.shared_groups import (
 from rumq.shards.delivery.replay_start import SEARCHES, lookups_for
 from rumq.shards.links.dialers import Dialer
 from rumq.shards.turn.ports import Clock, CommandQueue, EventSink, FaultGuard, Placement, ReadPool, Timers
+from rumq.shards.turn.read_gate import ReadGate
 from rumq.tracing.tracer import Tracer
 
 
@@ -55,6 +56,7 @@ def build_bus(
     urgent: Callable[[int], None], acknowledged: Callable[[int], None],
     leave_behind: Callable[[int, int, Callable[[], None]], None], dialer: Dialer | None, pump: Callable[[], Pump],
     is_draining: Callable[[], bool], tally: Callable[[Tally], None], count: int, incarnation: int, tracer: Tracer,
+    reads: ReadGate,
 ) -> Bus:  # fmt: skip
     """urgent: somebody waits until a partition is committed; acknowledged: records published to a partition of another
     shard are committed there; leave_behind: counts what readers here lose of a partition below an lsn"""
@@ -76,7 +78,7 @@ def build_bus(
     interest = Interest(others, router, placement, timers, groups)
     home = SharedGroupHome(router, commands, timers, barrier, interest)
     feeds = RemoteFeeds(router, sessions)
-    queries = QueryServer(store, router, reader, timers, search_start, leave_behind)
+    queries = QueryServer(store, router, reader, timers, search_start, leave_behind, reads=reads)
     restarts = RestartQueries(store, reader, timers, placement, guard, urgent)
     here = ThisShard(index, incarnation, own, router.feeds, admission, quota)
     for shard in range(count):

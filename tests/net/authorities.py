@@ -1,12 +1,16 @@
 """Authorities, certificates and revocation lists of a test run, as files."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
+from rumq.cli.admin.node_certs import Authority, issued, pem_of
+from rumq.cluster.links.node_names import node_uri
 from rumq.net.tls_options import TlsOptions
 
 LONG_AGO = datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -45,8 +49,24 @@ class Authorities:
     def mutual(self, **more: object) -> TlsOptions:
         return self.options(**{"cafile": self.path("ca"), "client_certificates": "required", **more})
 
+    def node(self, cluster: str, *names: str, of_other: bool = False) -> str:
+        """Write a certificate with the names of nodes, by default of one, and return the name of its files.
+
+        of_other: of the authority "other-ca" """
+        ca = self.other if of_other else self.ca
+        key = serialization.load_pem_private_key(ca.private_key_pem.bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        authority = Authority(x509.load_pem_x509_certificate(ca.cert_pem.bytes()), key)
+        certificate, own = issued(authority, names[0], [node_uri(cluster, each) for each in names])
+        file = "-".join([cluster, *names, *(["other"] if of_other else [])])
+        Path(self.path(file, "key")).write_bytes(pem_of(own))
+        os.chmod(self.path(file, "key"), 0o600)
+        Path(self.path(file)).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        return file
+
     def _write(self, name: str, issued: trustme.LeafCert) -> None:
         issued.private_key_pem.write_to_path(self.path(name, "key"))
+        os.chmod(self.path(name, "key"), 0o600)
         with open(self.path(name), "wb") as file:
             file.write(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from router.commands import CommandQueue
 from rumq.auth.identity import Identity, Work
 from rumq.auth.permit import Permit
+from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.kernels.wire_state import Wire
@@ -125,10 +126,8 @@ class BrokerPort(AckBroker, Protocol):
     def has_room(self, client: ClientInfo) -> bool:
         """Whether this listener may have one more client."""
 
-    def login_refusal(
-        self, client: ClientInfo, client_id: str, user: str | None
-    ) -> tuple[Reason, str] | None:
-        """Why the operator refuses this client now; None: it may log in."""
+    def login_refusal(self, client: ClientInfo, client_id: str, user: str | None) -> MqttFault | None:
+        """Why this client is refused now, by the operator or for want of a majority; None: it may log in."""
 
     def assigned_client_id(self, prefix: str) -> str:
         """A client id that nobody uses."""

@@ -12,7 +12,7 @@ cdef class DeliveryWindow:
     cdef public long long delivered
     cdef public dict aliases
     cdef public Outbox outbox
-    cdef public int _window_limit
+    cdef public int window_limit
     cdef public object _commands, _durable, _owner, meter, retained, window
 
     cpdef bint takes(self, ChunkRows effect, Reader reader) except -1

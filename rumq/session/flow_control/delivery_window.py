@@ -52,8 +52,8 @@ class DeliveryWindow:
     window_full: messages wait for credit; waits: they wait for an answer that the journal does not have yet"""
 
     __slots__ = (
-        "_commands", "_durable", "_owner", "_window_limit", "aliases", "delivered", "is_open", "meter", "outbox",
-        "retained", "waits", "window", "window_full",
+        "_commands", "_durable", "_owner", "aliases", "delivered", "is_open", "meter", "outbox", "retained",
+        "waits", "window", "window_full", "window_limit",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +73,7 @@ class DeliveryWindow:
         self.delivered = 0
         self.waits = False
         self._durable = durable
-        self._owner, self._window_limit = owner, window_limit
+        self._owner, self.window_limit = owner, window_limit
         self._commands = commands
 
     def takes(self, effect: ChunkRows, reader: Reader) -> bool:
@@ -174,7 +174,7 @@ class DeliveryWindow:
         dup_below: as of `fanout.number`"""
         window = self.window
         if window is None:
-            window = self.window = self._owner.open_window(self._window_limit)
+            window = self.window = self._owner.open_window(self.window_limit)
         while first < count:
             if self.outbox.room <= 0:
                 self.outbox.refused = True
@@ -202,7 +202,7 @@ class DeliveryWindow:
         if numbered:
             window = self.window
             if window is None:
-                window = self.window = self._owner.open_window(self._window_limit)
+                window = self.window = self._owner.open_window(self.window_limit)
             credit = min(credit, window.credit())
             if credit == 0:
                 self.window_full = True

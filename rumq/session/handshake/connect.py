@@ -101,7 +101,7 @@ def admit(client: Client, client_id: str, expiry_seconds: int) -> Owner:
     if identity.client_id is not None and client_id != identity.client_id:
         raise MqttFault(f"it may come as {identity.client_id!r} alone", Reason.NOT_AUTHORIZED)
     if (refusal := broker.login_refusal(client, client_id, identity.user)) is not None:
-        raise MqttFault(refusal[1], refusal[0])
+        raise refusal
     owner = owner_of(identity, policy.mount_point)
     old = broker.registry.find(client_id, owner)
     if (old is None or old.link is None) and not broker.has_room(client):

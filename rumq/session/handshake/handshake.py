@@ -27,7 +27,7 @@ from rumq.session.state.deadlines import Deadline
 TOLD_BEFORE_5 = frozenset(
     {
         Reason.CLIENT_IDENTIFIER_NOT_VALID, Reason.NOT_AUTHORIZED, Reason.BAD_USER_NAME_OR_PASSWORD,
-        Reason.SERVER_UNAVAILABLE, Reason.SERVER_BUSY, Reason.QUOTA_EXCEEDED,
+        Reason.SERVER_UNAVAILABLE, Reason.SERVER_BUSY, Reason.QUOTA_EXCEEDED, Reason.USE_ANOTHER_SERVER,
     }
 )  # fmt: skip
 
@@ -123,7 +123,12 @@ class Handshake:
             return
         self.broker.event("client.refused", client, reason=int(fault.reason), why=fault.message)
         if client.version == 5:
-            refusal = p.Connack(False, allowed_reason(PacketType.CONNACK, fault.reason))
+            told = (
+                Properties(server_reference=fault.server_reference)
+                if fault.server_reference
+                else Properties()
+            )
+            refusal = p.Connack(False, allowed_reason(PacketType.CONNACK, fault.reason), told)
             if not client.packet_bytes_max or len(encode(refusal, 5)) <= client.packet_bytes_max:
                 self.transport.write(explained(client, refusal, why))
         elif isinstance(fault, UnsupportedVersion):

@@ -49,13 +49,16 @@ class Will(Entry, frozen=True, tag="will"):
 class Left(Entry, frozen=True, tag="left"):
     """The client has disconnected. cursors: reader number -> the next lsn of each partition
 
-    redelivered_below: messages below these lsns may have been sent before a crash; empty for none"""
+    redelivered_below: messages below these lsns may have been sent before a crash; empty for none
+    moving_seconds: the connection goes on at the next leader, which keeps the session and its will for so long until it
+    comes; 0: it has ended"""
 
     number: int
     at_us: int
     expiry_seconds: int
     cursors: dict[int, list[int]]
     redelivered_below: list[int] = []
+    moving_seconds: int = 0
 
 
 class Ended(Entry, frozen=True, tag="ended"):

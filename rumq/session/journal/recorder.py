@@ -75,6 +75,26 @@ class JournalRecorder:
             self.entries.append(e.Ended(session.number))
             session.number = 0
 
+    def moving(self, session: Session) -> None:
+        """The client's connection goes to the next leader: its session is in the journal, whatever it was before."""
+        if not session.number:
+            self.last_number += 1
+            session.number = self.last_number
+            self.sessions[session.number] = session
+        session.durable = True
+
+    def stays(self, session: Session) -> None:
+        """The connection goes on here, from another leader or because nothing came of the move."""
+        session.durable = session.expiry_seconds > 0
+        if not session.number:
+            return
+        self._left.pop(session.number, None)
+        self.entries.append(opened_entry(session, fresh=not session.durable))
+        if session.durable or session.will is not None:
+            self.will(session)
+        else:
+            self.ended(session)
+
     # Subscriptions
 
     def subscribed(self, session: Session, asked: str) -> None:
@@ -141,11 +161,12 @@ def opened_entry(session: Session, *, fresh: bool) -> e.Opened:
     )
 
 
-def left_entry(session: Session, watermarks: Watermarks, now_us: int) -> e.Left:
+def left_entry(session: Session, watermarks: Watermarks, now_us: int, *, moving_seconds: int = 0) -> e.Left:
     cursors = {r.number: cursors_of(r, watermarks) for r in session.subscriber.readers()}
     return e.Left(
-        session.number, now_us, session.expiry_seconds, cursors, redelivered_below_of(session, watermarks)
-    )
+        session.number, now_us, session.expiry_seconds, cursors, redelivered_below_of(session, watermarks),
+        moving_seconds,
+    )  # fmt: skip
 
 
 def will_entry(session: Session) -> e.Will:

@@ -33,6 +33,7 @@ class ReplayedSession:
     redelivered_below: as of `entries.Left`
     qos2_open: inbound QoS 2 packet ids that wait for PUBREL; qos2_released: packet id -> PUBRELs since the last `Open`
     qos2_changed: `qos2_open` differs from the last `Open`
+    moving_seconds: as of `entries.Left`
     """
 
     number: int
@@ -51,6 +52,7 @@ class ReplayedSession:
     qos2_open: set[int] = field(default_factory=set)
     qos2_released: dict[int, int] = field(default_factory=dict)
     qos2_changed: bool = False
+    moving_seconds: int = 0
 
     @property
     def key(self) -> str:
@@ -87,6 +89,7 @@ def apply_left(session: ReplayedSession, entry: e.Left) -> None:
     session.expiry_seconds = entry.expiry_seconds
     session.cursors.update({number: list(cursors) for number, cursors in entry.cursors.items()})
     session.redelivered_below = list(entry.redelivered_below)
+    session.moving_seconds = entry.moving_seconds
 
 
 def apply_unsubscribed(session: ReplayedSession, entry: e.Unsubscribed) -> None:

@@ -93,7 +93,7 @@ class ReplayedState:
             )
         session.version, session.expiry_seconds = entry.version, entry.expiry_seconds
         session.owner = None if entry.mount is None else Owner(entry.user, entry.mount)
-        session.attached = True
+        session.attached, session.moving_seconds = True, 0
 
     def _ended(self, entry: e.Ended) -> None:
         session = self.sessions.pop(entry.number, None)

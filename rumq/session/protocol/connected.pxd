@@ -13,7 +13,7 @@ cdef int MORE
 
 
 cdef class Connected:
-    cdef public bint paused
+    cdef public bint held, is_metered, paused
     cdef public double heard_at
     cdef public long long bytes_in, bytes_out
     cdef public Deadline timer

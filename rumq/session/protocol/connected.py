@@ -16,6 +16,7 @@ from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.ingest import MORE, cut
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.client_state import Client, Reauthenticator, run_confined
 from rumq.session.connection.packet_order import State
@@ -41,8 +42,8 @@ class Connected:
     is_bus = False
 
     __slots__ = (
-        "acks", "broker", "buckets", "bytes_in", "bytes_out", "client", "deliveries", "flow", "heard_at", "paused",
-        "reauthentication", "session", "timer", "transport", "wire",
+        "acks", "broker", "buckets", "bytes_in", "bytes_out", "client", "deliveries", "flow", "heard_at", "held",
+        "is_metered", "paused", "reauthentication", "session", "timer", "transport", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
@@ -53,6 +54,8 @@ class Connected:
         self.bytes_in = self.bytes_out = 0
         self.reauthentication: Reauthenticator | None = None
         self.paused = False  # a packet waits for something; those behind it are not taken
+        self.is_metered = False  # it is paused for its rate alone
+        self.held = False  # it is about to go to another leader: nothing is read (`rumq.shards.moves`)
         self.heard_at = self.broker.clock.monotonic
         self.timer: Deadline | None = None  # of the keep-alive monitor
 
@@ -107,6 +110,7 @@ class Connected:
         wait = max([bucket.spend(published, taken - pos, now) for bucket in self.buckets])
         if wait > 0 and not self.client.closed and not self.paused:
             self.pause()
+            self.is_metered = True
             self.broker.later(min(wait, WAIT_SECONDS_MAX), partial(run_confined, self, self.resume))
         return taken
 
@@ -168,10 +172,10 @@ class Connected:
 
     def resume(self, call: Callable[[], None] | None = None) -> None:
         if not self.client.closed:
-            self.paused = False
+            self.paused = self.is_metered = False
             if call is not None:
                 run_confined(self, call)
-            if not self.client.closed:
+            if not self.client.closed and not self.held:
                 self.transport.resume_reading()
 
     def next_turn(self, call: Callable[[], None]) -> None:
@@ -192,12 +196,19 @@ class Connected:
     def turned_away(self, why: str) -> None:
         self.end(with_will=False)
 
-    def dismiss(self, reason: Reason, why: str | None = None) -> None:
+    def dismiss(self, reason: Reason, why: str | None = None, reference: str = "") -> None:
+        """reference: address of another node, "host:port", for a client of MQTT 5 that is to go there; empty: none"""
         if self.client.closed:
             return
         if self.client.version == 5 and not self.deliveries.connack_pending:
             self.wire.answers += 1
-            self.transport.write(explained(self.client, p.Disconnect(reason), why))
+            packet = p.Disconnect(reason)
+            if reference:
+                referring = p.Disconnect(reason, Properties(server_reference=reference))
+                bytes_max = self.client.packet_bytes_max
+                if not bytes_max or len(encode(referring, 5)) <= bytes_max:
+                    packet = referring
+            self.transport.write(explained(self.client, packet, why))
         self.end(with_will=True)
 
     def lost(self, why: str) -> None:

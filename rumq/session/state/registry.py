@@ -83,10 +83,30 @@ class Registry:
         session.expires_at = None
         session.will = None  # its delay has not passed
         session.will_at = None
+        session.is_moving = False
+        self._reshape(session, shape, personal)
+
+    @staticmethod
+    def _reshape(session: Session, shape: Hashable, personal: bool) -> None:
         subscriber = session.subscriber
         if (subscriber.shape, subscriber.personal) != (shape, personal):
             subscriber.shape, subscriber.personal = shape, personal
             subscriber.shape_changed = True
+
+    def maybe_rejoin(
+        self, client_id: str, owner: Owner | None, number: int, shape: Hashable, personal: bool
+    ) -> Session | None:
+        """The session of a connection that comes from the leader before; None if it has ended or is another's.
+
+        number: in the journal"""
+        session = self.sessions.get(key_of(client_id, owner))
+        if session is None or not session.is_moving or session.number != number or session.link is not None:
+            return None
+        self._deadlines.cancel(session)
+        session.expires_at = session.will_at = None
+        session.is_moving = False
+        self._reshape(session, shape, personal)
+        return session
 
     def leave(self, session: Session, *, with_will: bool, now: float) -> None:
         """The connection of a session has ended. with_will: without a DISCONNECT that deletes the will"""

@@ -77,12 +77,13 @@ class Session:
     missed: ranges that it lost while it was away (`rumq.shards.delivery.lost_ranges`)
     guarded: its subscriptions may bring less than they match; number: in the journal, 0: not durable there
     durable: it outlives its connection, so it must outlive the broker; timer: of the registry
+    is_moving: the connection of its client is on its way from the leader before
     published, delivered: messages; published = delivered + pending + those of `DropCounters`"""
 
     __slots__ = (
         "asked", "author", "client_id", "delivered", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
-        "holder", "key", "link", "missed", "number", "owner", "published", "publishers", "qos2_open", "subscriber",
-        "timer", "version", "will", "will_at", "window",
+        "holder", "is_moving", "key", "link", "missed", "number", "owner", "published", "publishers", "qos2_open",
+        "subscriber", "timer", "version", "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(
@@ -110,6 +111,7 @@ class Session:
         self.missed: tuple[dict[str, Any], ...] = ()
         self.ended = False
         self.guarded = False
+        self.is_moving = False
         self.number = 0
         self.durable = False
 

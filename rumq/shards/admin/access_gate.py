@@ -1,11 +1,14 @@
-"""Who may not log in for now: bans of client ids, users and addresses, and a broker that drains. Time is a port.
+"""Who may not log in for now: bans of client ids, users and addresses, a broker that drains, and everybody while a
+leader hears no majority. Time is a port.
 
 A ban ends with its time, and with the run of the broker. The caller disconnects clients that it names."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.shards.turn.ports import Clock
 
@@ -21,17 +24,20 @@ class Ban:
 
 
 class AccessGate:
-    """is_draining: no client is accepted"""
+    """is_draining: no client is accepted; isolated: this leader hears no majority: makes what clients are told"""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._bans: dict[tuple[str, str], Ban] = {}
         self.is_draining = False
+        self.isolated: Callable[[], MqttFault] | None = None
 
-    def refusal(self, client_id: str, user: str | None, address: str) -> tuple[Reason, str] | None:
+    def refusal(self, client_id: str, user: str | None, address: str) -> MqttFault | None:
         """Why this client may not log in. Cost: three look-ups, of one that logs in"""
         if self.is_draining:
-            return Reason.SERVER_UNAVAILABLE, "the broker is being drained"
+            return MqttFault("the broker is being drained", Reason.SERVER_UNAVAILABLE)
+        if self.isolated is not None:
+            return self.isolated()
         if not self._bans:
             return None
         for key in (("client", client_id), ("user", user or ""), ("address", address)):
@@ -40,7 +46,7 @@ class AccessGate:
                 continue
             if ban.until > self._clock.monotonic:
                 ban.refused += 1
-                return Reason.BANNED, f"the operator has banned {key[0]} {key[1]!r}"
+                return MqttFault(f"the operator has banned {key[0]} {key[1]!r}", Reason.BANNED)
             del self._bans[key]
         return None
 

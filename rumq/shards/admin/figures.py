@@ -82,7 +82,7 @@ class Figures:
                 "logins": totals.connections, "sockets": totals.sockets, "sessions_expired": counts.expired,
                 "handed_over": totals.handed_over, "taken_over": totals.taken_over, "turns": p.pump.turns,
                 "log_written_bytes": disk,
-                "bus_sent_bytes": p.bus_bytes(), "cpu_seconds": time.process_time(),
+                "bus_sent_bytes": p.bus_bytes(), "copy_read_bytes": p.copy_bytes(), "cpu_seconds": time.process_time(),
                 "traces": p.tracer.traces, "traces_over_rate": p.tracer.over,
             },
             gauges={

@@ -19,6 +19,7 @@ from rumq.shards.retention.segment_removal import SegmentRemover
 from rumq.shards.stats.consumer_lag import ConsumerLag
 from rumq.shards.stats.counters import CountedShard, Counters
 from rumq.shards.turn.ports import Clock, CommandQueue, EventSink, Lifecycle, ReadPool, Timers
+from rumq.shards.turn.read_gate import ReadGate
 from rumq.shards.write_path.group_commit import GroupCommit
 from rumq.shards.write_path.write_admission import WriteAdmission
 from rumq.tracing.tracer import Tracer
@@ -52,7 +53,9 @@ class AdminParts:
     counters: Counters
     tracer: Tracer
     bus_bytes: Callable[[], int]  # sent to other shards
+    reads: ReadGate
     term: Callable[[], TermRow] | None = None
+    copy_bytes: Callable[[], int] = lambda: 0  # read from this node's copies of other shards' partitions
 
     @property
     def index(self) -> int:

@@ -22,6 +22,7 @@ class RetainedSearch:
     def __init__(self, parts: AdminParts) -> None:
         self._view: RetainedView = parts.router.retained
         self._timers: Timers = parts.timers
+        self._reads = parts.reads
 
     def list(self, asked: q.Retained, done: Done) -> None:
         """raises: ValueError for what is no filter"""
@@ -29,6 +30,9 @@ class RetainedSearch:
             check_topic_filter(asked.topic)
         except MqttFault as fault:
             raise ValueError(str(fault)) from None
+        self._reads.when_open(lambda: self._list(asked, done))
+
+    def _list(self, asked: q.Retained, done: Done) -> None:
         prefix = literal_prefix(asked.topic)
         found: list[Retained] = []
         after = place(max(asked.after or "", prefix)) if asked.after or prefix else None

@@ -1,4 +1,7 @@
-"""Interest: which filters all other shards forward records of. A SUBACK waits until they do."""
+"""Interest: which filters all other shards forward records of. A SUBACK waits until they do.
+
+It does not wait for a shard that is away for 3 s: that one is told of the filter when it is back, and forwards
+from where this shard had got to, so nothing is missing then. docs/guarantees.md, "Between connections"."""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.bus.shared_groups import SharedGroups
 from rumq.shards.turn.ports import Call, Placement, Timers
 
+LOOK_SECONDS, LOOKS = 0.5, 6  # a shard whose leader has died is back sooner than so many looks
+
 
 class OtherShard(Protocol):
     """Another shard that can be asked: `rumq.shards.bus.peer`."""
@@ -27,6 +32,25 @@ class OtherShard(Protocol):
 
     def ask(self, question: Callable[[int], m.Question], answered: Callable[[Any, memoryview], None]) -> None:
         """Ask what `question(request)` gives, now or once the shard is linked (again)."""
+
+
+class Asked:
+    """A question to every other shard. then: called once all in `left` have answered"""
+
+    __slots__ = ("_left", "_then")
+
+    def __init__(self, left: set[int], then: Call) -> None:
+        self._left, self._then = left, then
+
+    def discard(self, index: int) -> bool:
+        """A shard has answered, or is not waited for any more. returns: whether it was the last one"""
+        if index not in self._left:
+            return False
+        self._left.discard(index)
+        if self._left:
+            return False
+        self._then()
+        return True
 
 
 class Interest:
@@ -48,6 +72,9 @@ class Interest:
         )  # filters that others have been asked for, and have not confirmed
         self.wants_publishers = False  # a subscription here asks for publishers
         self._has_publishers = False  # and every other shard sends them
+        self._asked: set[Asked] = set()  # that have not been answered by all
+        self._away: Counter[int] = Counter()  # by shard: looks in a row that found it away
+        self._is_looking = False
 
     def begin(self, *, wants_publishers: bool) -> None:
         """Sessions are restored: have everything forwarded that they want."""
@@ -100,15 +127,34 @@ class Interest:
 
     def _ask_all(self, question: Callable[[int], m.Question], then: Call) -> None:
         """Ask every other shard; `then` is called when all have answered."""
-        left = set(self._others)
+        asked = Asked(set(self._others), then)
 
         def answered(index: int, _: m.Wanted, __: memoryview) -> None:
-            left.discard(index)
-            if not left:
-                then()
+            if asked.discard(index):
+                self._asked.discard(asked)
 
         for index, other in self._others.items():
             other.ask(question, partial(answered, index))
+        self._asked.add(asked)
+        if not self._is_looking:
+            self._is_looking = True
+            self._timers.later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Have nobody wait for shards that are away for long."""
+        self._is_looking = False
+        for index, other in self._others.items():
+            # Of one that was linked it is known how far its records are here.
+            is_away = other.link is None and all(partition.is_met for partition in other.partitions)
+            self._away[index] = self._away.get(index, 0) + 1 if is_away else 0
+        self._away = +self._away
+        for asked in list(self._asked):
+            for index, looks in self._away.items():
+                if looks >= LOOKS and asked.discard(index):
+                    self._asked.discard(asked)
+        if self._asked or self._away:
+            self._is_looking = True
+            self._timers.later(LOOK_SECONDS, self._look)
 
     def confirm_subscriptions(
         self, asked: list[tuple[str, str]], then: Call, *, publishers: bool = False

@@ -67,6 +67,7 @@ class PublishSender:
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
         self._waiting: deque[Batch] = deque()
+        self.has_shown_none = False  # the owner before has shown nothing that its successor does not have
         self.committed_there = 0  # the owner's committed lsn, when it told of `committed_lsn`
         self._say: Say | None = None
 
@@ -133,7 +134,9 @@ class PublishSender:
         self._say = say
         self._seen_topics, self._seen_publishers = bytearray(), bytearray()
         self.acknowledged(sequence, self.committed_there)
-        self._leave_out_shown()
+        if not self.has_shown_none:
+            self._leave_out_shown()
+        self.has_shown_none = False
         for batch in self._waiting:
             self._hand_over(batch)
 

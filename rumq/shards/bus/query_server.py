@@ -21,6 +21,7 @@ from router.shard import Shard
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink, Raw
 from rumq.shards.turn.ports import FaultGuard, Placement, ReadPool, Timers
+from rumq.shards.turn.read_gate import ReadGate
 
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
@@ -48,10 +49,11 @@ class Asker(NamedTuple):
 class QueryServer:
     def __init__(
         self, store: Store, router: Shard, reader: ReadPool, timers: Timers,
-        search_start: SearchStart, leave_behind: Callable[[int, int, Callable[[], None]], None],
+        search_start: SearchStart, leave_behind: Callable[[int, int, Callable[[], None]], None], *, reads: ReadGate,
     ) -> None:  # fmt: skip
         """search_start: of this shard's partitions; leave_behind: counts what readers here lose of a partition below an
-        lsn, then calls back"""
+        lsn, then calls back; reads: where questions wait until this shard may answer them"""
+        self._reads = reads
         self._store, self._router, self._reader, self._timers = store, router, reader, timers
         self._search_start, self._leave_behind = search_start, leave_behind
 
@@ -109,9 +111,12 @@ class QueryServer:
                 asker.link.say(m.Found(question.request, {}, some, more=True))
             asker.link.say(m.Found(question.request, lsns, [], fault=str(fault) if fault else ""))
 
-        self._search_start(question, done)
+        self._reads.when_open(lambda: self._search_start(question, done))
 
     def find_retained(self, asker: Asker, question: m.FindRetained) -> None:
+        self._reads.when_open(lambda: self._find_retained(asker, question))
+
+    def _find_retained(self, asker: Asker, question: m.FindRetained) -> None:
         """Some in each turn: a filter may match a million."""
         link = asker.link
         below = [question.below.get(feed.index, 0) for feed in self._router.feeds]

@@ -1,4 +1,4 @@
-"""Reads of records that are not in memory: from disk beside the loop, or from the shard that owns the partition."""
+"""Reads of records that are not in memory: from disk beside the loop, or as another shard's partition is read."""
 
 from __future__ import annotations
 

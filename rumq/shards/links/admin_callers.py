@@ -18,10 +18,15 @@ CALLERS_MAX = 64
 
 
 class AdminCallers:
-    """answer: of the shard, as to its own socket; epoch: of this leader; failed: told of an answer that raises"""
+    """answer: of the shard, as to its own socket; epoch: of this leader, now; failed: told of an answer that raises"""
 
     def __init__(
-        self, pump: Pump, answer: Answerer, epoch: int, timers: Timers, failed: Callable[[str], None]
+        self,
+        pump: Pump,
+        answer: Answerer,
+        epoch: Callable[[], int],
+        timers: Timers,
+        failed: Callable[[str], None],
     ) -> None:
         self._pump, self._answer, self._epoch, self._timers, self._failed = (
             pump,
@@ -41,7 +46,7 @@ class AdminCallers:
         if len(self._callers) >= CALLERS_MAX:
             caller.refuse(f"{CALLERS_MAX} questions of other nodes are under way: ask again")
             return
-        caller.answer_taken(self._epoch)
+        caller.answer_taken(self._epoch())
         connection = Connection(self._pump, caller.sock, caller.greeting.node, 1)
         asker = connection.link = AdminCaller(connection, self._callers.discard, self._failed)
         self._callers.add(asker)

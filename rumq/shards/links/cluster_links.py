@@ -1,7 +1,9 @@
 """Links of the bus between leaders, which may be on any node: a TCP connection for each two shards.
 
-A link belongs to an epoch of the other shard. When the view names another leader, the link to the old one is ended, and
-one from a leader of an older epoch is refused."""
+Where the link between two nodes is cut, theirs goes by way of a third one: `rumq.cluster.connections.detour`.
+
+A link belongs to a leader of the other shard. When the view names another node, the link to the old one is ended, and
+one from a leader of an older epoch is refused. A leader that changes its members keeps its links in the next epoch."""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from rumq.cluster.connections.dial import Dial, dial
+from rumq.cluster.connections.detour import Attempt, Ways
 from rumq.cluster.connections.host_addresses import HostAddresses
-from rumq.cluster.connections.leaders import Leader, epoch_of, maybe_leader
+from rumq.cluster.connections.leaders import Leader, epoch_of, is_replaced, leader_of, maybe_leader
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting
@@ -23,31 +25,41 @@ from rumq.shards.processes.fd_passing import STREAM_BYTES
 from rumq.shards.turn.ports import EventSink, Timers
 
 RETRY_SECONDS = 0.1
+CUT_SECONDS = 1.5  # without an acknowledgement of its kernel, the other node is beyond a cut
+DIRECT_AGAIN_SECONDS = 5.0  # until a link that goes by another node is made directly, if that works again
 OUTBOX_BYTES_MAX = 1 << 16  # until the link is taken
 
 
 class ClusterLinks:
-    """The `Dialer` of a leader. index, epoch: of its shard, as it leads it"""
+    """The `Dialer` of a leader. index: of its shard; epoch: in which it leads it, now"""
 
     def __init__(
-        self, index: int, epoch: int, addresses: HostAddresses, pump: Callable[[], Pump], timers: Timers,
+        self, index: int, epoch: Callable[[], int], addresses: HostAddresses, pump: Callable[[], Pump], timers: Timers,
         events: EventSink, tls: NodeTls | None = None,
     ) -> None:  # fmt: skip
         """tls: None for plain bytes between nodes"""
-        self._tls = tls
+        self.ways = Ways(pump, addresses, timers.later, tls)
         self._index, self._epoch, self._addresses = index, epoch, addresses
         self._pump, self._timers, self._events = pump, timers, events
         self._attach: Attach
         self._end: Callable[[int], None]
         self._view: View | None = None
-        self._epochs: dict[int, int] = {}  # of the links that were made last, by shard
+        self._linked: dict[
+            int, tuple[int, str]
+        ] = {}  # by shard, epoch and node of the leader that was linked last
         self._wanted: set[int] = set()  # shards to be dialled
-        self._dials: dict[int, Dial] = {}
+        self._dials: dict[int, Attempt] = {}
         self._dialled: dict[int, Leader] = {}  # whom these go to
         self._is_waiting = False
+        self._detoured: dict[int, Attempt] = {}  # by shard, of links that go by another node
 
     def begin(self, attach: Attach, end: Callable[[int], None]) -> None:
         self._attach, self._end = attach, end
+
+    @property
+    def view(self) -> View | None:
+        """The last one."""
+        return self._view
 
     def dial(self, shard: int) -> None:
         self._wanted.add(shard)
@@ -56,37 +68,42 @@ class ClusterLinks:
     def view_changed(self, view: View) -> None:
         """Leave those that lead no more, and dial their successors."""
         self._view = view
-        for shard, epoch in list(self._epochs.items()):
-            if epoch_of(view, shard) > epoch:
-                del self._epochs[shard]
+        for shard, (epoch, node) in list(self._linked.items()):
+            if epoch_of(view, shard) > epoch and leader_of(view, shard) != node:
+                del self._linked[shard]
                 self._end(shard)
         for shard, leader in list(self._dialled.items()):
             # One that is stopped does not answer, and its kernel accepts.
-            if shard in self._dials and epoch_of(view, shard) > leader.epoch:
+            if shard in self._dials and is_replaced(view, leader):
                 self._dials.pop(shard).give_up()
         for shard in list(self._wanted):
             self._try(shard)
 
+    def epoch_elsewhere(self, shard: int) -> int:
+        """Of a shard's leader, the epoch under which it was linked last; 0: it is on this node, or there was none."""
+        leader = maybe_leader(self._view, shard)
+        return 0 if leader is not None and leader.is_here else self._linked.get(shard, (0, ""))[0]
+
     # Dialling
 
-    def _try(self, shard: int) -> None:
+    def _try(self, shard: int, *, is_direct: bool = False) -> None:
         if shard in self._dials:
             return
         leader = maybe_leader(self._view, shard)
-        address = self._addresses.maybe_find(leader.host) if leader is not None and leader.host else None
-        if leader is None or address is None:
+        if leader is None or not leader.host:
             self._try_later()
             return
         assert self._view is not None
         greeting = Greeting(
-            "bus", self._view.cluster, self._view.node, shard, self._epoch, sender=self._index
+            "bus", self._view.cluster, self._view.node, shard, self._epoch(), sender=self._index
         )
         try:
             self._dialled[shard] = leader
-            self._dials[shard] = dial(
-                self._pump(), (address, leader.port), greeting, b"", b"",
+            self._dials[shard] = self.ways.dial(
+                self._view, leader, greeting, b"", b"",
                 make=partial(self._connection, shard), taken=partial(self._taken, leader),
-                failed=partial(self._failed, leader), later=self._timers.later, send_bytes=STREAM_BYTES, tls=self._tls,
+                failed=partial(self._failed, leader), send_bytes=STREAM_BYTES, unanswered_seconds=CUT_SECONDS,
+                is_direct=is_direct,
             )  # fmt: skip
         except OSError as fault:
             self._failed(leader, fault.strerror or str(fault))
@@ -95,17 +112,34 @@ class ClusterLinks:
         return Connection(self._pump(), sock, f"shard {shard}", OUTBOX_BYTES_MAX)
 
     def _taken(self, leader: Leader, connection: Connection, rest: bytes) -> None:
-        epoch = self._dials.pop(leader.shard).epoch
-        if epoch_of(self._view, leader.shard) > epoch:
+        attempt = self._dials.pop(leader.shard)
+        epoch = attempt.epoch
+        if is_replaced(self._view, leader._replace(epoch=epoch)):
             connection.close()
             self._try_later()
             return
         self._wanted.discard(leader.shard)
         self._pump().forget(connection)
-        self._made(leader.shard, epoch, connection.sock, rest)
+        self._made(leader.shard, epoch, leader.node, connection.sock, rest)
+        if attempt.is_detour:
+            self._events.tell("shard.detoured", shard=leader.shard, node=leader.node)
+            self._detoured[leader.shard] = attempt
+            self._try_directly_later(leader.shard)
+
+    def _try_directly_later(self, shard: int) -> None:
+        """A link goes by another node: have it go directly when that works again, unless it was made anew before."""
+        detour = self._detoured[shard]
+
+        def try_directly() -> None:
+            if self._detoured.get(shard) is detour:
+                self._try(shard, is_direct=True)
+
+        self._timers.later(DIRECT_AGAIN_SECONDS, try_directly)
 
     def _failed(self, leader: Leader, why: str) -> None:
         self._dials.pop(leader.shard, None)
+        if leader.shard in self._detoured:
+            self._try_directly_later(leader.shard)
         self._try_later()
 
     def _try_later(self) -> None:
@@ -123,16 +157,18 @@ class ClusterLinks:
     def take(self, caller: Caller) -> None:
         """The taker of links that leaders of shards of higher index have dialled."""
         greeting = caller.greeting
-        known = max(epoch_of(self._view, greeting.sender), self._epochs.get(greeting.sender, 0))
+        seen = epoch_of(self._view, greeting.sender), leader_of(self._view, greeting.sender)
+        known, node = max(seen, self._linked.get(greeting.sender, (0, "")))
         if greeting.sender <= self._index:
             caller.refuse(f"shard {self._index} dials shard {greeting.sender}")
-        elif greeting.epoch < known:
+        elif greeting.epoch < known and greeting.node != node:
             caller.refuse(f"shard {greeting.sender} has a leader of epoch {known}")
         else:
             caller.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAM_BYTES)
-            caller.answer_taken(self._epoch)
-            self._made(greeting.sender, greeting.epoch, caller.sock, caller.rest)
+            caller.answer_taken(self._epoch())
+            self._made(greeting.sender, greeting.epoch, greeting.node, caller.sock, caller.rest)
 
-    def _made(self, shard: int, epoch: int, sock: socket.socket, rest: bytes) -> None:
-        self._epochs[shard] = epoch
+    def _made(self, shard: int, epoch: int, node: str, sock: socket.socket, rest: bytes) -> None:
+        self._linked[shard] = (epoch, node)
+        self._detoured.pop(shard, None)
         self._attach(shard, sock, rest)

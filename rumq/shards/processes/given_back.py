@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 from functools import partial
 
+from rumq.cluster.links.client_moves import MOVED
 from rumq.net.connection_handover import CLIENT, KNOWN
 from rumq.shards.processes.fd_passing import FdPassing
 
@@ -17,7 +18,7 @@ class GivenBack:
 
     def __init__(self, doors: FdPassing, edge_door: int) -> None:
         self._doors, self._edge_door = doors, edge_door
-        for kind in (CLIENT, KNOWN):
+        for kind in (CLIENT, KNOWN, MOVED):
             doors.takers[kind] = partial(self._give_back, kind)
 
     def give_back(self) -> None:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 from rumq.shards.processes.backoff import Backoff
+from rumq.shards.processes.fork_memory import share_memory
 from rumq.shards.processes.service_notification import READY, STOPPING, notify, reloading
 from rumq.shards.processes.watchdog import ALIVE, ShardWatch
 
@@ -75,6 +76,7 @@ class Supervisor:
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, WAKERS)
+        share_memory()
         for child in self._children:
             self._start(child)
         while any(child.pid for child in self._children) or not self._stopping:

@@ -92,6 +92,19 @@ class SnapshotWriter:
             self._bytes = self._bytes_on_disk()
             self._checkpoints.retained_written(snapshot.retained_from, snapshot.retained_changes)
 
+    def write_moving(self, sessions: Sequence[Session], seconds: int, now_us: int) -> None:
+        """Append sessions whose connections go to the next leader, in parts. seconds: as of `entries.Left`"""
+        for at in range(0, len(sessions), PART_SESSIONS):
+            checkpoints = self._checkpoints
+            if self._recorder.pending:
+                self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)
+            entries = checkpoints.entries(now_us)
+            watermarks, unsafe = checkpoints.watermarks(), checkpoints.unsafe_tags()
+            for session in sessions[at : at + PART_SESSIONS]:
+                entries += session_entries(session, watermarks, now_us, unsafe_packet_ids(session, unsafe))
+                entries.append(left_entry(session, watermarks, now_us, moving_seconds=seconds))
+            self._append(entries, now_us)
+
     def _append_sessions(self, snapshot: Snapshot, now_us: int) -> None:
         checkpoints = self._checkpoints
         if self._recorder.pending:

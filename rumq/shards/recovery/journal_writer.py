@@ -97,6 +97,14 @@ class JournalWriter:
         if group is not None:
             self.recorder.shared(key, group.cursors, group.returned)
 
+    def write_moving(self, sessions: Sequence[Session], seconds: int, now_us: int) -> None:
+        """Append connected sessions whole, as the next leader is to go on with them. Between steps.
+
+        seconds: for how long it keeps them until their connections come"""
+        for session in sessions:
+            self.recorder.moving(session)
+        self._snapshots.write_moving(sessions, seconds, now_us)
+
     # Retention
 
     def take_removal(self) -> SegmentRemoval | None:

@@ -62,7 +62,7 @@ class Restorer:
         for effect in self._router.delivery.drain_effects():
             carry_out(effect)
         for session in sessions:
-            if not session.durable and not is_for_later:
+            if not session.durable and not session.is_moving and not is_for_later:
                 self._registry.end(session)  # it ended with the last run
         if changed:
             # Cursors beyond the log's end must not be found again once the log has grown past them.
@@ -123,6 +123,11 @@ class Restorer:
             session.will = will_of(replayed.will)
             session.author = replayed.will.author
             will_in = max(0.0, min(replayed.will.delay_seconds, session.expiry_seconds) - away)
+        if replayed.moving_seconds:
+            # By this node's clock alone: the connection is on its way since now.
+            session.is_moving = True
+            expires_in = max(expires_in, float(replayed.moving_seconds))
+            will_in = None if will_in is None else max(will_in, float(replayed.moving_seconds))
         recorder = self.journal.recorder
         recorder.sessions[session.number] = session
         self._registry.restore(session, expires_in=expires_in, will_in=will_in, now=self._clock.monotonic)

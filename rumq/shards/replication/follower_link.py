@@ -10,15 +10,18 @@ from rumq.cluster.replication.messages import ReplicaMessage
 from rumq.shards.replication.piece_frames import Frames
 
 OUTBOX_BYTES_MAX = 8 << 20  # beyond it a follower is fed from disk
+ANSWER_BYTES_MAX = 16 << 20  # of a frame of a follower: the list of its segments is the longest
 
 
 class Transport(Protocol):
     """What is used of `rumq.net.connection.Connection`. room: bytes until its queue is full; refused: for want of room,
-    so `drained` is called once there is some"""
+    so `drained` is called once there is some; is_quiet: set where what came changed nothing: a turn of such needs no
+    stages"""
 
     room: int
     refused: bool
     peer: str
+    is_quiet: bool
 
     def write(self, data: Raw) -> None: ...
     def close(self) -> None: ...
@@ -34,14 +37,18 @@ class ReplicaLink:
     __slots__ = ("_frames", "_lost", "_received", "closed", "drained", "peer", "transport")
 
     def __init__(
-        self, transport: Transport, peer: str, received: Callable[[ReplicaLink, ReplicaMessage], None],
+        self, transport: Transport, peer: str, received: Callable[[ReplicaLink, ReplicaMessage], bool],
         lost: Callable[[ReplicaLink, str], None], drained: Callable[[ReplicaLink], None],
+        bytes_max: int = ANSWER_BYTES_MAX,
     ) -> None:  # fmt: skip
-        """lost: told once, of the connection's end, whoever ended it; drained: there is room in its outbox again"""
+        """received: returns whether a message has changed anything
+
+        lost: told once, of the connection's end, whoever ended it; drained: there is room in its outbox again
+        bytes_max: of a frame that comes"""
         self.transport, self.peer = transport, peer
         self._received, self._lost = received, lost
         self.drained: Callable[[], None] = lambda: drained(self)
-        self._frames: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage)
+        self._frames: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage, bytes_max)
         self.closed = False
 
     @property
@@ -64,11 +71,14 @@ class ReplicaLink:
 
     def receive(self, data: Raw, pos: int, end: int) -> int:
         """Handle what came, all of it. raises: ValueError: it is no message"""
+        has_changed = False
         with memoryview(data) as view:
             for message, _ in self._frames.feed(view[pos:end]):
                 if self.closed:
-                    break
-                self._received(self, message)
+                    return end
+                has_changed |= self._received(self, message)
+        if not has_changed:
+            self.transport.is_quiet = True
         return end
 
     def lost(self, why: str) -> None:

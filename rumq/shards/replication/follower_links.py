@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
@@ -29,6 +29,15 @@ UNACKNOWLEDGED_MS_MAX = 5_000
 
 MakeLink = Callable[[Transport], ReplicaLink]
 Connect = Callable[[tuple[str, int], str, MakeLink], None]
+
+
+class Network(NamedTuple):
+    """connect: dials a follower; watch: of the pump, calls when a descriptor is readable"""
+
+    connect: Connect
+    watch: Callable[[int, Callable[[], None]], None]
+
+
 Now = Callable[[], float]
 
 
@@ -51,7 +60,7 @@ def connector(pump: Pump, tls: NodeTls | None = None) -> Connect:
             sock.close()
             raise
         if tls is not None:
-            sock = tls.dialled(pump, sock, f"{address[0]}:{address[1]}")
+            sock = tls.dialled(pump, sock, f"{address[0]}:{address[1]}", peer)
         connection = Connection(pump, sock, f"replica {peer}", OUTBOX_BYTES_MAX)
         connection.blocked = tls is None  # until it is connected: an edge of writability comes then
         connection.link = link_of(connection)
@@ -81,7 +90,9 @@ class LinkUser(Protocol):
         """A link is on its way, and takes messages."""
 
     def lost(self, peer: str) -> None: ...
-    def received(self, peer: str, message: ReplicaMessage) -> None: ...
+    def received(self, peer: str, message: ReplicaMessage) -> bool:
+        """returns: whether it has changed anything"""
+
     def drained(self, peer: str) -> None:
         """Its outbox has room again."""
 
@@ -158,18 +169,18 @@ class FollowerLinks:
             link.say(self._user.greeting(link.peer))
             self._user.linked(link.peer)
 
-    def _take(self, link: ReplicaLink, message: ReplicaMessage) -> None:
+    def _take(self, link: ReplicaLink, message: ReplicaMessage) -> bool:
         follower = self._followers.get(link.peer)
         if follower is None or follower.link is not link:
-            return
+            return True
         if isinstance(message, Refused):
             link.give_up(message.why)
-            return
+            return True
         follower.heard_at = self._clock.monotonic
         if not follower.is_up:
             follower.is_up = True
             self._events.tell("cluster.follower_linked", node=link.peer)
-        self._user.received(link.peer, message)
+        return self._user.received(link.peer, message)
 
     def _link_lost(self, follower: Follower, link: ReplicaLink, why: str) -> None:
         follower.link = None

@@ -1,6 +1,7 @@
 """A planned hand-over: the leader takes nothing more, its successor gets everything, and claims the shard.
 
-Publishers here are not read meanwhile. What other shards publish does not end: after a moment nothing more of it is
+Publishers here are not read meanwhile; once the successor has nearly everything, no client is, and what each has is
+noted for it (`rumq.shards.moves`). What other shards publish does not end: after a moment nothing more of it is
 written, and they publish it again to the next leader. If nothing comes of it, this one goes on."""
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Protocol
 
 PENDING_SECONDS_MAX = 0.05  # until what is pending is left to the next leader
 CATCH_UP_SECONDS_MAX = 10.0
+HOLD_AFTER_SECONDS = 0.5  # clients are held by then, though the successor still lacks something
+SETTLE_SECONDS_MAX = 5.0  # of clients: whoever still waits for something then loses its connection
 CLAIM_SECONDS_MAX = 2.0
 
 
@@ -26,19 +29,40 @@ class Commit(Protocol):
         """Write nothing more, whatever is pending; or go on."""
 
 
+class Clients(Protocol):
+    """`rumq.shards.moves.client_hold`."""
+
+    def hold(self) -> None:
+        """Read and send nothing more, as far as is possible now."""
+
+    def is_settled(self) -> bool:
+        """Whether nobody waits for anything."""
+
+    def note(self) -> None:
+        """Write down what the successor needs of them."""
+
+    def release(self) -> None:
+        """Go on with them."""
+
+
 class HandOver:
     """to: node id; is_over: it has failed, for a leader that was succeeded is no more"""
 
     def __init__(
         self, to: str, now: float, *, commit: Commit, has_all: Callable[[str], bool], succeed: Callable[[str], None],
-        done: Callable[[str], None],
+        done: Callable[[str], None], clients: Clients | None = None,
     ) -> None:  # fmt: skip
         """now: monotonic seconds; has_all: a follower has synced everything
 
-        succeed: tells it to claim; done: told why it has failed"""
+        succeed: tells it to claim; done: told why it has failed
+        clients: those whose connections go on there; None: nobody's do"""
         self.to = to
         self._commit, self._has_all = commit, has_all
         self._succeed, self._done = succeed, done
+        self._clients = clients
+        self._hold_at = now + HOLD_AFTER_SECONDS
+        self._settle_until: float | None = None  # once clients are held
+        self._is_noted = clients is None
         self._freeze_at = now + PENDING_SECONDS_MAX
         self._until = now + CATCH_UP_SECONDS_MAX
         self._has_asked = self.is_over = self._was_late = False
@@ -46,6 +70,9 @@ class HandOver:
     def look(self, now: float) -> None:
         """Go on as far as is possible now."""
         if self.is_over:
+            return
+        if not self._is_noted and now < self._until:
+            self._note(now)
             return
         is_frozen = now >= self._freeze_at and self._was_late
         if is_frozen:
@@ -61,5 +88,21 @@ class HandOver:
         elif now >= self._until:
             self.is_over = True
             self._commit.freeze(False)
+            if self._clients is not None and self._settle_until is not None:
+                self._clients.release()
             asked = "it did not take office in time"
             self._done(asked if self._has_asked else "it did not get everything in time")
+
+    def _note(self, now: float) -> None:
+        """Hold the clients, and note them once they wait for nothing."""
+        clients = self._clients
+        assert clients is not None
+        if self._settle_until is None:
+            if not self._has_all(self.to) and now < self._hold_at:
+                return
+            self._settle_until = now + SETTLE_SECONDS_MAX
+        clients.hold()
+        if clients.is_settled() or now >= self._settle_until:
+            clients.note()
+            self._is_noted = True
+            self._freeze_at = now + PENDING_SECONDS_MAX

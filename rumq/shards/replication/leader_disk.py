@@ -41,6 +41,24 @@ class Space(Protocol):
     is_unreachable: bool
 
 
+class Commit(Groups, Protocol):
+    """`rumq.shards.write_path.group_commit`."""
+
+    @property
+    def space(self) -> Space:
+        """Who knows how much is free."""
+
+    def replicated(self, index: int, lsn: int) -> None:
+        """A majority has a partition up to an lsn."""
+
+    def is_written(self) -> bool: ...
+    def give_up(self, seconds: float, why: str) -> int:
+        """End those who have waited so long for an acknowledgement. returns: how many"""
+
+    def is_settled(self) -> bool: ...
+    def freeze(self, is_frozen: bool) -> None: ...
+
+
 def maybe_problem(partitions: Sequence[Partition], groups: Groups, space: Space) -> Problem | None:
     offline = next((p.offline for p in partitions if p.offline is not None), None)
     if offline is not None:

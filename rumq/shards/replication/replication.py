@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from commitlog.store import Store
 from rumq.admin.cluster_rows import TermRow
@@ -17,13 +17,16 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import BEAT_SECONDS, LeaderCore
+from rumq.cluster.replication.office import WAY_OUT
+from rumq.cluster.replication.quorum import majority_of
 from rumq.session.state.histogram import Histogram
 from rumq.shards.replication.asker import Askers
 from rumq.shards.replication.copied_partition import CopiedPartition, Piece, Trimmed
+from rumq.shards.replication.copy_notes import CopyNotes
 from rumq.shards.replication.feeder import Feeder, Feeds
-from rumq.shards.replication.follower_links import Connect, FollowerLinks
-from rumq.shards.replication.hand_over import HandOver
-from rumq.shards.replication.leader_disk import DiskWatch, Groups, Problem, Space, maybe_problem
+from rumq.shards.replication.follower_links import FollowerLinks, Network
+from rumq.shards.replication.hand_over import Clients, HandOver
+from rumq.shards.replication.leader_disk import Commit, DiskWatch, Problem, maybe_problem
 from rumq.shards.replication.piece_frames import frames_of
 from rumq.shards.replication.term import Term
 from rumq.shards.replication.term_row import Copied, term_row
@@ -33,31 +36,6 @@ LOOK_SECONDS = 0.01  # of a hand-over
 SUCCEED_SECONDS = 0.2  # until a leader that resigns ends
 WAIT_SECONDS_MAX = 10.0  # of a client, for a majority
 ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
-
-
-class Network(NamedTuple):
-    """connect: dials a follower; watch: of the pump, calls when a descriptor is readable"""
-
-    connect: Connect
-    watch: Callable[[int, Callable[[], None]], None]
-
-
-class Commit(Groups, Protocol):
-    """`rumq.shards.write_path.group_commit`."""
-
-    @property
-    def space(self) -> Space:
-        """Who knows how much is free."""
-
-    def replicated(self, index: int, lsn: int) -> None:
-        """A majority has a partition up to an lsn."""
-
-    def is_written(self) -> bool: ...
-    def give_up(self, seconds: float, why: str) -> int:
-        """End those who have waited so long for an acknowledgement. returns: how many"""
-
-    def is_settled(self) -> bool: ...
-    def freeze(self, is_frozen: bool) -> None: ...
 
 
 class Replication:
@@ -88,9 +66,12 @@ class Replication:
                 # What was adopted is committed as soon as the term is open, and nobody is served before.
                 partition.replicated_lsn = partition.next_lsn
         ends = {key: copied.partition.next_lsn for key, copied in self._copied.items()}
-        self.core = LeaderCore(term.epoch, term.node, term.record, ends)
+        self.core = LeaderCore(term.epoch, term.node, term.record, ends, majority_of(term.view.replicas))
+        self._notes = CopyNotes(self.core, self._copied, reader, term.noted, clock.monotonic)
         self._feeds = Feeds(reader, timers, events, lambda: self.core.epoch, self._compare)
-        self.askers = Askers(lambda: self.core.epoch, lambda: sum(self.core.own.values()), self.depose)
+        self.askers = Askers(
+            lambda: (self.core.epoch, self.core.record.term), lambda: sum(self.core.own.values()), self.depose
+        )
         self._links = FollowerLinks(network.connect, timers, clock, events, term.resolve, self)
         self._links.seen(term.view, term.shard)
         self._hand_over: HandOver | None = None
@@ -123,13 +104,20 @@ class Replication:
         self._links.seen(view, self._term.shard)
         if self._term.shard < len(view.shards):
             record = view.shards[self._term.shard].record
-            if record.epoch > self.core.epoch and record.leader != self._term.node:
+            own = self.core.record
+            is_other = (
+                record.epoch == own.epoch and "" not in (record.term, own.term) and record.term != own.term
+            )
+            if is_other or (record.epoch > own.epoch and record.leader != self._term.node):
                 self.depose(
-                    f"{record.leader or 'nobody'} leads epoch {record.epoch}, this term has {self.core.epoch}"
+                    f"{record.leader or 'nobody'} leads epoch {record.epoch}, this term has {own.epoch}"
                 )
 
     def change(self, epoch: int, record: ShardRecord) -> None:
         """As `LeaderCore.change`: this leader has claimed its shard anew, with other members."""
+        for copied in self._copied.values():
+            for feeder in copied.feeders.values():
+                feeder.stop()  # every copy is compared anew: what came behind that answer would be sent twice
         self.core.change(epoch, record)
         self._members_changed()
 
@@ -146,8 +134,10 @@ class Replication:
         self.core.depose(why)
         self._carry_out()
 
-    def hand_over(self, to: str, done: Callable[[str], None]) -> None:
-        """Have a follower lead instead; this process ends then. done: told why that has failed"""
+    def hand_over(self, to: str, done: Callable[[str], None], clients: Clients | None = None) -> None:
+        """Have a follower lead instead; this process ends then. done: told why that has failed
+
+        clients: whose connections go on there; None: nobody's do"""
         if to not in self.core.peers:
             done(f"{to} is no follower of shard {self._term.shard}")
         elif self._hand_over is not None:
@@ -155,7 +145,7 @@ class Replication:
         else:
             self._hand_over = HandOver(
                 to, self._clock.monotonic, commit=self._commit(), has_all=self.core.has_all,
-                succeed=self._succeed, done=done,
+                succeed=self._succeed, done=done, clients=clients,
             )  # fmt: skip
             self._timers.later(LOOK_SECONDS, self._look)
 
@@ -179,9 +169,8 @@ class Replication:
         self._timers.later(SUCCEED_SECONDS, lambda: self.depose(f"this node cannot lead: {why}"))
 
     def _succeed(self, peer: str) -> None:
-        link = self._links.link(peer)
-        if link is not None:
-            link.say(m.Succeed(self.core.epoch))
+        self.core.succeed(peer)
+        self._carry_out()
 
     # What is written
 
@@ -270,17 +259,21 @@ class Replication:
         self.core.lost(peer)
         self._carry_out()
 
-    def received(self, peer: str, message: m.ReplicaMessage) -> None:
+    def received(self, peer: str, message: m.ReplicaMessage) -> bool:
+        """returns: whether it has changed anything; the answer to a beat mostly has not"""
         self.core.received(peer, message, self._clock.monotonic)
-        self._carry_out()
+        has_changed = self._carry_out()
+        if isinstance(message, m.Heard):
+            return has_changed
         if isinstance(message, m.Synced):
             copied = self._copied.get(message.partition)
             if copied is None:
-                return
+                return True
             copied.places[peer] = (message.name, message.stop)
             feeder = copied.feeders.get(peer)
             if feeder is not None:
                 feeder.synced(message.name, message.stop)
+        return True
 
     def drained(self, peer: str) -> None:
         for copied in self._copied.values():
@@ -305,10 +298,14 @@ class Replication:
 
     # Effects
 
-    def _carry_out(self) -> None:
+    def _carry_out(self) -> bool:
+        """returns: whether there was anything to carry out"""
+        has_changed = False
         while effects := self.core.take_effects():
+            has_changed = True
             for effect in effects:
                 self._do(effect)
+        return has_changed
 
     def _do(self, effect: fx.Effect) -> None:
         if isinstance(effect, fx.Committed):
@@ -322,15 +319,25 @@ class Replication:
         elif isinstance(effect, fx.TermOpen):
             self._opened()
             self._events.tell("cluster.term_open", shard=self._term.shard, epoch=self.core.epoch)
+        elif isinstance(effect, fx.Fenced):
+            self._term.fenced(self.core.record)
+        elif isinstance(effect, fx.OwnDoubt):
+            self._term.doubted(effect.why)
+            self._events.tell(
+                "cluster.copies_disagree", shard=self._term.shard, why=f"{effect.why}: {WAY_OUT}"
+            )
         elif isinstance(effect, fx.QuorumLost):
             self._events.tell("cluster.quorum_lost", shard=self._term.shard, unheard=effect.unheard)
+            self._term.quorum(False)
         elif isinstance(effect, fx.QuorumBack):
             self._events.tell("cluster.quorum_back", shard=self._term.shard)
+            self._term.quorum(True)
         elif isinstance(effect, fx.Deposed) and not self._is_ended:
             self._is_ended = True
             self._events.tell(
                 "cluster.deposed", shard=self._term.shard, epoch=self.core.epoch, why=effect.why
             )
+            self._links.close()  # followers may promise others at once: R15
             self._term.end()
 
     def _opened(self) -> None:
@@ -363,6 +370,7 @@ class Replication:
         if self._hand_over is None:
             self.disk.look(now)
         self._end_waits(now)
+        self._notes.look(now)
 
     def _end_waits(self, now: float) -> None:
         """Who waits for copies that do not come tries elsewhere, or again: docs/replication.md, "Below a majority"."""
@@ -375,11 +383,8 @@ class Replication:
 
     def figures(self) -> dict[str, Any]:
         """For the operator: committed lsns by partition, and how many records each follower lacks; None: it is away."""
-        return {
-            "open": self.core.is_open,
-            "committed": {key: self.core.committed(key) for key in self._copied},
-            "behind": self.core.behind(),
-        }
+        committed = {key: self.core.committed(key) for key in self._copied}
+        return {"open": self.core.is_open, "committed": committed, "behind": self.core.behind()}
 
     def term_row(self) -> TermRow:
         """For the operator."""

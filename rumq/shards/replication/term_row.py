@@ -48,7 +48,7 @@ def term_row(shard: int, core: LeaderCore, copied: Collection[Copied], now: floa
     in_sync = [peer for peer in heard if all(each.is_live(peer) for each in copied)]
     return TermRow(
         shard=shard, epoch=core.epoch, leader=core.node, is_open=core.is_open, has_quorum=core.has_quorum,
-        in_sync=[core.node, *in_sync], behind_records=lacks,
+        in_sync=[core.node, *in_sync], behind_records=lacks, members=core.record.members,
         behind_bytes={
             peer: count and sum(each.behind_bytes(peer) for each in copied)  # 0 and null are as of the records
             for peer, count in lacks.items()

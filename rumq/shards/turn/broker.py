@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from rumq.session.connection.broker_port import ClientInfo
 from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
@@ -20,6 +20,7 @@ from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.delivery.redelivery import Redelivery
 from rumq.shards.turn.logins import Logins
+from rumq.shards.turn.read_gate import ReadGate
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.publish_gate import PublishGate
 
@@ -36,6 +37,13 @@ class ClientRecords:
     totals: ShardTotals
 
 
+class Gates(NamedTuple):
+    """publish: whether messages are taken; read: where a SUBSCRIBE waits until this shard may answer it"""
+
+    publish: PublishGate
+    read: ReadGate
+
+
 class Interest(Protocol):
     """Filters whose records other shards send: `rumq.shards.bus.interest`."""
 
@@ -48,10 +56,11 @@ class Broker:
     """welcomed: connections, so far"""
 
     def __init__(
-        self, turn: Turn, records: ClientRecords, logins: Logins, gate: PublishGate, acks: AckTracker,
+        self, turn: Turn, records: ClientRecords, logins: Logins, gates: Gates, acks: AckTracker,
         redelivery: Redelivery, interest: Interest | None, limits: Limits,
     ) -> None:  # fmt: skip
         """interest: None with one shard"""
+        gate, self._reads = gates
         self.limits = limits
         self.welcomed = 0
         self.registry, self.journal, self.journal_bit = records.registry, records.journal, records.journal_bit
@@ -98,6 +107,14 @@ class Broker:
     def confirm(
         self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
     ) -> bool:
+        if not self._reads.is_open():
+
+            def again() -> None:
+                if self.confirm(asked, then, publishers=publishers):
+                    then()
+
+            self._reads.when_open(again)
+            return False
         return self._interest is None or self._interest.confirm_subscriptions(
             asked, then, publishers=publishers
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rumq.auth.identity import Work
+from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.net.pending_logins import State
 from rumq.session.connection.broker_port import ClientInfo
@@ -62,11 +63,9 @@ class Logins:
             self._events.tell("listener.overloaded", connections=limit, turned_away=self._turned_away)
         return False
 
-    def login_refusal(
-        self, client: ClientInfo, client_id: str, user: str | None
-    ) -> tuple[Reason, str] | None:
+    def login_refusal(self, client: ClientInfo, client_id: str, user: str | None) -> MqttFault | None:
         if client.policy.is_removed:
-            return Reason.SERVER_UNAVAILABLE, "this listener was removed"
+            return MqttFault("this listener was removed", Reason.SERVER_UNAVAILABLE)
         return self.gate.refusal(client_id, user, client.address)
 
     def logged_in(self, client: ClientInfo) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.shards.admin import access_gate
 from rumq.shards.admin.access_gate import AccessGate
@@ -15,7 +16,8 @@ def test_a_ban_refuses_whom_it_names_until_its_time_is_over(kind: str, name: str
     assert gate.ban(kind, name, 60.0)
     assert gate.refusal("d", "v", "::2") is None
     refusal = gate.refusal("c", "u", "::1")
-    assert refusal == (Reason.BANNED, f"the operator has banned {kind} {name!r}")
+    assert refusal is not None
+    assert (refusal.reason, refusal.message) == (Reason.BANNED, f"the operator has banned {kind} {name!r}")
     clock.monotonic += 59.9
     assert gate.refusal("c", "u", "::1") is not None
     ((*_, seconds, refused),) = gate.bans()
@@ -37,7 +39,7 @@ def test_an_old_ban_does_not_hide_another_one() -> None:
     gate.ban("address", "a", 60.0)
     clock.monotonic += 2.0
     refusal = gate.refusal("c", None, "a")
-    assert refusal is not None and "address" in refusal[1]
+    assert refusal is not None and "address" in refusal.message
 
 
 def test_a_lifted_ban_refuses_nobody_and_is_lifted_once() -> None:
@@ -69,6 +71,18 @@ def test_a_broker_that_drains_refuses_everybody() -> None:
     gate = AccessGate(Hand())
     gate.is_draining = True
     refusal = gate.refusal("c", None, "a")
-    assert refusal is not None and refusal[0] == Reason.SERVER_UNAVAILABLE
+    assert refusal is not None and refusal.reason == Reason.SERVER_UNAVAILABLE
     gate.is_draining = False
     assert gate.refusal("c", None, "a") is None
+
+
+def test_nobody_is_admitted_while_the_leader_hears_no_majority() -> None:
+    gate = AccessGate(Hand())
+    gate.isolated = lambda: MqttFault("too few answer", Reason.USE_ANOTHER_SERVER, "n2:1883")
+    refusal = gate.refusal("c", None, "::1")
+    assert refusal is not None and (refusal.reason, refusal.server_reference) == (
+        Reason.USE_ANOTHER_SERVER,
+        "n2:1883",
+    )
+    gate.isolated = None
+    assert gate.refusal("c", None, "::1") is None

@@ -6,7 +6,7 @@ import pytest
 
 from router.shard import Shard
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.interest import Interest
+from rumq.shards.bus.interest import LOOK_SECONDS, LOOKS, Interest
 from rumq.shards.bus.shared_groups import JournalBarrier, SharedGroups
 from tests.shards.bus.world import Hand, Other
 
@@ -67,3 +67,67 @@ def test_publishers_are_asked_for_once_and_before_the_filters(world: World) -> N
     assert [type(question) for question in world.answer_all()] == [m.Want, m.Want]
     assert world.calls == ["then"] and world.interest.wants_publishers
     assert world.interest.confirm_subscriptions([("a", "a")], world.then, publishers=True)
+
+
+class Met:
+    is_met = True
+
+
+def look(world: World, seconds: float) -> None:
+    """Time passes."""
+    while seconds > 0:
+        waiting, world.hand.waiting = world.hand.waiting, []
+        for after, call in waiting:
+            seconds -= after
+            call()
+
+
+def linked(world: World) -> None:
+    for other in world.others.values():
+        other.partitions, other.link = [Met()], object()  # type: ignore[assignment]
+
+
+def test_a_shard_that_stays_away_is_not_waited_for(world: World) -> None:
+    """It is told of the filter when it is back, with where to go on."""
+    linked(world)
+    world.interest.begin(wants_publishers=False)
+    world.others[2].link = None
+    world.interest.confirm(["a/#"], world.then)
+    world.others[1].answer(m.Wanted(1))
+    look(world, LOOK_SECONDS * (LOOKS - 1))
+    assert not world.calls, "a leader that has died is soon replaced"
+    look(world, LOOK_SECONDS)
+    assert world.calls == ["then"] and world.interest.filters() == ["a/#"]
+    world.interest.confirm(["b"], world.then)
+    world.others[1].answer(m.Wanted(2))
+    assert world.calls == ["then"]
+    look(world, LOOK_SECONDS)
+    assert world.calls == ["then", "then"], "it is known to be away"
+    world.others[2].answer(m.Wanted(1))
+    world.others[2].answer(m.Wanted(2))
+    assert world.calls == ["then", "then"], "late answers are nobody's"
+
+
+def test_a_shard_that_is_there_or_was_never_met_is_waited_for(world: World) -> None:
+    linked(world)
+    world.others[2].link, world.others[2].partitions = None, [type("Unmet", (), {"is_met": False})]
+    world.interest.confirm(["a/#"], world.then)
+    look(world, LOOK_SECONDS * LOOKS * 2)
+    assert not world.calls
+    for other in world.others.values():
+        other.answer(m.Wanted(1))
+    assert world.calls == ["then"]
+
+
+def test_a_shard_that_is_back_is_waited_for_again(world: World) -> None:
+    linked(world)
+    world.others[2].link = None
+    world.interest.confirm(["a"], world.then)
+    world.others[1].answer(m.Wanted(1))
+    look(world, LOOK_SECONDS * LOOKS)
+    world.others[2].link = object()  # type: ignore[assignment]
+    look(world, LOOK_SECONDS)
+    world.interest.confirm(["b"], world.then)
+    world.others[1].answer(m.Wanted(2))
+    look(world, LOOK_SECONDS * LOOKS)
+    assert world.calls == ["then"]

@@ -140,6 +140,19 @@ def test_what_is_to_come_at_most_once_is_not_handed_over_twice(written: int) -> 
     assert (outgoing.committed_lsn, outgoing.pending_bytes) == (outgoing.next_lsn, 0)
 
 
+def test_what_the_owner_before_has_not_shown_is_handed_over_again_whatever_its_qos() -> None:
+    """It has stopped reading before it handed its partitions over."""
+    outgoing, owner = PublishSender(0), Owner(SimulatedFiles())
+    outgoing.attach(lambda *message: None, 1)  # nobody there takes anything any more
+    publish(outgoing, b"t", "p", [b"a", b"b"])
+    outgoing.detach()
+    outgoing.has_shown_none = True
+    outgoing.attach(owner.hear, 1)
+    write(owner.partition)
+    assert [payload for _, _, payload in stored(owner)] == [b"a", b"b"]
+    assert not outgoing.has_shown_none  # of this owner nothing is known yet
+
+
 @pytest.mark.parametrize("retained", [(), (b"1",), (b"2",), (b"333",), (b"1", b"333"), (b"1", b"2", b"333")])
 def test_of_a_batch_with_retained_messages_only_those_are_handed_over_again(
     retained: tuple[bytes, ...],

@@ -24,6 +24,7 @@ from rumq.shards.bus.query_server import (
     RestartQueries,
     new_names,
 )
+from rumq.shards.turn.read_gate import ReadGate
 from tests.commitlog.records import NOW, append, opened, write
 from tests.shards.bus.world import Hand
 from tests.shards.world import ByHand
@@ -58,9 +59,10 @@ class World:
         )
         link: Any = self.link
         self.asker = Asker(1, link, names)
+        self.is_newest = True
         self.server = QueryServer(
             self.store, self.router, self.pool, self.hand, lambda *search: self.searches.append(search),
-            lambda *left: self.left.append(left),
+            lambda *left: self.left.append(left), reads=ReadGate(lambda: self.is_newest, self.hand),
         )  # fmt: skip
 
     def append(self, *payloads: bytes) -> None:
@@ -248,3 +250,23 @@ def test_a_name_is_told_once() -> None:
     seen = bytearray(2)
     assert new_names(world.partition, chunk.rows, seen) == [(0, b"a"), (1, b"b")]
     assert new_names(world.partition, chunk.rows, seen) == []
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda world: world.server.find_retained(world.asker, m.FindRetained(1, topic_filter="#", below={})),
+        lambda world: world.server.find_start(world.asker, m.FindStart(1, None, None, None, None)),
+    ],
+)
+def test_r15_questions_wait_while_another_leader_may_have_newer_messages(ask: Callable[[Any], None]) -> None:
+    world = World()
+    world.is_newest = False
+    ask(world)
+    assert not world.link.said and not world.searches and world.hand.waiting
+    world.is_newest = True
+    while world.hand.waiting:
+        waiting, world.hand.waiting = world.hand.waiting, []
+        for _, call in waiting:
+            call()
+    assert world.link.said or world.searches

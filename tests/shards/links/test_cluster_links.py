@@ -2,9 +2,10 @@
 
 import pytest
 
-from rumq.cluster.links.greeting import Refused
+from rumq.cluster.links.frames import encoded
+from rumq.cluster.links.greeting import Greeting, Refused
 from tests.shards.links.test_cluster_listener import answer
-from tests.shards.links.world import World, greeting
+from tests.shards.links.world import CLUSTER, World, greeting
 
 
 def test_each_two_leaders_have_one_link(world: World) -> None:
@@ -110,15 +111,40 @@ def test_a_link_belongs_to_the_epoch_that_its_leader_says(world: World) -> None:
     world.see(first, second)
     world.turn(3)
     assert not second.left
-    world.see(first, second, epochs=(6, 1))
+    world.see(world.leader(0, 6), second)
     assert second.left == [0]
 
 
-def test_a_leader_of_an_epoch_that_is_over_is_left_at_once(world: World) -> None:
-    first, second = world.leader(0, 4), world.leader(1)
-    world.see(first, second, epochs=(5, 1))
+def test_leaders_that_change_their_members_keep_their_links(world: World) -> None:
+    """They go on in the next epoch; which of them sees the record first does not matter."""
+    first, second = world.leader(0), world.leader(1)
+    world.see(first, second)
     second.links.dial(0)
-    world.until(lambda: 1 in first.made)
+    world.until(lambda: second.made and first.made)
+    first.epoch = second.epoch = 3
+    world.see(first, second)
+    world.turn(3)
+    assert not first.left and not second.left
+    late = world.leader(2)
+    world.see(first, second, late)
+    first.epoch = 4  # nobody has seen it
+    late.links.dial(0)
+    world.until(lambda: 0 in late.made and 2 in first.made)
+    world.see(first, second, late)
+    assert not late.left
+    second.epoch = 2  # as a node of an older version says it
+    sock = world.client(first)
+    sock.send(encoded(Greeting("bus", CLUSTER, f"n1#{second.address[1]:08x}", 0, 2, sender=1)))
+    world.until(lambda: not first.made[1].closing and answer(world, sock))
+
+
+def test_a_leader_of_an_epoch_that_is_over_is_left_at_once(world: World) -> None:
+    """Its answer is on the way when another node leads."""
+    first, second = world.leader(0, 4), world.leader(1)
+    world.see(first, second)
+    second.links.dial(0)
+    world.see(world.leader(0, 5), second)
+    world.leaders.pop().end()
     world.wait(1.0)
     assert not second.made
 
@@ -135,3 +161,16 @@ def test_a_leader_that_is_stopped_is_left_as_soon_as_another_leads(world: World)
     world.see(new, dialler)
     world.until(lambda: 0 in dialler.made and 1 in new.made)
     stopped.end()
+
+
+def test_the_epoch_of_a_leader_elsewhere_is_that_of_the_link_to_it(world: World) -> None:
+    """Copies of earlier terms are not read; nor is a copy of what this node leads itself."""
+    first, second = world.leader(0, 4), world.leader(1, 2)
+    world.see(first, second)
+    assert second.links.epoch_elsewhere(0) == 0, "there is no link yet"
+    second.links.dial(0)
+    world.until(lambda: 1 in first.made and 0 in second.made)
+    assert (second.links.epoch_elsewhere(0), first.links.epoch_elsewhere(1)) == (4, 2)
+    assert second.links.epoch_elsewhere(7) == 0
+    world.see(world.leader(0, 5), second)
+    assert second.links.epoch_elsewhere(0) in (0, 5), "a link to an older leader counts no more"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.links.frames import FrameReader, encoded
-from rumq.cluster.links.greeting import Answer, Greeting, Refused, Taken
-from rumq.shards.links import cluster_listener
+from rumq.cluster.links.frames import PREFIX, FrameReader, encoded
+from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, Refused, Taken
+from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX, WAITING_BYTES_MAX
 from tests.shards.links.world import CLUSTER, Leader, World, greeting
 
 
@@ -50,7 +50,6 @@ def test_a_greeting_in_pieces_goes_to_the_taker_of_its_kind_with_what_follows(wo
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"cluster": "c2"}, "this is cluster c1, not c2"),
         ({"shard": 1}, "this is shard 0, not 1"),
         ({"level": 9}, "this node speaks feature level 1, not 9"),
         ({"kind": "x"}, "nothing here takes a connection of the kind x"),
@@ -67,6 +66,15 @@ def test_what_does_not_belong_here_is_told_so(world: World, wrong: dict[str, Any
     assert refusals(leader) == [why] and not leader.callers
 
 
+def test_a_stranger_is_told_nothing_but_that_it_is_refused(world: World) -> None:
+    leader = world.leader(0)
+    for wrong in ({}, {"shard": 1}, {"level": 9}, {"kind": "client", "epoch": 7}):
+        sock = world.client(leader)
+        sock.send(greeting(**{"cluster": "c2", **wrong}))
+        assert answer(world, sock) == Refused(TO_A_STRANGER)
+    assert refusals(leader) == ["n9#99999999: this is cluster c1, not c2"] * 4 and not leader.callers
+
+
 def test_what_greets_with_nonsense_or_too_much_is_closed(world: World) -> None:
     leader = world.leader(0)
     for data in (b"GET / HTTP/1.1\r\n\r\n", encoded(Greeting("ask", CLUSTER, "", 0, 1), [bytes(1 << 16)])):
@@ -74,6 +82,18 @@ def test_what_greets_with_nonsense_or_too_much_is_closed(world: World) -> None:
         sock.send(data)
         assert answer(world, sock) is None
     assert len(refusals(leader)) == 2 and len(leader.listener) == 0
+
+
+def test_greetings_that_never_end_wait_with_a_bounded_number_of_bytes(world: World) -> None:
+    leader = world.leader(0)
+    begun = PREFIX.pack(GREETING_BYTES_MAX, 100) + bytes(GREETING_BYTES_MAX - 8)
+    for count in range(WAITING_BYTES_MAX // GREETING_BYTES_MAX + 20):
+        world.client(leader).sendall(begun)
+        world.until(lambda count=count: len(leader.listener) + len(refusals(leader)) == count + 1)
+        world.turn(3)
+    assert "too many bytes of greetings wait" in refusals(leader)
+    world.client(leader).send(greeting())
+    world.until(lambda: leader.callers)[0].sock.close()
 
 
 def test_who_does_not_greet_in_time_is_closed(world: World) -> None:
@@ -88,10 +108,9 @@ def test_who_does_not_greet_in_time_is_closed(world: World) -> None:
 
 
 def test_the_oldest_of_too_many_that_do_not_greet_is_closed(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World,
 ) -> None:
-    monkeypatch.setattr(cluster_listener, "GREETINGS_MAX", 2)
-    leader = world.leader(0)
+    leader = world.leader(0, greetings_max=2)
     socks = []
     for count in (1, 2, 2):
         socks.append(world.client(leader))

@@ -14,6 +14,7 @@ from rumq.net.listener import open_sockets
 from rumq.shards.links.admin_callers import AdminCallers
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
+from rumq.shards.links.relay_callers import RelayCallers
 from rumq.shards.stats.admin_socket import Answerer
 from tests.net.site import Echo, Site
 
@@ -25,7 +26,9 @@ class Leader:
     """index, epoch: of its shard; made: links by shard, those that are attached; left: shards whose link was ended
     answer: to questions of operators"""
 
-    def __init__(self, index: int, epoch: int = 1, tls: NodeTls | None = None) -> None:
+    def __init__(
+        self, index: int, epoch: int = 1, tls: NodeTls | None = None, greetings_max: int = 1024
+    ) -> None:
         self.index, self.epoch = index, epoch
         self.site = Site()
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -37,20 +40,27 @@ class Leader:
         self.left: list[int] = []
         self.callers: list[Caller] = []
         self.links = ClusterLinks(
-            index, epoch, HostAddresses(), lambda: self.site.pump, self.ports, self.ports, tls
+            index, lambda: self.epoch, HostAddresses(), lambda: self.site.pump, self.ports, self.ports, tls
         )
         self.links.begin(self._attach, self._leave)
         self.answer: Answerer = lambda question: {"shard": index, **question}
         self.failures: list[str] = []
         self.admin = AdminCallers(
-            self.site.pump, lambda question: self.answer(question), epoch, self.ports, self.failures.append
+            self.site.pump,
+            lambda question: self.answer(question),
+            lambda: self.epoch,
+            self.ports,
+            self.failures.append,
         )
+        self.relays = RelayCallers(self.site.pump, HostAddresses(), self.ports, lambda: self.links.view, tls)
         takers = {
             "bus": self.links.take, "ask": self.callers.append, "fails": self._fail, "admin": self.admin.take,
+            "relay": self.relays.take,
         }  # fmt: skip
         self.listener = ClusterListener(
-            self.sock, self.site.pump, Expected(CLUSTER, index, epoch), takers, self.ports, self.ports, tls
-        )
+            self.sock, self.site.pump, Expected(CLUSTER, index, lambda: range(epoch, self.epoch + 1)), takers,
+            self.ports, self.ports, tls, greetings_max,
+        )  # fmt: skip
 
     def _attach(self, shard: int, sock: socket.socket, rest: bytes) -> None:
         self.made[shard] = connection = Connection(self.site.pump, sock, f"shard {shard}", 1 << 20)
@@ -89,8 +99,8 @@ class World:
         self.leaders: list[Leader] = []
         self.sockets: list[socket.socket] = []
 
-    def leader(self, index: int, epoch: int = 1) -> Leader:
-        self.leaders.append(Leader(index, epoch, self.tls))
+    def leader(self, index: int, epoch: int = 1, greetings_max: int = 1024) -> Leader:
+        self.leaders.append(Leader(index, epoch, self.tls, greetings_max))
         return self.leaders[-1]
 
     def see(self, *led: Leader | None, epochs: tuple[int, ...] = ()) -> None:

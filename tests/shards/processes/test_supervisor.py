@@ -160,6 +160,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     monkeypatch.setattr(signal, "set_wakeup_fd", lambda fd, **_: -1)
     monkeypatch.setattr(signal, "pthread_sigmask", made.mask)
+    monkeypatch.setattr(supervisor, "share_memory", lambda: None)
     monkeypatch.setattr(supervisor, "notify", made.notified.append)
     monkeypatch.setattr(supervisor, "reloading", lambda: "RELOADING")
     yield made

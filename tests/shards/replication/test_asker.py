@@ -2,24 +2,26 @@
 
 import pytest
 
-from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.cluster.links.frames import PREFIX, FrameReader, encoded
 from rumq.cluster.replication import messages as m
-from rumq.shards.replication.asker import Askers
+from rumq.shards.replication.asker import NODE_LINKS_MAX, QUESTION_BYTES_MAX, Askers
 from tests.shards.replication.world import Wire
 
 
 class World:
     def __init__(self) -> None:
         self.deposed: list[str] = []
-        self.askers = Askers(lambda: 4, lambda: 70, self.deposed.append)
+        self.askers = Askers(lambda: (4, "mine"), lambda: 70, self.deposed.append)
         self.wire = Wire("n2")
         self.link = self.askers.link_over(self.wire, "n2")
 
     def ask(self, message: m.ReplicaMessage) -> list[m.ReplicaMessage]:
-        data = encoded(message)
-        self.link.receive(data, 0, len(data))
+        self.ask_raw(encoded(message))
         reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
         return [answer for answer, _ in reader.feed(b"".join(self.wire.outbox))]
+
+    def ask_raw(self, data: bytes) -> None:
+        self.link.receive(data, 0, len(data))
 
 
 def test_a_leader_hears_itself() -> None:
@@ -34,10 +36,26 @@ def test_a_higher_epoch_ends_the_term() -> None:
 @pytest.mark.parametrize("message", [m.Promise(4), m.Promise(3), m.Heard(9), m.Fetch(4, "p", [])])
 def test_everything_else_is_outdated(message: m.ReplicaMessage) -> None:
     world = World()
-    assert world.ask(message) == [m.Outdated(4)] and world.wire.is_cut and world.deposed == []
+    assert world.ask(message) == [m.Outdated(4, "mine")] and world.wire.is_cut and world.deposed == []
 
 
 def test_links_end_with_the_leader() -> None:
     world = World()
     world.askers.close()
     assert world.wire.is_cut and world.link.closed
+
+
+def test_a_question_has_a_bounded_size() -> None:
+    """The last line of defence: whoever asks is a node, and polls and promises are small."""
+    world = World()
+    with pytest.raises(ValueError, match="a frame of"):
+        world.ask_raw(PREFIX.pack(QUESTION_BYTES_MAX + 1, 16))
+    assert world.deposed == []
+
+
+def test_of_a_nodes_many_links_the_oldest_makes_room() -> None:
+    world = World()
+    more = [world.askers.link_over(Wire("n2"), "n2") for _ in range(NODE_LINKS_MAX)]
+    other = world.askers.link_over(Wire("n3"), "n3")
+    assert world.wire.is_cut and world.link.closed
+    assert not any(each.closed for each in (*more, other))

@@ -15,10 +15,15 @@ class World:
         self.heard: list[m.ReplicaMessage] = []
         self.ends: list[str] = []
         self.drained = 0
+        self.changes = True  # what comes does
         self.link = ReplicaLink(
-            self.wire, "n1", lambda link, message: self.heard.append(message),
+            self.wire, "n1", self._take,
             lambda link, why: self.ends.append(why), self._drained,
         )  # fmt: skip
+
+    def _take(self, link: ReplicaLink, message: m.ReplicaMessage) -> bool:
+        self.heard.append(message)
+        return self.changes
 
     def _drained(self, link: ReplicaLink) -> None:
         self.drained += 1
@@ -34,6 +39,15 @@ def test_answers_are_cut_out_of_what_comes() -> None:
     assert world.heard == []
     world.feed(data[7:])
     assert world.heard == [m.Heard(1), m.Opened(1)]
+
+
+def test_a_turn_in_which_nothing_changed_is_a_quiet_one() -> None:
+    world = World()
+    world.feed(encoded(m.Heard(1)))
+    assert not world.wire.is_quiet
+    world.changes = False
+    world.feed(encoded(m.Heard(1)) * 2)
+    assert world.wire.is_quiet
 
 
 def test_room_is_that_of_its_outbox_and_is_asked_for() -> None:

@@ -68,8 +68,9 @@ class World:
     def lost(self, peer: str) -> None:
         self.heard.append(("lost", peer))
 
-    def received(self, peer: str, message: m.ReplicaMessage) -> None:
+    def received(self, peer: str, message: m.ReplicaMessage) -> bool:
         self.heard.append((peer, message))
+        return True
 
     def drained(self, peer: str) -> None:
         self.heard.append(("drained", peer))
@@ -165,16 +166,16 @@ def test_what_is_written_while_a_socket_connects_arrives() -> None:
     pump = Pump(Turns())
     lost: list[str] = []
     heard: list[m.ReplicaMessage] = []
+
+    def take(link: ReplicaLink, message: m.ReplicaMessage) -> bool:
+        heard.append(message)
+        return True
+
     with socket.create_server(("127.0.0.1", 0)) as listener:
         made: list[ReplicaLink] = []
 
         def link_of(transport: Any) -> ReplicaLink:
-            made.append(
-                ReplicaLink(
-                    transport, "n1", lambda _, message: heard.append(message), lambda _, why: lost.append(why),
-                    lambda _: None,
-                )
-            )  # fmt: skip
+            made.append(ReplicaLink(transport, "n1", take, lambda _, why: lost.append(why), lambda _: None))
             return made[0]
 
         connector(pump)(listener.getsockname()[:2], "n1", link_of)
@@ -209,7 +210,7 @@ def test_a_port_on_which_nobody_listens_is_a_lost_link() -> None:
         address = listener.getsockname()[:2]
 
     def link_of(transport: Any) -> ReplicaLink:
-        return ReplicaLink(transport, "n1", lambda *_: None, lambda _, why: lost.append(why), lambda _: None)
+        return ReplicaLink(transport, "n1", lambda *_: True, lambda _, why: lost.append(why), lambda _: None)
 
     try:
         connector(pump)(address, "n1", link_of)

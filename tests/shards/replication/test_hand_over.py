@@ -3,13 +3,35 @@
 from rumq.shards.replication.hand_over import (
     CATCH_UP_SECONDS_MAX,
     CLAIM_SECONDS_MAX,
+    HOLD_AFTER_SECONDS,
     PENDING_SECONDS_MAX,
+    SETTLE_SECONDS_MAX,
     HandOver,
 )
 
 
-class World:
+class Clients:
+    """said: what was asked of them"""
+
     def __init__(self) -> None:
+        self.settled = False
+        self.said: list[str] = []
+
+    def hold(self) -> None:
+        self.said.append("hold")
+
+    def is_settled(self) -> bool:
+        return self.settled
+
+    def note(self) -> None:
+        self.said.append("note")
+
+    def release(self) -> None:
+        self.said.append("release")
+
+
+class World:
+    def __init__(self, clients: Clients | None = None) -> None:
         self.written = self.full = False
         self.asked: list[str] = []
         self.failed: list[str] = []
@@ -17,7 +39,7 @@ class World:
         self.frozen = [False]
         self.hand_over = HandOver(
             "n2", 100.0, commit=self, has_all=lambda peer: self.full, succeed=self.asked.append,
-            done=self.failed.append,
+            done=self.failed.append, clients=clients,
         )  # fmt: skip
 
     def is_written(self) -> bool:
@@ -69,3 +91,54 @@ def test_a_successor_that_does_not_catch_up_is_given_up() -> None:
     world = World()
     world.hand_over.look(100.0 + CATCH_UP_SECONDS_MAX)
     assert world.failed == ["it did not get everything in time"] and world.asked == []
+
+
+def test_clients_are_held_once_the_successor_has_nearly_everything_and_noted_once_they_wait_for_nothing() -> (
+    None
+):
+    clients = Clients()
+    world = World(clients)
+    world.written = True
+    world.hand_over.look(100.0)
+    assert clients.said == []
+    world.full = True
+    world.hand_over.look(100.01)
+    assert clients.said == ["hold"] and world.asked == []
+    clients.settled = True
+    world.hand_over.look(100.02)
+    assert clients.said == ["hold", "hold", "note"] and world.asked == []
+    world.hand_over.look(100.03)  # what was noted is written, and the successor has it
+    assert world.asked == ["n2"]
+
+
+def test_a_successor_that_never_has_quite_everything_does_not_keep_clients_from_being_held() -> None:
+    clients = Clients()
+    world = World(clients)
+    world.hand_over.look(100.0 + HOLD_AFTER_SECONDS)
+    assert clients.said == ["hold"]
+
+
+def test_who_waits_for_too_long_is_not_waited_for() -> None:
+    clients = Clients()
+    world = World(clients)
+    world.written = world.full = True
+    world.hand_over.look(100.0)
+    world.hand_over.look(100.0 + SETTLE_SECONDS_MAX)
+    assert clients.said[-1] == "note"
+
+
+def test_clients_go_on_here_if_nobody_takes_office() -> None:
+    clients = Clients()
+    world = World(clients)
+    clients.settled = world.written = world.full = True
+    world.hand_over.look(100.0)
+    world.hand_over.look(100.1)
+    world.hand_over.look(100.1 + CLAIM_SECONDS_MAX)
+    assert clients.said[-1] == "release" and world.failed == ["it did not take office in time"]
+
+
+def test_clients_that_were_never_held_are_not_released() -> None:
+    clients = Clients()
+    world = World(clients)
+    world.hand_over.look(100.0 + CATCH_UP_SECONDS_MAX)
+    assert clients.said == [] and world.hand_over.is_over

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
+from msgspec import structs
 
 from router.commands import Committed
 from rumq.cluster.control.records import ShardRecord, Versioned
@@ -44,6 +45,30 @@ def test_what_is_written_is_copied_byte_for_byte_and_committed() -> None:
         world.settle()
     assert world.main.committed_lsn == world.main.next_lsn == 204
     assert world.is_copied("n1") and world.is_copied("n2")
+
+
+def test_an_idle_leader_sends_ten_beats_a_second_and_their_answers_need_no_stages() -> None:
+    world = World("n1", "n2").begin()
+    world.publish()
+    world.settle()
+    for _ in range(3):  # what is committed is told, and known
+        world.after(0.1)
+    for follower in world.followers.values():
+        follower.heard.clear()
+    for _ in range(10):
+        for wire, _ in world.wires.values():
+            wire.is_quiet = False
+        world.after(0.1)
+        assert all(wire.is_quiet for wire, _ in world.wires.values())
+    heard = [[structs.replace(beat, count=0) for beat in each.heard] for each in world.followers.values()]
+    assert heard == [[m.Beat(1, {})] * 10] * 2
+
+
+def test_the_first_answer_of_a_follower_that_opens_the_term_is_not_a_quiet_one() -> None:
+    world = World("n1", "n2")
+    world.followers["n2"].is_reachable = False
+    world.begin()
+    assert world.replication.is_open and not world.wires["n1"][0].is_quiet
 
 
 def test_nothing_is_committed_by_one_copy() -> None:
@@ -417,6 +442,38 @@ def test_a_new_member_gets_the_log_before_it_counts() -> None:
     world.publish()
     world.settle(but=("n2",))
     assert world.main.committed_lsn == 5 and world.replication.figures()["behind"] == {"n1": 0, "n3": 0}
+
+
+def test_while_members_change_nothing_is_sent_before_the_copy_is_compared() -> None:
+    """What came behind the answer would be sent twice, and a segment that begins twice is none."""
+    world = World("n1", "n2", segment_bytes_max=4096).begin()
+    world.publish(3)
+    world.settle()
+    record = ShardRecord(
+        epoch=2, leader="n0", claim="x", replicas=["n0", "n1"], old_replicas=["n0", "n1", "n2"]
+    )
+    world.replication.change(2, record)
+    for _ in range(4):
+        world.publish(9, 400)  # more segments than one
+        world.settle(but=("n1", "n2"))
+    kinds = [type(each).__name__ for each in world.sent("n1")]
+    assert "Promise" in kinds and not {"Open", "Write"} & set(kinds)
+    world.settle()
+    assert world.is_copied("n1") and not world.ended
+
+
+def test_a_leader_with_fewer_members_than_the_cluster_asks_for_waits_for_a_second_copy() -> None:
+    """A broker that was alone becomes the first node: the others only learn. One copy acknowledges nothing."""
+    world = World("n1", "n2")
+    record = msgspec.structs.replace(world.replication.core.record, replicas=["n0"], learners=["n1", "n2"])
+    world.replication.core.record = record
+    world.begin()
+    assert world.replication.is_open
+    world.publish(3)
+    world.settle(but=("n1", "n2"))
+    assert world.main.committed_lsn == 0
+    world.settle(but=("n2",))
+    assert world.main.committed_lsn == 3
 
 
 def test_what_a_thread_writes_wakes_the_loop() -> None:

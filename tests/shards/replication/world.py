@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from commitlog import Partition, StreamSpec, open_store
+from commitlog.testing.memory_state import MemoryState
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.frames import FrameReader, encoded
@@ -39,7 +40,7 @@ class Wire:
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
-        self.room, self.refused = OUTBOX_BYTES_MAX, False
+        self.room, self.refused, self.is_quiet = OUTBOX_BYTES_MAX, False, False
         self.outbox: list[Any] = []
         self.is_cut = False
 
@@ -51,26 +52,13 @@ class Wire:
         self.is_cut = True
 
 
-class State:
-    """A follower's promises."""
-
-    def __init__(self) -> None:
-        self.promised = self.opened = 0
-
-    def promise(self, epoch: int) -> None:
-        self.promised = epoch
-
-    def open(self, epoch: int) -> None:
-        self.opened = epoch
-
-
 class Follower:
     """files: of its disk; is_reachable: it can be dialled; heard: the messages that it got; syncs: it acknowledges"""
 
     def __init__(self, node: str) -> None:
         self.node = node
         self.files = SimulatedFiles()
-        self.state = State()
+        self.state = MemoryState()
         self.is_reachable = self.syncs = True
         self.heard: list[m.ReplicaMessage] = []
         self.link = 0
@@ -147,8 +135,9 @@ class World:
             for name in self.followers
         ]  # fmt: skip
         self.view = View(
-            cluster="c", node="n0", replicas=3, nodes=nodes, shards=[Versioned(record, 1)], is_current=True
-        )
+            cluster="c", node="n0", replicas=1 + len(nodes), nodes=nodes, shards=[Versioned(record, 1)],
+            is_current=True,
+        )  # fmt: skip
         term = Term("c", 0, "n0", epoch, record, self.view, end=self._end)
         network = Network(self._connect, lambda fd, call: None)
         self.replication = Replication(

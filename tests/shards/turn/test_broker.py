@@ -16,7 +16,8 @@ from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.shard_totals import ShardTotals
-from rumq.shards.turn.broker import Broker, ClientRecords
+from rumq.shards.turn.broker import Broker, ClientRecords, Gates
+from rumq.shards.turn.read_gate import ReadGate
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.faults.shard import Client, Shard
@@ -58,8 +59,10 @@ class World:
         records = ClientRecords(
             shard.parts.broker.registry, JournalRecorder(), 4, KeepAliveMonitor(), DropCounters(), self.totals
         )
+        self.is_newest = True
         self.broker = Broker(
-            shard.parts.turn, records, logins, gate, part("promise", "promise_messages"), part("go_on"),
+            shard.parts.turn, records, logins, Gates(gate, ReadGate(lambda: self.is_newest, shard.parts.timers)),
+            part("promise", "promise_messages"), part("go_on"),
             None if confirms is None else part(confirm_subscriptions=confirm), Limits(connect_seconds_max=5),
         )  # fmt: skip
 
@@ -121,6 +124,19 @@ def test_with_several_the_others_confirm_it(shard: Shard, confirms: bool) -> Non
     world = World(shard, confirms=confirms)
     assert world.broker.confirm(ASKED, lambda: None, publishers=True) is confirms
     assert world.confirmed == [(ASKED, True)]
+
+
+def test_r15_a_subscription_waits_while_another_leader_may_have_newer_retained_messages(shard: Shard) -> None:
+    world, called = World(shard, confirms=True), []
+    world.is_newest = False
+    assert not world.broker.confirm(ASKED, lambda: called.append(1))
+    shard.parts.timers.run_due(lambda task, call: call())
+    assert not called and not world.confirmed
+    world.is_newest = True
+    shard.parts.clock.monotonic += 1.0
+    shard.parts.timers.run_due(lambda task, call: call())
+    shard.parts.timers.run_next_turn(lambda task, call: call())
+    assert called and world.confirmed == [(ASKED, False)]
 
 
 RULES = '[[rule]]\nallow = ["subscribe", "publish"]\ntopics = [{}]\n'

@@ -1,0 +1,1 @@
+"""Connections that go to the next leader of their shard without ending."""

@@ -1,0 +1,139 @@
+"""Which connections of a leader are relays of other nodes' edges, and the links to these edges.
+
+Before a relayed client can go to another leader, its edge must stop sending, and all that it had sent must be here.
+`rumq.cluster.links.client_moves`"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rumq.cluster.connections.move_handler import MoveHandler
+from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Leave, Moved, Resume
+from rumq.mqtt.reasons import Reason
+from rumq.net.connection import Connection
+from rumq.net.pump import Pump
+from rumq.session.protocol.connected import Connected
+from rumq.shards.links.cluster_listener import Caller
+
+OUTBOX_BYTES_MAX = 1 << 20
+READ_BYTES = 1 << 16
+
+
+@dataclass(slots=True, eq=False)
+class Relayed:
+    """edge, number: of the relay, edge "" if it moves no clients; before: bytes that came with the greeting
+
+    sent: bytes that the edge has sent in all, once it holds the client; -1 before"""
+
+    sock: socket.socket
+    edge: str
+    number: int
+    before: int
+    sent: int = -1
+
+
+class RelayedClients:
+    def __init__(self, pump: Pump) -> None:
+        self._pump = pump
+        self._relayed: dict[int, Relayed] = {}  # by descriptor, which may be another connection's by now
+        self._links: dict[str, MoveHandler] = {}  # by edge
+
+    # Who comes
+
+    def note(self, caller: Caller) -> None:
+        """A relayed client has come."""
+        greeting = caller.greeting
+        relayed = Relayed(caller.sock, greeting.edge, greeting.relay, len(caller.rest))
+        self._relayed[caller.sock.fileno()] = relayed
+
+    def take(self, caller: Caller) -> None:
+        """An edge has come, to be told of moves."""
+        caller.answer_taken()
+        edge = caller.greeting.edge
+        connection = Connection(self._pump, caller.sock, f"edge of {caller.greeting.node}", OUTBOX_BYTES_MAX)
+        handler = MoveHandler(
+            connection, lambda message, raw: self._heard(edge, message), lambda: self._lost(handler, edge)
+        )
+        connection.link = handler
+        self._links[edge] = handler
+        self._pump.add(connection)
+        if caller.rest:
+            self._pump.feed(connection, caller.rest)
+
+    def _lost(self, handler: MoveHandler, edge: str) -> None:
+        if self._links.get(edge) is handler:
+            del self._links[edge]
+
+    def maybe_relayed(self, connection: Connection) -> Relayed | None:
+        """None: it is no relay of another node."""
+        found = self._relayed.get(connection.fd)
+        return found if found is not None and found.sock is connection.sock else None
+
+    # A move
+
+    def can_hold(self, relayed: Relayed) -> bool:
+        return relayed.edge in self._links
+
+    def hold(self, some: Iterable[Relayed]) -> None:
+        """Have the edges send nothing more of these clients."""
+        for edge, numbers in by_edge(some).items():
+            if edge in self._links:
+                self._links[edge].say(Hold(numbers))
+
+    def resume(self, some: Iterable[Relayed]) -> None:
+        some = list(some)
+        for relayed in some:
+            relayed.sent = -1
+        for edge, numbers in by_edge(some).items():
+            if edge in self._links:
+                self._links[edge].say(Resume(numbers))
+
+    def has_all(self, relayed: Relayed, connection: Connection) -> bool:
+        """Whether all that the edge had sent is here; what its socket has is taken, and handled by nobody."""
+        if relayed.sent < 0:
+            return False
+        while (missing := relayed.sent - relayed.before - connection.bytes_in) > 0:
+            try:
+                data = connection.sock.recv(min(missing, READ_BYTES))
+            except OSError:  # not here yet, or lost, which is found later
+                return False
+            if not data:
+                return False
+            connection.unparsed = bytearray(connection.unparsed or b"") + data
+            connection.bytes_in += len(data)
+        return True
+
+    def move(self, relayed: Relayed, connection: Connection, state: bytes) -> None:
+        """Give a client's state to its edge."""
+        self._links[relayed.edge].say(Moved(relayed.number, connection.bytes_out), state)
+
+    def flush(self) -> None:
+        for handler in self._links.values():
+            handler.transport.flush()
+
+    def waits(self) -> bool:
+        """Whether something is still to be sent to an edge."""
+        return any(handler.transport.waits() for handler in self._links.values())
+
+    def _heard(self, edge: str, message: EdgeMessage) -> None:
+        if isinstance(message, Held):
+            for relayed in self._relayed.values():
+                if relayed.edge == edge and relayed.number in message.sent:
+                    relayed.sent = message.sent[relayed.number]
+        elif isinstance(message, Leave):
+            for connection in list(self._pump.connections.values()):
+                relay = self.maybe_relayed(connection)
+                if relay is not None and relay.edge == edge and isinstance(connection.link, Connected):
+                    connection.link.dismiss(
+                        Reason.USE_ANOTHER_SERVER, "the node that it is connected to is stopping",
+                        message.reference,
+                    )  # fmt: skip
+
+
+def by_edge(some: Iterable[Relayed]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for relayed in some:
+        found.setdefault(relayed.edge, []).append(relayed.number)
+    return found

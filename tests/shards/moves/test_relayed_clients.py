@@ -1,0 +1,89 @@
+"""Which connections are relays, and whether all that an edge has sent is here."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, Resume
+from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.cluster.links.greeting import Greeting, Taken
+from rumq.net.connection import Connection
+from rumq.shards.links.cluster_listener import Caller
+from rumq.shards.moves.relayed_clients import RelayedClients
+from tests.net.site import Echo, Site
+
+
+class World:
+    def __init__(self) -> None:
+        self.site = Site()
+        self.relays = RelayedClients(self.site.pump)
+        self.edge, theirs = pair()
+        self.relays.take(Caller(greeting("edge"), theirs, b"", b""))
+        assert self.edge.recv(1000) == encoded(Taken())
+        self._frames: FrameReader[EdgeMessage] = FrameReader(EdgeMessage)
+
+    def said(self) -> list[Any]:
+        """To the edge since the last call."""
+        self.site.pump.turn(0.001)
+        self.relays.flush()
+        try:
+            return [(message, bytes(raw)) for message, raw in self._frames.feed(self.edge.recv(1 << 16))]
+        except BlockingIOError:
+            return []
+
+    def say(self, message: EdgeMessage) -> None:
+        self.edge.sendall(encoded(message))
+        self.site.pump.turn(0.01)
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    made = socket.socketpair()
+    for end in made:
+        end.setblocking(False)
+    return made
+
+
+def greeting(kind: str, relay: int = 0, edge: str = "e1") -> Greeting:
+    return Greeting(kind, "c", "n2#2", 0, 1, edge=edge, relay=relay)
+
+
+def test_a_client_is_held_once_everything_that_its_edge_sent_is_here() -> None:
+    world = World()
+    client, sock = pair()
+    world.relays.note(Caller(greeting("client", 7), sock, b"", b"abc"))
+    connection = Connection(world.site.pump, sock, "10.0.0.1:1", 1000)
+    connection.link = Echo(connection)
+    world.site.pump.add(connection)
+    relayed = world.relays.maybe_relayed(connection)
+    assert relayed is not None and world.relays.can_hold(relayed)
+    connection.pause_reading()
+    world.relays.hold([relayed])
+    assert world.said() == [(Hold([7]), b"")] and not world.relays.has_all(relayed, connection)
+    world.say(Held({7: 10}))
+    client.sendall(b"defg")
+    assert not world.relays.has_all(relayed, connection)
+    client.sendall(b"hij")
+    assert world.relays.has_all(relayed, connection) and connection.unparsed == b"defghij"
+    world.relays.move(relayed, connection, b"state")
+    assert world.said() == [(Moved(7, 0), b"state")]
+    world.relays.resume([relayed])
+    assert world.said() == [(Resume([7]), b"")] and not world.relays.has_all(relayed, connection)
+    client.close()
+    world.edge.close()
+    world.site.end()
+
+
+def test_nobody_is_held_whose_edge_has_no_link() -> None:
+    world = World()
+    client, sock = pair()
+    world.relays.note(Caller(greeting("client", 7, edge=""), sock, b"", b""))
+    connection = Connection(world.site.pump, sock, "10.0.0.1:1", 1000)
+    relayed = world.relays.maybe_relayed(connection)
+    assert relayed is not None and not world.relays.can_hold(relayed)
+    other = Connection(world.site.pump, world.edge, "10.0.0.2:1", 1000)
+    assert world.relays.maybe_relayed(other) is None
+    client.close()
+    sock.close()
+    world.edge.close()
+    world.site.end()
