@@ -298,9 +298,24 @@ def test_a_cluster_has_its_shards_and_acknowledges_what_a_majority_has(tmp_path:
         (CLUSTER.replace('node = "n1"\n', ""), "cluster.node"),
         ('[cluster]\nname = "demo"\nnode = "n1"', "cluster.etcd"),
         (CLUSTER + "replicas = 2", "cluster.replicas"),
+        (CLUSTER + 'host = "10.0.0.1"', "cluster.host"),
+        (CLUSTER + 'host = "*"', "cluster.host"),
+        (CLUSTER + 'host = "node-1.lan"', "cluster.host"),
         (CLUSTER + "[shards]\ncount = 2", "shards.count"),
     ],
 )
 def test_a_cluster_that_cannot_be_is_refused(text: str, key: str, tmp_path: Path) -> None:
     [fault] = refusals(toml(tmp_path, text))
     assert key in fault and "expected" in fault
+
+
+def test_other_nodes_come_in_plain_only_on_loopback_or_where_a_setting_says_so(tmp_path: Path) -> None:
+    for host in ("localhost", "127.0.1.2", "::1"):
+        load_settings(toml(tmp_path, CLUSTER + f'host = "{host}"\n'), {})
+    tls = 'tls_certificate = "n1.pem"\ntls_key = "n1.key"\ntls_authority = "ca.pem"\n'
+    for more in ("insecure = true\n", tls):
+        load_settings(toml(tmp_path, CLUSTER + 'host = "10.0.0.1"\n' + more), {})
+    path = toml(tmp_path, CLUSTER + 'host = "10.0.0.1"\n')
+    [fault] = refusals(path)
+    assert str(path) in fault and 'cluster.host = "10.0.0.1": expected' in fault
+    assert "localhost" in fault and "rumqd certs node" in fault and "cluster.insecure = true" in fault

@@ -24,6 +24,7 @@ LOGGER_LEVELS = {
 TELLERS = {
     "tell",
     "event",
+    "_tell",
     "_event",
     "of_client",
     "Alarm",

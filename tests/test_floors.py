@@ -65,17 +65,17 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/cluster/edge": (
         # It is a shard's front without a shard: of `rumq.shards` it has the loop's parts, not what they serve.
         {
-            "rumq.auth.identity", "rumq.cluster.agent.messages", "rumq.cluster.connections",
+            "msgspec", "rumq.auth.identity", "rumq.cluster.agent.messages", "rumq.cluster.connections",
             "rumq.cluster.control.records", "rumq.cluster.links", "rumq.mqtt",
             "rumq.net", "rumq.session", "rumq.shards.processes", "rumq.shards.turn",
         },
         set(),
     ),
-    "rumq/cluster/control": ({"msgspec", "httpx", "trio", "rumq.errors", "rumq.events"}, {"time", "random"}),
+    "rumq/cluster/control": ({"msgspec", "h11", "trio", "rumq.errors", "rumq.events"}, {"time", "random"}),
     "rumq/cluster/agent": (
         {
-            "msgspec", "httpx", "trio", "rumq.errors", "rumq.events", "rumq.cluster.connections.leaders",
-            "rumq.cluster.control", "rumq.cluster.links",
+            "msgspec", "trio", "rumq.admin.cluster_rows", "rumq.errors", "rumq.events",
+            "rumq.cluster.connections.leaders", "rumq.cluster.control", "rumq.cluster.links",
         },
         {"random"},
     ),
@@ -129,7 +129,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"subprocess", "multiprocessing", "asyncio"},
     ),
     "rumq/cli": (
-        {"deltalake", "httpx", "msgspec", "pyarrow", "rich", "trio", "trustme", "router", "commitlog", "rumq"},
+        {
+            "cryptography", "deltalake", "httpx", "msgspec", "pyarrow", "rich", "trio", "trustme", "router",
+            "commitlog", "rumq",
+        },
         set(),
     ),
 }  # fmt: skip

@@ -52,6 +52,7 @@ class TermRow(Struct, kw_only=True):
         dict[str, int | None], field("by follower; null: it is away, or is being compared", "records")
     ]
     behind_bytes: Annotated[dict[str, int | None], field("the same in bytes of files", "bytes")]
+    members: Annotated[list[str], field("that get its log, as it knows them; empty: an older version")] = []
 
 
 class ShardCopies(Struct, kw_only=True):

@@ -41,6 +41,6 @@ COMMANDS = (
     Command("init", "admin.init", "make the first settings: TLS, users with random passwords, rules"),
     Command("passwd", "admin.passwd", "add, change or delete users of a password file"),
     Command("acl", "admin.acl", "explain a client's permissions"),
-    Command("certs", "admin.certs", "make certificates for development"),
+    Command("certs", "admin.certs", "make certificates for development, and for the nodes of a cluster"),
     Command("import-mosquitto", "admin.import_mosquitto", "print a mosquitto.conf as config.toml"),
 )  # fmt: skip

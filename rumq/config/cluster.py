@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from rumq.config.setting_types import DAY_SECONDS, listed, maybe_text, number, text
+from rumq.config.setting_types import DAY_SECONDS, choice, listed, maybe_text, number, text
 
 # fmt: off
 # A table: a formatter would give each argument a line.
@@ -40,8 +40,15 @@ class Cluster(Struct, frozen=True, kw_only=True):
     ] = ""
     tls_key: Annotated[str, maybe_text("PEM file of its private key; empty: in tls_certificate")] = ""
     tls_authority: Annotated[
-        str, maybe_text("PEM file of the authority of all nodes' certificates, which should be the cluster's own")
+        str, maybe_text("PEM file of the authority of all nodes' certificates (rumqd certs node), the cluster's own")
     ] = ""
+    insecure: Annotated[
+        bool,
+        choice("accept other nodes without TLS on other addresses than loopback: whoever reaches the port is a node"),
+    ] = False
+    unnamed_certificates: Annotated[
+        bool, choice("accept nodes whose certificates name no node, as those of earlier versions; for an upgrade")
+    ] = False
     zone: Annotated[str, maybe_text("zone of this node, such as a data centre; copies are spread over zones")] = ""
     shards: Annotated[
         int, number("shards of the cluster, divided among its nodes; fixed when it is created", "shards", 1, 64)

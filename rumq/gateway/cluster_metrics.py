@@ -36,6 +36,8 @@ def of_cluster(cluster: Cluster, key: str) -> Series:
     alive = {each.node for each in cluster.nodes if each.alive}
     if key == "nodes":
         return [(("alive",), len(alive)), (("gone",), len(cluster.nodes) - len(alive))]
+    if key == "wrong":
+        return [((), float(len(cluster.wrong)))]
     if key == "drained":
         return [((), float(any(each.leaves and each.node == cluster.node for each in cluster.nodes)))]
     if key == "control_up":

@@ -60,6 +60,24 @@ class Health:
             if each.draining:
                 return "the broker is being drained"
         cluster = await self._context.shards.maybe_cluster()
-        if cluster is not None and any(each.leaves for each in cluster.nodes if each.node == cluster.node):
+        if cluster is None:
+            return ""
+        if any(each.leaves for each in cluster.nodes if each.node == cluster.node):
             return "the node is drained (rumqd cluster drain)"
-        return ""
+        return "" if cluster.is_current else await self._cut_off()
+
+    async def _cut_off(self) -> str:
+        """While the control plane is silent: whether this node still reaches the leaders that its clients need.
+
+        Without it leaders go on: a balancer must not turn all nodes away because etcd is down."""
+        why = "the control plane does not answer"
+        try:
+            found = await self._context.shards.ask(OPERATIONS["shards"], q.Nothing())
+        except (RumqError, ValueError) as fault:
+            return f"{why}, and {fault}"
+        assert isinstance(found, a.Shards)
+        if not found.missing:
+            return ""
+        return (
+            f"{why}, and the leaders of shards {', '.join(str(each.shard) for each in found.missing)} neither"
+        )

@@ -61,6 +61,12 @@ COUNTERS = (
         "bytes sent to other shards over the bus",
     ),
     Metric(
+        "rumq_copy_read_bytes_total",
+        "counter",
+        "copy_read_bytes",
+        "bytes of replayed records that were read from this node's copies instead of from their leaders",
+    ),
+    Metric(
         "rumq_cpu_seconds_total",
         "counter",
         "cpu_seconds",
@@ -236,6 +242,12 @@ CLUSTER = (
         "nodes",
         "nodes that live, and those that have copies and do not",
         ("state",),
+    ),
+    Metric(
+        "rumq_cluster_wrong",
+        "gauge",
+        "wrong",
+        "what is wrong, as `rumqd cluster status` tells it; 0: nothing",
     ),
     Metric("rumq_cluster_node_drained", "gauge", "drained", "1: this node leads nothing, for it is drained"),
     Metric("rumq_cluster_control_up", "gauge", "control_up", "1: the control plane (etcd) answers this node"),

@@ -11,6 +11,7 @@ from rumq.errors import Fault
 from rumq.mqtt.errors import TopicFilterInvalid, TopicNameInvalid
 from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, check_topic_name
 from rumq.settings.keys import as_toml
+from rumq.settings.loopback import is_loopback
 
 ENDPOINT = re.compile(r"https?://[^/\s]+(?:/\S*)?")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -89,6 +90,14 @@ def broken_cluster(settings: Settings, origins: Mapping[str, str]) -> Iterator[F
             "expected a file: nodes check each other's certificates, so both it and the other one are needed"
         )
         yield Fault(origins[key], key, '""', expected)
+    if not cluster.tls_certificate and not cluster.insecure and not is_loopback(cluster.host):
+        yield Fault(
+            origins["cluster.host"], "cluster.host", as_toml(cluster.host),
+            "expected an address of this machine alone, such as localhost, or TLS between nodes: without it whoever "
+            "reaches the port reads and writes every message; rumqd certs node makes the files for "
+            "cluster.tls_certificate, tls_key and tls_authority; cluster.insecure = true allows it on a network of the "
+            "nodes alone",
+        )  # fmt: skip
     if cluster.replicas == 2:
         yield Fault(
             origins["cluster.replicas"], "cluster.replicas", "2",

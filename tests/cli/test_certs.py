@@ -1,4 +1,4 @@
-"""`rumqd certs dev`: certificates with which a TLS handshake works, and keys that nobody else reads."""
+"""`rumqd certs`: certificates with which a TLS handshake works, and keys that nobody else reads."""
 
 import os
 import shlex
@@ -7,8 +7,10 @@ import stat
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from rumq.cli.main import main
+from rumq.cluster.links.node_names import uris_of
 from rumq.net.tls_options import TlsOptions, make_context
 
 
@@ -94,3 +96,93 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "file").write_text("")
     assert main(["certs", "dev", str(tmp_path / "file" / "c")]) == 1
     assert "rumqd: " in capsys.readouterr().err
+
+
+# Nodes
+
+
+def names(path: Path) -> list[str]:
+    found = x509.load_pem_x509_certificate(path.read_bytes())
+    return uris(found)
+
+
+def uris(certificate: x509.Certificate) -> list[str]:
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return names.get_values_for_type(x509.UniformResourceIdentifier)
+
+
+def test_each_node_gets_its_name_of_one_authority(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "nodes"
+    words = ["certs", "node", str(folder), "--cluster", "plant"]
+    assert main([*words, "--node", "n1", "--node", "n2"]) == 0
+    assert "tls_authority" in capsys.readouterr().out
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main([*words, "--node", "n2", "--node", "n3"]) == 0
+    assert "n2.key: exists, and is kept" in capsys.readouterr().out
+    assert before == {name: (folder / name).read_bytes() for name in before}
+    assert set(os.listdir(folder)) == {
+        f"{name}.{kind}" for name in ("ca", "n1", "n2", "n3") for kind in ("pem", "key")
+    }
+    for node in ("n1", "n2", "n3"):
+        assert names(folder / f"{node}.pem") == [f"rumq://plant/node/{node}"]
+        assert stat.S_IMODE((folder / f"{node}.key").stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / "ca.key").stat().st_mode) == 0o600
+
+
+def test_two_nodes_believe_each_other(tmp_path: Path) -> None:
+    assert main(["certs", "node", str(tmp_path), "--cluster", "p", "--node", "n1", "--node", "n2"]) == 0
+    contexts = []
+    for node, protocol in (("n1", ssl.PROTOCOL_TLS_CLIENT), ("n2", ssl.PROTOCOL_TLS_SERVER)):
+        context = ssl.SSLContext(protocol)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_REQUIRED
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        context.load_cert_chain(tmp_path / f"{node}.pem", tmp_path / f"{node}.key")
+        context.load_verify_locations(tmp_path / "ca.pem")
+        contexts.append(context)
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    near, far = contexts[0].wrap_bio(down, up), contexts[1].wrap_bio(up, down, server_side=True)
+    shaken: set[object] = set()
+    while len(shaken) < 2:
+        for side in (near, far):
+            try:
+                side.do_handshake()
+                shaken.add(side)
+            except ssl.SSLWantReadError:
+                pass
+    assert uris_of(near.getpeercert()) == ("rumq://p/node/n2",) and uris_of(far.getpeercert()) == (
+        "rumq://p/node/n1",
+    )
+
+
+def test_an_authority_that_is_there_signs_the_certificates_of_nodes(folder: Path) -> None:
+    """That of a cluster whose nodes have certificates without names: the old ones stay good for old nodes."""
+    assert main(["certs", "node", str(folder), "--cluster", "plant", "--node", "n1"]) == 0
+    authority = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
+    x509.load_pem_x509_certificate((folder / "n1.pem").read_bytes()).verify_directly_issued_by(authority)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--cluster", "plant"], "--node: expected the name"),
+        (["--node", "n1"], "--cluster '': expected a name"),
+        (["--cluster", "plant", "--node", "../n1"], "--node '../n1': expected a name"),
+        (["--cluster", "plant", "--node", "ca"], "--node ca: the authority"),
+    ],
+)
+def test_names_that_no_node_can_have_are_refused(
+    tmp_path: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["certs", "node", str(tmp_path / "x"), *words]) == 1
+    assert says in capsys.readouterr().err and not (tmp_path / "x").exists()
+
+
+def test_half_an_authority_is_no_authority(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["certs", "node", str(tmp_path), "--cluster", "p", "--node"]
+    assert main([*words, "n1"]) == 0
+    (tmp_path / "ca.key").unlink()
+    assert main([*words, "n2"]) == 1
+    assert "ca.key: the authority's other file is there" in capsys.readouterr().err
+    (tmp_path / "ca.key").write_bytes((tmp_path / "n1.key").read_bytes())
+    assert main([*words, "n2"]) == 1
+    assert "is not the key of" in capsys.readouterr().err

@@ -121,3 +121,20 @@ def test_a_password_is_no_option_of_a_command(monkeypatch: pytest.MonkeyPatch) -
     drawn = iter(["-vQS4", "-x", "a-b"])
     monkeypatch.setattr(init.secrets, "token_urlsafe", lambda size: next(drawn))
     assert init.drawn_password() == "a-b"
+
+
+def test_certificates_of_nodes_are_of_an_authority_of_their_own(tmp_path: Path) -> None:
+    """Also where the rest is there already, as from a version that made none."""
+    folder, _ = begun(tmp_path)
+    words = ["init", "--dir", str(folder), "--cluster", "plant", "--node", "n1", "--node", "n2"]
+    done = rumqd(*words)
+    assert (done.status, done.err) == (0, "") and "nothing is changed" in done.out
+    found = {name: mode for name, mode in modes(folder).items() if name.startswith("nodes")}
+    assert found == {
+        "nodes": 0o750, "nodes/ca.key": 0o600, "nodes/ca.pem": 0o644, "nodes/n1.key": 0o640, "nodes/n1.pem": 0o644,
+        "nodes/n2.key": 0o640, "nodes/n2.pem": 0o644,
+    }  # fmt: skip
+    assert (folder / "nodes/ca.pem").read_bytes() != (folder / "certs/ca.pem").read_bytes()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert rumqd(*words).status == 0
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -63,6 +63,31 @@ def test_sessions_and_retained_messages_move_with_the_number_of_shards(tmp_path:
     broker.end()
 
 
+def test_shared_groups_move_with_the_number_of_shards(tmp_path: Path) -> None:
+    """Members live in other shards than their groups."""
+    broker = Rumqd(tmp_path / "data", "--set", "shards.count=1")
+    broker.start()
+    groups = {name: f"$share/{name}/to/{name}" for name in CLIENTS}
+    for name, asked in groups.items():
+        with Peer(broker.address) as peer:
+            peer.connect(name, clean=False, properties=LASTING)
+            peer.subscribe(asked, qos=1)
+    for count in (3, 2):
+        with Peer(broker.address) as peer:
+            peer.connect("publisher")
+            for name in groups:
+                peer.publish(f"to/{name}", b"before %d" % count, qos=1)
+        assert broker.stop() == 0
+        broker.flags = ("--set", f"shards.count={count}")
+        broker.start()
+        for name in groups:
+            with Peer(broker.address) as peer:
+                assert peer.connect(name, clean=False, properties=LASTING).session_present
+                while peer.message().payload != b"before %d" % count:
+                    pass  # of the time before, if its acknowledgement came with the end
+    broker.end()
+
+
 @pytest.mark.parametrize("lasting", [False, True], ids=["clean", "lasting"])
 def test_wills_of_a_broker_that_was_killed_are_sent_by_one_with_other_shards(
     tmp_path: Path, lasting: bool

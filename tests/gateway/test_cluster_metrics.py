@@ -21,7 +21,7 @@ CLUSTER = Cluster(
         ),
         ShardCopies(shard=1, leader=None, epoch=1, members=["n3"], state="no leader"),
     ],
-    control=ControlRow(kind="etcd", lost_seconds=0.0, renew_seconds=0.004, requests=99),
+    control=ControlRow(kind="etcd", lost_seconds=0.0, renew_seconds=0.004, requests=99), wrong=["this", "and that"],
 )  # fmt: skip
 TERM = TermRow(
     shard=0, epoch=3, leader="n1#0", is_open=True, has_quorum=True, in_sync=["n1#0", "n2#0"],
@@ -45,6 +45,7 @@ def series(cluster: Cluster | None, term: TermRow | None) -> dict[str, float]:
 def test_nodes_shards_and_copies_are_series() -> None:
     assert series(CLUSTER, TERM) == {
         "rumq_cluster_nodes alive": 2, "rumq_cluster_nodes gone": 1, "rumq_cluster_node_drained": 1,
+        "rumq_cluster_wrong": 2,
         "rumq_cluster_control_up": 1, "rumq_cluster_control_lost_seconds": 0,
         "rumq_cluster_control_renew_seconds": 0.004, "rumq_cluster_control_requests_total": 99,
         "rumq_cluster_leader 0 n1": 1, "rumq_cluster_led 0": 1, "rumq_cluster_led 1": 0,

@@ -79,11 +79,13 @@ def test_values_that_make_no_cluster_are_refused(values: dict[str, Any]) -> None
 def test_a_broker_takes_the_settings(values: dict[str, Any], tmp_path: Path) -> None:
     """Those of the config map, with the secret's files where a pod has them."""
     assert main(["init", "--dir", str(tmp_path / "settings")]) == 0
+    assert main(["certs", "node", str(tmp_path / "nodes"), "--cluster", "rumq", "--node", "rumq-0"]) == 0
     objects = rendered(values)
     text = objects["ConfigMap", "rumq"]["data"]["config.toml"]
     for name in ("users", "rules.toml"):
         text = text.replace(f"/etc/rumq/secret/{name}", f"{tmp_path}/settings/{name}")
     text = text.replace("/etc/rumq/secret/", f"{tmp_path}/settings/certs/")
+    text = text.replace("/etc/rumq/nodes/", f"{tmp_path}/nodes/")
     container = objects["StatefulSet", "rumq"]["spec"]["template"]["spec"]["containers"][0]
     flags = {
         "RUMQ_CLUSTER_NODE": "rumq-0",
@@ -93,6 +95,9 @@ def test_a_broker_takes_the_settings(values: dict[str, Any], tmp_path: Path) -> 
     environment = {each["name"]: each.get("value", "") for each in container.get("env", [])}
     assert flags.keys() <= environment.keys() or values.get("nodes") == 1
     environment |= {key: value for key, value in flags.items() if key in environment}
+    for key, value in environment.items():
+        found = value.replace("$(RUMQ_CLUSTER_NODE)", flags["RUMQ_CLUSTER_NODE"])
+        environment[key] = found.replace("/etc/rumq/nodes/", f"{tmp_path}/nodes/")
     assert environment.get("RUMQ_LOG_LINGER_MS", "1") == "1"
     config = tmp_path / "config.toml"
     config.write_text(text.replace("/data/rumq", f"{tmp_path}/data"))
@@ -104,6 +109,17 @@ def test_a_broker_takes_the_settings(values: dict[str, Any], tmp_path: Path) -> 
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     settings = tomllib.loads(text)
     assert ports == {"mqtts": settings["listener"][0]["port"], "gateway": settings["gateway"]["port"]}
+
+
+def test_nodes_have_an_authority_of_their_own_and_each_pod_its_certificate() -> None:
+    objects = rendered({"nodes": 3})
+    pod = objects["StatefulSet", "rumq"]["spec"]["template"]["spec"]
+    names = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
+    assert names == {"secret": "rumq-settings", "nodes": "rumq-nodes"}
+    environment = {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
+    assert environment["RUMQ_CLUSTER_TLS_CERTIFICATE"] == "/etc/rumq/nodes/$(RUMQ_CLUSTER_NODE).pem"
+    cluster = tomllib.loads(objects["ConfigMap", "rumq"]["data"]["config.toml"])["cluster"]
+    assert cluster["tls_authority"] == "/etc/rumq/nodes/ca.pem" and "insecure" not in cluster
 
 
 def test_one_pod_at_a_time_goes_and_hands_over_first() -> None:

@@ -14,6 +14,7 @@ ABOUT = """\
 Make config.toml, certificates, a password file and rules in a folder, for a broker that serves other machines over TLS
 (port 8883) and this one without (localhost:1883), to users with passwords only. Prints the passwords of the first two
 users, once: the file has their hashes. A folder that has a config.toml is left as it is; other existing files are kept.
+With --cluster and --node, the certificates of these nodes for each other that are missing, in nodes/.
 """
 EXAMPLES = """\
 examples:
@@ -85,10 +86,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group", metavar="NAME", default="", help="group that the broker runs as, which reads"
     )
+    parser.add_argument("--cluster", metavar="NAME", default="", help="cluster.name of the nodes")
+    parser.add_argument(
+        "--node", metavar="NAME", action="append", default=[], help="cluster.node of a node; may be repeated"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     folder = Folder(os.path.abspath(args.dir), group_id(args.group))
+    if args.node:
+        try:
+            make_nodes(folder, args.cluster, args.node)
+        except OSError as fault:
+            raise RumqError(f"{fault.filename or args.dir}: {fault.strerror}") from None
     if folder.has("config.toml"):
         print(f"{folder.path('config.toml')} exists: nothing is changed")
         return 0
@@ -145,6 +155,21 @@ def make_certificates(folder: Folder, hosts: list[str]) -> None:
     ):
         os.chmod(folder.path(f"certs/{name}"), mode)
     folder.give("certs/server.key")
+
+
+def make_nodes(folder: Folder, cluster: str, nodes: list[str]) -> None:
+    """Certificates of nodes for each other; only its owner reads the authority's key. raises: OSError, RumqError"""
+    from rumq.cli.admin.certs import check_node_names
+    from rumq.cli.admin.node_certs import make_node_certificates
+
+    check_node_names(cluster, nodes)
+    folder.make("")
+    folder.make("nodes")
+    kept = make_node_certificates(folder.path("nodes"), cluster, nodes)
+    for node in nodes:
+        if node not in kept:
+            os.chmod(folder.path(f"nodes/{node}.key"), READERS_MODE)
+            folder.give(f"nodes/{node}.key")
 
 
 def hashed(passwords: dict[str, str]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from rumq.auth.files import exposed
 from rumq.errors import RumqError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -85,7 +86,9 @@ def known(contexts: Contexts, name: str) -> Context:
 
 
 def secret_in(path: str) -> str:
-    """The first line of a file. raises: RumqError"""
+    """The first line of a file. raises: RumqError, also for a file that everybody on this machine can read"""
+    if problem := exposed(path):
+        raise RumqError(f"{path} has a token, and {problem}")
     try:
         with open(path, encoding="utf-8") as file:
             secret = file.readline().strip()

@@ -34,17 +34,21 @@ def connections_max(settings: Settings, partitions: int, sockets_a_client: int =
     return [min(each, room) for each in allowed]
 
 
+Moved = Callable[[socket.socket, str, bytes, ListenerPolicy], None]
+"""Goes on with a client of the leader before: (socket, peer, state, policy)."""
+
 HandedOver = Callable[[str, socket.socket, str, bytes, int], None]
 """Takes (kind, socket, peer, state and bytes read so far, number of the listener)."""
 
 
 def take_handed_over(
     shard: Shard, policies: Mapping[int, ListenerPolicy], outbox_bytes_max: int,
-    may_come: Container[int] = (),
+    may_come: Container[int] = (), moved: Moved | None = None,
 ) -> HandedOver:  # fmt: skip
     """Accept connections that other processes hand over, with the bytes read so far. returns: what takes them
 
-    policies: by number of the listener; may_come: listeners that another shard may know before this one does"""
+    policies: by number of the listener; may_come: listeners that another shard may know before this one does
+    moved: takes those of any other kind than a new client's; None: there are none"""
     # They wait until their sessions are recovered, and their listeners known.
     early: list[tuple[float, str, socket.socket, str, bytes, int]] = []
 
@@ -66,6 +70,10 @@ def take_handed_over(
             shard.events.tell(
                 "connection.refused", peer=peer, transport="mqtt", why="its listener was removed"
             )
+            return
+        if kind not in (CLIENT, KNOWN):
+            assert moved is not None
+            moved(sock, peer, data, policy)
             return
         continue_handed_over(
             shard.pump, kind, sock, peer, data, outbox_bytes_max,

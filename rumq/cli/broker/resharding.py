@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
@@ -16,27 +17,53 @@ from commitlog.shard_count import ShardCount, read_shard_count, write_shard_coun
 from commitlog.store import open_partition
 from rumq.cli.progress import Progress
 from rumq.mqtt.topics import matches
-from rumq.session.journal.replayed_state import ReplayedState
+from rumq.session.journal.replayed_session import ReplayedSession
+from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 from rumq.shards.assembly import Platform, ShardContext, build_shard
 from rumq.shards.bus.query_server import log_tags
 from rumq.shards.processes.client_placement import home_of
 from rumq.shards.recovery.fit_to_log import fit_to_log
 from rumq.shards.recovery.journal_reader import add_tags, replay
+from rumq.shards.recovery.restore import write_now
 from rumq.shards.stats.event_log import tell
 
+CLUSTER_GENERATION = 1  # of the journals of all nodes of a cluster: copies are named by it
 
-def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int) -> int:
-    """Rewrite the journals for `count` shards; returns their generation. raises: OSError, StoreError"""
+
+def resharded(
+    data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, count: int, *, in_cluster: bool = False
+) -> int:  # fmt: skip
+    """Rewrite the journals for `count` shards; returns their generation. raises: OSError, StoreError
+
+    in_cluster: that generation is to be CLUSTER_GENERATION, so they may be written twice"""
     files = RealFiles()
-    was = read_shard_count(files, data)
-    if was.shards == count:
-        return was.generation
+    first = was = read_shard_count(files, data)
+    generation = CLUSTER_GENERATION if in_cluster else was.generation
+    if was == (count, generation):
+        return generation
     if not os.path.isdir(f"{data}/{internal.name}"):
-        write_shard_count(files, data, ShardCount(count, was.generation))  # a new directory: nothing to move
-        return was.generation
+        write_shard_count(files, data, ShardCount(count, generation))  # a new directory: nothing to move
+        return generation
     started = time.monotonic()
+    sessions = 0
+    while was.shards != count or (in_cluster and was.generation != generation):
+        is_far = in_cluster and was.generation != generation
+        following = ShardCount(count, generation if is_far else was.generation + 1)
+        sessions = move(data, lock, streams, internal, was, following)
+        was = following
+    tell(
+        "shard.rehomed", shards=count, before=first.shards, sessions=sessions,
+        seconds=round(time.monotonic() - started, 3),
+    )  # fmt: skip
+    return was.generation
+
+
+def move(
+    data: str, lock: int, streams: list[StreamSpec], internal: StreamSpec, was: ShardCount, following: ShardCount
+) -> int:  # fmt: skip
+    """Write the journals of `following` from those of `was`; returns how many sessions. raises: OSError, StoreError"""
+    files, count = RealFiles(), following.shards
     now_us = time.time_ns() // 1000
-    following = ShardCount(count, was.generation + 1)
     shutil.rmtree(f"{data}/{internal.name}/g{following.generation}", ignore_errors=True)
     store = open_store(files, data, streams, matches=matches, now_us=now_us, lock=lock, hot_bytes_max=0)
     moving = Resharding(store, internal, now_us)
@@ -51,11 +78,7 @@ def resharded(data: str, lock: int, streams: list[StreamSpec], internal: StreamS
         partition.writer.close()
     write_shard_count(files, data, following)
     shutil.rmtree(f"{data}/{internal.name}/g{was.generation}", ignore_errors=True)
-    tell(
-        "shard.rehomed", shards=count, before=was.shards, sessions=len(moving.sessions),
-        seconds=round(time.monotonic() - started, 3),
-    )  # fmt: skip
-    return following.generation
+    return len(moving.sessions)
 
 
 class Resharding:
@@ -66,6 +89,7 @@ class Resharding:
         self._next_lsns = [p.next_lsn for p in self._own]
         self.sessions: dict[str, Any] = {}
         self._shares: dict[str, Any] = {}
+        self._joined: set[str] = set()  # groups that have members
         self._retained: dict[str, Any] = {}
         self._retained_from = [0] * len(self._own)
 
@@ -85,6 +109,7 @@ class Resharding:
                 add_tags(replayed, log_tags(self._store, each, replayed.tags_from[each.index]))
         for session in replayed.sessions.values():
             self.sessions[session.key] = session
+        self._joined |= groups_of(replayed.sessions.values())
         for key, share in replayed.shares.items():
             if home_of(key, roster.shards) == index:
                 self._shares[key] = share
@@ -105,15 +130,37 @@ class Resharding:
                 replayed.last_number += 1
                 session.number = replayed.last_number
                 replayed.sessions[session.number] = session
-        replayed.shares = {k: s for k, s in self._shares.items() if home_of(k, count) == index}
+        # A group is also in the journals of its members' shards, whatever shard is its home.
+        joined = groups_of(replayed.sessions.values())
+        unread = {asked: ReplayedShare(list(self._next_lsns)) for asked in joined}
+        replayed.shares = {
+            key: share
+            for key, share in (unread | self._shares).items()
+            if key in joined or home_of(key, count) == index
+        }
         replayed.retained = {t: r for t, r in self._retained.items() if r.partition % count == index}
         replayed.retained_from, replayed.tags_from = list(self._retained_from), list(self._next_lsns)
         store.internal = self._open(index, roster.generation)
         store.own = [p for p in self._own if p.index % count == index]
         shard = build_shard(store, ShardContext(), Platform(tell))
         shard.restorer.restore(replayed, shard.turn.effects.carry_out, is_for_later=True)
+        for asked in self._joined & set(replayed.shares) - joined:  # its members are in other shards
+            share = shard.router.sharing.shares[asked]
+            shard.restorer.journal.recorder.shared(asked, share.reader.cursors, list(share.returned))
+        shard.restorer.journal.flush(self._now_us)
+        write_now(store.internal)
         shard.stop()
         shard.pump.close()
         store.internal.finish()
         store.internal.writer.close()
         store.own = self._own
+
+
+def groups_of(sessions: Iterable[ReplayedSession]) -> set[str]:
+    """The shared subscriptions that these sessions have, as they wrote them."""
+    return {
+        each.entry.asked
+        for session in sessions
+        for each in session.subscriptions.values()
+        if each.kind == "share"
+    }

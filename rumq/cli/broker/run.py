@@ -79,7 +79,9 @@ def run(settings: Settings, read: Callable[[], Settings], sources: list[str]) ->
     check_files(settings)  # before anything is opened
     doorways = open_listening_sockets(settings, file_of(sources))
     try:
-        generation = resharded(data, lock, specs, internal_stream(settings), count)
+        generation = resharded(
+            data, lock, specs, internal_stream(settings), count, in_cluster=bool(settings.cluster.name)
+        )
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
     if settings.cluster.name:

@@ -75,7 +75,9 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
         shard.startup.advance()
         freeze()
     else:
-        take = take_handed_over(shard, policies, settings.mqtt.outbox_bytes_max, offers or ())
+        outbox_bytes_max = settings.mqtt.outbox_bytes_max
+        moved = partial(leader.take_moved, shard, outbox_bytes_max) if leader is not None else None
+        take = take_handed_over(shard, policies, outbox_bytes_max, offers or (), moved)
         if offers is not None:
             shard.fd_passing.takers[LISTENER] = offers.take
         shard.pump.watch(shard.fd_passing.fd, shard.fd_passing.hear)

@@ -121,7 +121,7 @@ def check_data(settings: Settings) -> None:
 
 
 def check_cluster_files(settings: Settings) -> None:
-    """raises: RumqError for a file of [cluster] that cannot be read"""
+    """raises: RumqError for a file of [cluster] that cannot be used"""
     for key in CLUSTER_FILES if settings.cluster.name else ():
         if path := getattr(settings.cluster, key):
             try:
@@ -129,3 +129,7 @@ def check_cluster_files(settings: Settings) -> None:
                     pass
             except OSError as fault:
                 raise RumqError(f'cluster.{key} = "{path}": {fault.strerror}') from None
+    if settings.cluster.name:
+        from rumq.cli.node.node_certificates import check_node_certificates  # a broker alone needs none of it
+
+        check_node_certificates(settings)

@@ -85,10 +85,12 @@ class AgentDialog:
         if done.why:
             raise OrderFailed(done.why)
 
-    def leave(self, leaves: bool) -> None:
-        """Say whether this node gets anything new. raises: OrderFailed"""
+    def leave(self, leaves: bool, node: str = "") -> None:
+        """Say whether this node gets anything new; node: the id of one that is removed, or is no longer.
+
+        raises: OrderFailed"""
         request = next(self._requests)
-        done = self._answer(Leave(request, leaves), request, Done, ANSWER_SECONDS_MAX)
+        done = self._answer(Leave(request, leaves, node), request, Done, ANSWER_SECONDS_MAX)
         if done.why:
             raise OrderFailed(done.why)
 

@@ -23,7 +23,8 @@ exit status: 0 done, and for `status`: nothing is wrong; 1 something is wrong, o
 """
 FORCE_ABOUT = """\
 For a disaster: a majority of a shard's disks is lost for ever. This node's copy becomes the only one. Messages that it
-never got are lost, though they were acknowledged. Asks for the name of the cluster, and leaves a mark.
+never got are lost, though they were acknowledged. Copies on other nodes that live are made equal to it. Asks for the
+name of the cluster, and leaves a mark.
 Before it, look for the lost nodes' disks: a node that starts again with its disk loses nothing.
 """
 
@@ -112,4 +113,4 @@ def run_force(args: argparse.Namespace, dialog: object) -> None:
         force_leader(dialog, args.data, args.shard, identity.cluster, input)
     except EOFError:
         raise RumqError("nothing was typed: nothing was changed") from None
-    print(f"shard {args.shard} has {identity.id} as its only copy, which takes over within seconds")
+    print(f"shard {args.shard} is led by {identity.id} within seconds; other copies follow: see the status")

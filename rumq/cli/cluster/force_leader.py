@@ -15,34 +15,38 @@ import msgspec
 
 from rumq.cli.cluster.agent_dialog import AgentDialog, OrderFailed
 from rumq.cli.cluster.orders import NotPossible, current_view, record_of
-from rumq.cluster.agent.messages import Claim
+from rumq.cluster.agent.messages import Claim, Status
 from rumq.cluster.control.records import ShardRecord, View
 
 MARKS_NAME = "_cluster/forced.jsonl"  # below the data directory
 FORCED = "forced-"
 
 WARNING = """\
-shard {shard} of cluster {cluster} loses its replicas {lost} for ever, and {node} becomes its only copy.
+shard {shard} of cluster {cluster} goes on with the copy of {node} alone.{kept}
+What the replicas {lost} have and {node} has not is given up for ever.
 Acknowledged messages that {node} never got are lost; nobody can say how many. If one of those nodes can be started
 again, with its disk, do that instead: nothing is lost then. If one of them is only cut off, it must never come back.
 """
+KEPT = """
+The copies of {kept} are made equal to it, which sends what differs, and then have a vote again."""
 
 
 def force_leader(
     dialog: AgentDialog, data: str, shard: int, cluster_name: str, ask: Callable[[str], str]
 ) -> None:
     """ask: shows a prompt and returns what was typed. raises: NotPossible, OrderFailed"""
-    view = current_view(dialog.status())
+    status = dialog.status()
+    view = current_view(status)
     record = record_of(view, shard)
-    check_force(view, shard, record)
+    check_force(view, shard, record, is_led=not hears_nobody(status, shard))
     lost = [each for each in record.voters if each != view.node]
+    forced = forced_record(view, record, FORCED + os.urandom(8).hex())
     warning = WARNING.format(
-        shard=shard, cluster=cluster_name, lost=" ".join(lost) or "(none)", node=view.node
-    )
+        shard=shard, cluster=cluster_name, lost=" ".join(lost) or "(none)", node=view.node,
+        kept=KEPT.format(kept=" ".join(forced.learners)) if forced.learners else "",
+    )  # fmt: skip
     if ask(f"{warning}Type the name of the cluster to go on: ").strip() != cluster_name:
         raise NotPossible("that is not the name of the cluster: nothing was changed")
-    claim = FORCED + os.urandom(8).hex()
-    forced = ShardRecord(epoch=record.epoch + 1, leader="", claim=claim, replicas=[view.node])
     leave_mark(Path(data) / MARKS_NAME, shard, record, forced)
     answer = dialog.claim(Claim(1_000_000, shard, view.shards[shard].revision, forced))
     if not answer.known:
@@ -55,20 +59,37 @@ def force_leader(
         )
 
 
-def check_force(view: View, shard: int, record: ShardRecord) -> None:
+def forced_record(view: View, record: ShardRecord, claim: str) -> ShardRecord:
+    """The others that live keep their copies, and the leader makes them members again: it sends what they lack."""
+    epoch = record.epoch + 1
+    living = [each for each in record.members if each != view.node and view.node_of(each) is not None]
+    return ShardRecord(
+        epoch=epoch, leader="", claim=claim, replicas=[view.node], learners=living, term=claim,
+        config=record.config + 1, forced=epoch,
+    )  # fmt: skip
+
+
+def hears_nobody(status: Status, shard: int) -> bool:
+    """Whether this node's copy hears no leader, as where copies disagree."""
+    report = next((each for each in status.reports if each.shard == shard), None)
+    return report is not None and report.role == "standby" and report.figures.get("hears_leader") is False
+
+
+def check_force(view: View, shard: int, record: ShardRecord, *, is_led: bool = True) -> None:
     """raises: NotPossible, where nothing needs to be forced or this node has nothing to go on with"""
     if view.node not in record.members:
         raise NotPossible(
             f"{view.node} has no copy of shard {shard}: ask a node that has one ({' '.join(record.members)})"
         )
-    if shard in view.epochs_back:
-        return  # the record is an old one, and nobody else puts it right
+    if not is_led:
+        return  # it has none, though nodes live: their copies disagree
     for members in filter(None, (record.replicas, record.old_replicas)):
         alive = [each for each in members if view.node_of(each) is not None]
         if len(alive) * 2 <= len(members):
             return
     raise NotPossible(
-        f"shard {shard} has a majority of its replicas alive: it needs no force; see `rumqd cluster status`"
+        f"shard {shard} has a leader, or a majority of its replicas that may soon have one: it needs no force; see"
+        " `rumqd cluster status`"
     )
 
 

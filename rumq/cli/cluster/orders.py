@@ -9,6 +9,7 @@ from rumq.cli.cluster.agent_dialog import AgentDialog, OrderFailed
 from rumq.cluster.agent.messages import Status
 from rumq.cluster.agent.placement import copies_by_node, leader_moves, maybe_replacement
 from rumq.cluster.control.records import ShardRecord, View
+from rumq.cluster.replication.quorum import majority_of
 from rumq.errors import RumqError
 
 Tell = Callable[[str], None]
@@ -59,6 +60,7 @@ def add(dialog: AgentDialog, name: str, shards: list[int], tell: Tell) -> None:
     """One more copy of these shards, of all if none is named, on a node."""
     view = current_view(dialog.status())
     node = node_id(view, name)
+    take_back(dialog, view, node, tell)
     for shard in shards or range(len(view.shards)):
         replicas = record_of(view, shard).replicas
         if node in replicas:
@@ -68,10 +70,11 @@ def add(dialog: AgentDialog, name: str, shards: list[int], tell: Tell) -> None:
 
 
 def remove(dialog: AgentDialog, name: str, tell: Tell) -> None:
-    """A node has no copy any more: each goes to another node that has none, if there is one."""
+    """A node has no copy any more, and gets none: each goes to another node that has none, if there is one."""
     view = current_view(dialog.status())
     node = node_id(view, name)
     load = copies_by_node(each.record for each in view.shards)
+    wanted: dict[int, list[str]] = {}
     for shard, each in enumerate(view.shards):
         if node not in each.record.replicas:
             continue
@@ -79,9 +82,23 @@ def remove(dialog: AgentDialog, name: str, tell: Tell) -> None:
         if to is not None:
             load[to] += 1
         rest = [to if one == node else one for one in each.record.replicas if one != node or to is not None]
-        if not rest:
-            raise NotPossible(f"shard {shard} has its only copy at {name}: start another node first")
-        change(dialog, shard, [one for one in rest if one is not None], tell)
+        wanted[shard] = [one for one in rest if one is not None]
+        if len(wanted[shard]) < majority_of(view.replicas):
+            raise NotPossible(
+                f"shard {shard} would have {len(wanted[shard])} of {view.replicas} copies, and nothing would be "
+                "acknowledged: start another node first"
+            )
+    dialog.leave(True, node)
+    for shard, replicas in wanted.items():
+        change(dialog, shard, replicas, tell)
+    tell(f"{name} has no copies and gets none, until `rumqd cluster add {name}`: it may be stopped")
+
+
+def take_back(dialog: AgentDialog, view: View, node: str, tell: Tell) -> None:
+    """A node that was removed gets copies again."""
+    if node in view.removed:
+        dialog.leave(False, node)
+        tell(f"{node} may have copies again")
 
 
 def move(dialog: AgentDialog, shard: int, source: str | None, target: str, tell: Tell) -> None:
@@ -101,6 +118,7 @@ def move(dialog: AgentDialog, shard: int, source: str | None, target: str, tell:
         raise NotPossible(f"{source} has no copy of shard {shard}: {' '.join(record.replicas)} have")
     if to in record.replicas:
         raise NotPossible(f"{target} has a copy of shard {shard} already")
+    take_back(dialog, view, to, tell)
     change(dialog, shard, [to if each == gone else each for each in record.replicas], tell)
 
 

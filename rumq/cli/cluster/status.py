@@ -1,4 +1,4 @@
-"""`rumqd cluster status`: nodes, shards and the control plane as one node's agent knows them; and what is wrong."""
+"""`rumqd cluster status`: what is wrong, then nodes, shards and the control plane as one node's agent knows them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import msgspec
 
 from rumq.cluster.admin.cluster_faults import faults
 from rumq.cluster.agent.messages import Report, Status
-from rumq.cluster.control.records import ShardRecord, View
+from rumq.cluster.control.records import NodeRecord, ShardRecord, View
 
 Row = Sequence[str]
 
 
 def print_status(status: Status, *, as_json: bool) -> int:
     """Returns the exit status: 1 if something is wrong."""
-    wrong = list(faults(status))
+    terms = None if status.terms is None else {each.shard: each for each in status.terms}
+    wrong = list(faults(status, terms))
     if as_json:
-        print(json.dumps(as_object(status) | {"wrong": wrong}))
+        print(json.dumps({"health": "wrong" if wrong else "ok"} | as_object(status) | {"wrong": wrong}))
     else:
-        for line in lines(status):
-            print(line)
+        print(f"health: {f'{len(wrong)} wrong' if wrong else 'ok'}")
         for each in wrong:
             print(f"wrong: {each}")
+        for line in lines(status):
+            print(line)
     return 1 if wrong else 0
 
 
@@ -56,7 +58,7 @@ def lines(status: Status) -> Iterator[str]:
     yield from control_lines(status)
     if view is None:
         return
-    yield f"cluster {view.cluster}, {view.replicas} copies of each shard; asked {view.node}"
+    yield f"cluster {view.cluster}, {view.replicas} copies of each shard wanted; asked {view.node}"
     yield ""
     yield from table(
         ("node", "disk", "zone", "address", "mqtt", "version", "leads", "copies", "state"), node_rows(view)
@@ -85,11 +87,15 @@ def node_rows(view: View) -> Iterator[Row]:
     for node in sorted(view.nodes, key=lambda node: node.id):
         yield (
             node.name, node.id.partition("#")[2], node.zone or "-", f"{node.host}:{node.port}",
-            " ".join(node.mqtt) or "-", node.version, *counts(node.id, records), "leaves" if node.leaves else "alive",
+            " ".join(node.mqtt) or "-", node.version, *counts(node.id, records), state_of(node, view),
         )  # fmt: skip
     for gone in sorted({each for record in records for each in record.members} - alive):
         name, _, disk = gone.partition("#")
         yield name, disk, "-", "-", "-", "-", *counts(gone, records), "gone"
+
+
+def state_of(node: NodeRecord, view: View) -> str:
+    return "removed" if node.id in view.removed else "leaves" if node.leaves else "alive"
 
 
 def counts(node: str, records: Sequence[ShardRecord]) -> Row:

@@ -17,7 +17,7 @@ from rumq.auth.passwords import parse as parse_users
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
 from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
-from rumq.cli.wiring.listener_policies import ListenerPolicies, is_loopback
+from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.config import Settings
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import RING, setup_events
@@ -38,6 +38,7 @@ from rumq.gateway.shard_client import ShardClient
 from rumq.gateway.span_export import SpanExporter
 from rumq.net.fd_limit import raise_limit
 from rumq.net.listener import open_sockets
+from rumq.settings.loopback import is_loopback
 from rumq.shards.stats.event_log import tell
 
 NICE = 10  # the broker has priority

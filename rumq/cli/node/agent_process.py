@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import ssl
 import threading
 import time
 from functools import partial
@@ -17,6 +16,7 @@ from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_process import serve_agent
 from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.agent_socket import AgentSocket
+from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.messages import SOCKET_NAME, Seen
 from rumq.cluster.control.etcd import TlsFiles
 from rumq.events import RING
@@ -32,7 +32,7 @@ def run_agent(node: Node) -> int:
     """Serve until a signal; returns the exit status. It is ready once it has met its cluster."""
     cluster, addresses = node.settings.cluster, node.addresses
     certificates = link_tls(node.settings)
-    tls = certificates.client if certificates is not None else None
+    tls = AgentTls(certificates.client, certificates.names) if certificates is not None else None
     threading.Thread(target=announce, args=(node,), name="rumq-met", daemon=True).start()
     return serve_agent(
         AgentSettings(
@@ -42,15 +42,17 @@ def run_agent(node: Node) -> int:
             password_file=cluster.etcd_password_file,
             tls=TlsFiles(cluster.etcd_authority, cluster.etcd_certificate, cluster.etcd_key), zone=cluster.zone,
             has_log=node.identity.has_log, replace_seconds=cluster.replace_seconds,
+            partitions={spec.name: spec.partitions for spec in node.place.streams},
         ),
         beside=partial(run_beside, node, tls), tls=tls,
     )  # fmt: skip
 
 
-async def run_beside(node: Node, tls: ssl.SSLContext | None, agent: Agent) -> None:
+async def run_beside(node: Node, tls: AgentTls | None, agent: Agent) -> None:
     """The node's admin socket, and the agent's events for the node's gateway, until cancelled."""
     settings = node.settings
     admin = NodeAdmin(node.place.data, settings.cluster.name, settings.cluster.shards, agent, tls)
+    agent.ask_terms = admin.terms
     async with trio.open_nursery() as nursery:
         nursery.start_soon(admin.run)
         if settings.gateway.port:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from rumq.cli.broker.client_connections import HandedOver
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.links.greeting import GATEWAY
+from rumq.cluster.links.greeting_queue import GREETINGS_MAX
 from rumq.net.connection_handover import CLIENT
+from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.shards.assembly import Shard
 from rumq.shards.links.cluster_links import ClusterLinks
@@ -23,12 +25,13 @@ def open_cluster_listener(
     links: ClusterLinks,
     others: Mapping[str, Taker],
     tls: NodeTls | None = None,
+    greetings_max: int = GREETINGS_MAX,
 ) -> ClusterListener:
     """Accept from the shard's listening socket. clients: of `relayed_clients`; others: takers by kind of greeting
 
-    tls: None for plain bytes between nodes"""
+    tls: None for plain bytes between nodes; greetings_max: connections at once that have not greeted"""
     takers = {"client": clients, "bus": links.take, **others}
-    return ClusterListener(sock, shard.pump, expected, takers, shard.timers, shard.events, tls)
+    return ClusterListener(sock, shard.pump, expected, takers, shard.timers, shard.events, tls, greetings_max)
 
 
 def relayed_clients(take: HandedOver, policies: Mapping[int, ListenerPolicy]) -> Taker:
@@ -59,3 +62,8 @@ def missing_listener(number: int) -> str:
     if number == GATEWAY:
         return "this node has no gateway: set gateway.port on all nodes of the cluster, or on none"
     return f"there is no listener number {number} on this node: all nodes of a cluster have the same"
+
+
+def greetings_max() -> int:
+    """Connections of strangers that leave most of the free descriptors to the log, clients and other nodes."""
+    return min(GREETINGS_MAX, room_for_connections(raise_limit(), 0) // 4)

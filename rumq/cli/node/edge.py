@@ -23,6 +23,7 @@ from rumq.cli.wiring.listening_sockets import ListeningSocket
 from rumq.cli.wiring.sidecars import node_sidecars
 from rumq.cli.wiring.transports import reload_tls, transports_of
 from rumq.cluster.agent.messages import SOCKET_NAME
+from rumq.cluster.connections.server_reference import maybe_reference
 from rumq.cluster.edge.assembly import Edge, build_edge
 from rumq.config import Settings
 from rumq.errors import RumqError
@@ -43,6 +44,7 @@ from rumq.shards.turn.loop import Loop
 
 SOCKETS_A_CLIENT = 2  # of a relayed client: its own, and one to its leader
 LINGER_SECONDS_MAX = 0.25
+LEAVE_SECONDS_MAX = 0.25  # until the leaders of relayed clients have ended them, and said where else to go
 EVENTS_SECONDS = 0.5  # until the gateway has what was told
 
 
@@ -163,8 +165,13 @@ class EdgeProcess:
         edge = self._edge
         for listener in self._listeners:
             listener.close()
+        view = edge.placement.view
+        edge.relays.leave((maybe_reference(view, view.node) if view is not None else None) or "")
         edge.agent.close()
         self._sidecars.stop()
+        with trio.move_on_after(LEAVE_SECONDS_MAX):
+            while len(edge.relays):
+                await trio.sleep(0.005)
         for connection in list(edge.pump.connections.values()):
             if not connection.link.is_bus:
                 connection.link.end(with_will=False)

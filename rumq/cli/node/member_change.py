@@ -8,9 +8,12 @@ import os
 from collections.abc import Callable
 from enum import Enum, auto
 
+from msgspec import structs
+
 from commitlog.replica.replica_state import ReplicaState
 from rumq.cluster.agent.messages import AgentMessage, Claim, Claimed
 from rumq.cluster.control.records import ShardRecord, Versioned, View
+from rumq.cluster.replication.quorum import members_of, noted
 from rumq.shards.replication.replication import Replication
 from rumq.shards.turn.ports import Timers
 
@@ -47,6 +50,7 @@ class MemberChange:
         self._looks = 0  # since `_claimed` was asked for
         self._done: Callable[[str], None] = lambda why: None
         self._replicas = 0
+        self._is_lost = False  # the control plane was restored from a copy of before this term
         self._look()
 
     @property
@@ -56,19 +60,48 @@ class MemberChange:
     def begin(self, members: list[str], done: Callable[[str], None]) -> None:
         """done: told why it was not begun, or has failed; "" once the new members decide alone"""
         record = self._record
-        if self.wanted:
+        if self.wanted and not self._may_give_up:
             done(f"the members of shard {self._shard} are being changed to {', '.join(self.wanted)}")
-        elif not members or len(set(members)) < len(members):
+            return
+        if self.wanted:
+            self._give_up()
+        if not members or len(set(members)) < len(members):
             done("expected different nodes as members")
         elif members == record.replicas:
             done("")
         else:
             self.wanted, self._done, self._step = list(members), done, Step.LEARNING
 
+    @property
+    def _may_give_up(self) -> bool:
+        """Nobody was asked yet to decide with others: copies only learn, and one that never catches up holds nobody."""
+        return self._step is Step.LEARNING and all(each.old_replicas is None for each in self._asked.values())
+
+    def _give_up(self) -> None:
+        wanted, done = self.wanted, self._done
+        self.wanted, self._step, self._done = [], Step.NONE, lambda why: None
+        done(f"another order has taken its place before {', '.join(wanted)} had learnt")
+
     def seen(self, view: View) -> None:
         self._replicas = view.replicas
         if self._shard < len(view.shards):
             self._take(view.shards[self._shard])
+            self._is_lost = self._shard in view.epochs_back or self._is_earlier(
+                view.shards[self._shard].record
+            )
+
+    def _is_earlier(self, found: ShardRecord) -> bool:
+        """Of before this term, or of this very term and not what this leader wrote last."""
+        own = self._record
+        if found.epoch < own.epoch:
+            return True
+        if not found.term or found.term != own.term or found.claim in self._asked:
+            return False
+        return (found.replicas, found.old_replicas, found.learners) != (
+            own.replicas,
+            own.old_replicas,
+            own.learners,
+        )
 
     def claimed(self, message: Claimed) -> None:
         if message.request != self._request or self._claimed is None:
@@ -87,10 +120,12 @@ class MemberChange:
         self._asked.clear()  # the others name an older revision
         self._claimed = None
         if record.epoch > self._replication.core.epoch:
-            self._state.promise(record.epoch)
-            self._state.open(record.epoch)
+            self._state.promise(
+                record.epoch, record.term, record.forced
+            )  # opened once others have promised it, too
             self._replication.change(record.epoch, record)
         else:
+            self._state.note_voters(noted(members_of(record, record.epoch)))
             self._replication.settle(record)
 
     def _look(self) -> None:
@@ -101,6 +136,9 @@ class MemberChange:
         if self._claimed is not None or not self._revision or not self._replication.core.is_open:
             return
         record = self._record
+        if self._is_lost:
+            self._claim(record, old_replicas=record.old_replicas)  # as it was, in the place of the old one
+            return
         if not self.wanted:
             self._find_half_done(record)
         if self._step is Step.JOINING:  # the answer is there, or nobody has heard the question
@@ -131,6 +169,7 @@ class MemberChange:
             self._claim(
                 record,
                 epoch=record.epoch + 1,
+                config=record.config + 1,
                 replicas=self.wanted,
                 old_replicas=record.replicas,
                 learners=[],
@@ -138,7 +177,7 @@ class MemberChange:
 
     def _settle(self, record: ShardRecord) -> None:
         if record.old_replicas is not None:
-            self._claim(record, old_replicas=None)
+            self._claim(record, config=record.config + 1, old_replicas=None)
             return
         wanted, done = self.wanted, self._done
         self.wanted, self._step, self._done = [], Step.NONE, lambda why: None
@@ -148,13 +187,16 @@ class MemberChange:
             self._replication.hand_over(wanted[0], lambda why: None)
 
     def _claim(
-        self, record: ShardRecord, *, epoch: int = 0, replicas: list[str] | None = None,
+        self, record: ShardRecord, *, epoch: int = 0, config: int = 0, replicas: list[str] | None = None,
         old_replicas: list[str] | None = None, learners: list[str] | None = None,
     ) -> None:  # fmt: skip
-        wanted = ShardRecord(
-            epoch=epoch or record.epoch, leader=record.leader, claim=os.urandom(8).hex(),
-            replicas=record.replicas if replicas is None else replicas, old_replicas=old_replicas,
-            learners=record.learners if learners is None else learners,
+        claim = os.urandom(8).hex()
+        replicas = record.replicas if replicas is None else replicas
+        is_new = (replicas, old_replicas) != (record.replicas, record.old_replicas)
+        wanted = structs.replace(
+            record, epoch=epoch or record.epoch, claim=claim, replicas=replicas, old_replicas=old_replicas,
+            learners=record.learners if learners is None else learners, term=claim if epoch else record.term,
+            config=record.config + is_new,
         )  # fmt: skip
         self._request += 1
         if self._say(Claim(self._request, self._shard, self._revision, wanted)):

@@ -1,14 +1,19 @@
-"""TLS between nodes from the settings."""
+"""TLS between nodes from the settings: files, the names that certificates must have, and this node's own among them."""
 
 from __future__ import annotations
 
 import ssl
 
+from cryptography import x509
+
+from rumq.cli.node.secret_files import check_secret_files
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.links.node_names import SCHEME, NodeNames, node_uri
 from rumq.cluster.node.frame_link import LinkTls
 from rumq.config import Settings
-from rumq.errors import RumqError
+from rumq.errors import ConfigError, Fault, RumqError
 from rumq.net.tls_options import TlsSettingsError
+from rumq.shards.stats.event_log import tell
 
 
 def node_tls(settings: Settings) -> NodeTls | None:
@@ -17,7 +22,9 @@ def node_tls(settings: Settings) -> NodeTls | None:
     if not cluster.tls_certificate:
         return None
     try:
-        return NodeTls(cluster.tls_certificate, cluster.tls_key, cluster.tls_authority)
+        return NodeTls(
+            cluster.tls_certificate, cluster.tls_key, cluster.tls_authority, node_names(settings), tell
+        )
     except TlsSettingsError as fault:
         raise RumqError(
             f"TLS between nodes, [cluster] tls_certificate, tls_key and tls_authority: {fault}"
@@ -25,17 +32,74 @@ def node_tls(settings: Settings) -> NodeTls | None:
 
 
 def link_tls(settings: Settings) -> LinkTls | None:
-    """Of a standby's links. As `NodeTls`: any certificate of the authority will do, whatever name is in it."""
-    cluster = settings.cluster
-    if not cluster.tls_certificate:
+    """Of a standby's links, and of what the agent dials."""
+    if not settings.cluster.tls_certificate:
         return None
-    contexts = []
-    for protocol in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT):
-        context = ssl.SSLContext(protocol)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.load_cert_chain(cluster.tls_certificate, cluster.tls_key or None)
-        context.load_verify_locations(cluster.tls_authority)
-        contexts.append(context)
-    return LinkTls(*contexts)
+    server = node_context(settings, ssl.PROTOCOL_TLS_SERVER)
+    server.num_tickets = 0  # each link is proved anew, by a certificate that is valid now
+    return LinkTls(server, node_context(settings, ssl.PROTOCOL_TLS_CLIENT), node_names(settings))
+
+
+def node_context(settings: Settings, protocol: int) -> ssl.SSLContext:
+    cluster = settings.cluster
+    context = ssl.SSLContext(protocol)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(cluster.tls_certificate, cluster.tls_key or None)
+    context.load_verify_locations(cluster.tls_authority)
+    return context
+
+
+def node_names(settings: Settings) -> NodeNames:
+    return NodeNames(settings.cluster.name, settings.cluster.unnamed_certificates)
+
+
+def check_node_certificates(settings: Settings) -> None:
+    """Everything that is wrong with TLS between nodes and the cluster's secrets. raises: RumqError"""
+    check_secret_files(settings)
+    if node_tls(settings) is None:
+        return
+    cluster = settings.cluster
+    problem = node_names(settings).maybe_problem(uris_in(cluster.tls_certificate), cluster.node)
+    if problem is not None:
+        wanted = node_uri(cluster.name, cluster.node)
+        found = ", ".join(each for each in uris_in(cluster.tls_certificate) if each.startswith(SCHEME))
+        raise ConfigError(
+            Fault(
+                "", "cluster.tls_certificate", f'"{cluster.tls_certificate}"',
+                f"expected a certificate with the URI {wanted}, found {found or 'none of a node'}: the other nodes "
+                f"would refuse this one; rumqd certs node DIR --cluster {cluster.name} --node {cluster.node} makes one"
+                + ("" if found else "; while nodes are upgraded, cluster.unnamed_certificates = true does without"),
+            )
+        )  # fmt: skip
+
+
+def tell_what_is_open(settings: Settings) -> None:
+    """At each start: settings that let others in than named nodes."""
+    cluster = settings.cluster
+    if cluster.insecure and not cluster.tls_certificate:
+        tell("cluster.insecure", host=cluster.host, why=INSECURE)
+    if cluster.unnamed_certificates and cluster.tls_certificate:
+        tell("cluster.unnamed_certificates", why=UNNAMED)
+
+
+INSECURE = (
+    "cluster.insecure = true: whoever reaches the ports for other nodes reads and writes every message, connects as "
+    "any user and stops this node; rumqd certs node makes certificates for TLS between nodes"
+)
+UNNAMED = (
+    "cluster.unnamed_certificates = true: any certificate of cluster.tls_authority without the name of a node is taken "
+    "for a node's; when all nodes have certificates of rumqd certs node, remove the setting"
+)
+
+
+def uris_in(path: str) -> list[str]:
+    """URIs of the first certificate in a PEM file; none if it cannot be read, which is told elsewhere."""
+    try:
+        with open(path, "rb") as file:
+            found = x509.load_pem_x509_certificate(file.read())
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return names.get_values_for_type(x509.UniformResourceIdentifier)
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return []

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from commitlog import StreamSpec
@@ -19,7 +20,8 @@ from rumq.cli.node.addresses import bind_cluster
 from rumq.cli.node.agent_process import run_agent
 from rumq.cli.node.edge import EdgePlace, serve_edge
 from rumq.cli.node.node import Node
-from rumq.cli.node.node_certificates import node_tls
+from rumq.cli.node.node_certificates import check_node_certificates, tell_what_is_open
+from rumq.cli.node.secret_files import check_secret_files
 from rumq.cli.node.shard_process import run_shard
 from rumq.cli.wiring.streams import GENERATION, reloaded
 from rumq.cluster.agent.node_identity import node_identity, read_identity
@@ -33,6 +35,11 @@ from rumq.shards.processes.watchdog import watchdog_seconds
 from rumq.shards.stats.event_log import tell
 
 FAILED = 1
+# What a process imports only later on: it is imported before the fork, so that they share it, and nobody waits for it.
+IMPORTED_LATER = (
+    "rumq.cli.node.leader",
+    "rumq.shards.delivery.copy_reads",
+)
 
 
 def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> int:
@@ -40,7 +47,9 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
 
     raises: RumqError"""
     cluster, data = settings.cluster, Path(place.data)
-    node_tls(settings)  # what is wrong with the files is said before anything is bound
+    check_node_certificates(settings)  # what is wrong with the files is said before anything is bound
+    check_secret_files(settings, says_exposed=True)
+    tell_what_is_open(settings)
     addresses = bind_cluster(settings, place.doorways.sockets)
     is_new = read_identity(data) is None
     identity = node_identity(data, cluster.name, cluster.node, has_log=has_log(place))
@@ -63,6 +72,8 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
                 print(f"rumqd: {line}", file=sys.stderr)
             return FAILED
 
+    for name in IMPORTED_LATER:
+        import_module(name)
     host, port = place.doorways.sockets[0].address
     supervisor = Supervisor(
         cluster.shards + 2, child, event=tell, all_ready=partial(tell, "broker.ready", host=host, port=port),

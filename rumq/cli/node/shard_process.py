@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib import import_module
+from functools import partial
 
-from commitlog import LogError, RealFiles
+from commitlog import LogError, RealFiles, StreamSpec
 from commitlog.replica.replica_state import DIRECTORY, ReplicaState, load_state
 from rumq.cli.broker.process_tuning import freeze
 from rumq.cli.broker.shard import serve_shard
@@ -21,11 +21,15 @@ from rumq.cli.node.node_certificates import link_tls
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.streams import GENERATION
 from rumq.cluster.agent.messages import SOCKET_NAME
+from rumq.cluster.control.records import View
+from rumq.cluster.links.greeting_queue import GREETINGS_MAX
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.copy_disk import CopyDisk
 from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
+from rumq.cluster.node.shard_layout import laid_out, met_view
 from rumq.cluster.node.standby_process import StandbyProcess, Standing
+from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.processes.given_back import GivenBack
 from rumq.shards.processes.supervisor import IS_READY
@@ -36,13 +40,19 @@ FAILED = 1
 
 def run_shard(node: Node) -> int:
     """Follow, until this node leads the shard or is told to stop; then lead."""
-    place, shard = node.place, node.place.index
     stopping = StopSignal()
+    os.write(node.place.ready, IS_READY)
+    view = met_view(f"{node.place.data}/{SOCKET_NAME}", lambda: stopping.came)
+    if view is None:
+        return 0
+    place = replace(node.place, streams=laid_out(node.place.streams, view.layout, node.settings))
+    shard = place.index
     try:
         copies = NodeLogCopies(RealFiles(), place.data, copies_of(place))
         state = load_state(
-            RealFiles(), place.data, shard, node.identity.disk, has_log=copies.has_log and not node.is_new
-        )
+            RealFiles(), place.data, shard, node.identity.disk, has_log=copies.has_log and not node.is_new,
+            journal=f"{place.data}/{journal_of(place)}",
+        )  # fmt: skip
         note_doubt(copies, state, shard)
         doors = FdPassing(node.doors, shard, lambda seconds, call: None)  # what waits goes with the next call
         standing = Standing(
@@ -51,10 +61,11 @@ def run_shard(node: Node) -> int:
             link_tls(node.settings),
             CopyDisk(f"{place.data}/{DIRECTORY}", reserve(node.settings, place.data), time.monotonic),
             scrub_of(node, copies),
+            partial(fits, place.streams),
+            greetings_max(len(copies_of(place))),
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         warm_up()
-        os.write(place.ready, IS_READY)
         office = standby.run(lambda: stopping.came)
     except (OSError, LogError) as fault:
         tell("cluster.copy_failed", shard=shard, why=str(fault))
@@ -68,6 +79,16 @@ def run_shard(node: Node) -> int:
     # Clients come by way of the edge.
     leading = replace(place, doors=node.doors, doorways=replace(place.doorways, sockets=[]), cluster=cluster)
     return serve_shard(node.settings, leading, node.read)
+
+
+def fits(streams: Sequence[StreamSpec], view: View) -> bool:
+    """Whether the cluster has these partitions: an older version may have begun it, which did not say."""
+    return all(view.layout.get(spec.name, spec.partitions) == spec.partitions for spec in streams)
+
+
+def greetings_max(partitions: int) -> int:
+    """Connections of strangers that leave half of the free descriptors to the log and to what this process dials."""
+    return min(GREETINGS_MAX, room_for_connections(raise_limit(), partitions) // 2)
 
 
 def scrub_of(node: Node, copies: NodeLogCopies) -> Callable[[], None]:
@@ -86,9 +107,11 @@ def scrub_of(node: Node, copies: NodeLogCopies) -> Callable[[], None]:
 
 def note_doubt(copies: NodeLogCopies, state: ReplicaState, shard: int) -> None:
     """A copy that may have lost what it acknowledged has no say until a leader has repaired it. R11"""
-    if copies.doubt:
+    why = copies.doubt or state.doubt
+    lost = copies.restore_notes(state)
+    if why or lost:
         state.distrust()
-        tell("cluster.copy_doubted", shard=shard, why=copies.doubt)
+        tell("cluster.copy_doubted", shard=shard, why=why or lost)
 
 
 def copies_of(place: Place) -> list[CopyId]:
@@ -100,13 +123,16 @@ def copies_of(place: Place) -> list[CopyId]:
             if index % place.count == place.index:
                 found.append(CopyId(f"{spec.name}/g{GENERATION}/p{number}", spec.name, number))
             index += 1
-    key = f"{STATE_STREAM}/g{place.generation}/p{place.index}"
-    return [*found, CopyId(key, STATE_STREAM, place.index)]
+    return [*found, CopyId(journal_of(place), STATE_STREAM, place.index)]
+
+
+def journal_of(place: Place) -> str:
+    """The key of the shard's journal."""
+    return f"{STATE_STREAM}/g{place.generation}/p{place.index}"
 
 
 def warm_up() -> None:
-    """What can be done before this process leads: then nothing is imported, and little is to be collected."""
-    import_module("rumq.cli.node.leader")
+    """What can be done before this process leads: then little is to be collected, and nothing imported (`run.py`)."""
     freeze()
 
 

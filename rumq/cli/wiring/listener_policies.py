@@ -5,9 +5,9 @@ SIGHUP reads the files again."""
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import secrets
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rumq.auth.authenticator import Authenticator
 from rumq.auth.callout import CallOut
@@ -19,7 +19,6 @@ from rumq.auth.passwords import Passwords, parse
 from rumq.auth.rules import Rules
 from rumq.auth.rules import parse as parse_rules
 from rumq.auth.scram import Scram
-from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.auth.verification_cache import VerificationCache
 from rumq.auth.vouched import Vouched
 from rumq.cli.wiring.broker_secret import maybe_secret
@@ -34,7 +33,11 @@ from rumq.mosquitto.errors import MosquittoFileError
 from rumq.net.http_post import post
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
+from rumq.settings.loopback import is_loopback
 from rumq.shards.stats.event_log import tell
+
+if TYPE_CHECKING:
+    from rumq.auth.tokens import Tokens
 
 KNOWN = ("certificate", "token", "password", "http")
 FLIGHT = -1  # in place of a listener's index
@@ -161,6 +164,8 @@ class ListenerPolicies:
         return self._password_file(key, path) if path else None
 
     def _tokens(self) -> Tokens:
+        from rumq.auth.tokens import Claims, Tokens, parse_keys  # their libraries are 5 MB
+
         auth = self._settings.auth
         path = auth.token_keys_file
         claims = Claims(
@@ -220,13 +225,3 @@ def anonymous_allowed(settings: Settings, listener: Listener) -> bool:
         listener.password_file or settings.auth.password_file or listener.tls_client_certificate == "required"
     )
     return not users and (bool(listener.path) or is_loopback(listener.host))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the address can be reached only from this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False

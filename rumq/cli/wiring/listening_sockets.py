@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rumq.cli.wiring.listener_changes import Pair, paired, removed
-from rumq.cli.wiring.listener_policies import anonymous_allowed, is_loopback, key_of
+from rumq.cli.wiring.listener_policies import anonymous_allowed, key_of
 from rumq.config import Settings
 from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault, RumqError
 from rumq.net.listener import open_sockets
 from rumq.net.unix import open_unix_socket
 from rumq.net.unix import remove as remove_path
+from rumq.settings.loopback import is_loopback
 from rumq.shards.stats.event_log import tell
 
 

@@ -29,6 +29,7 @@ MOVES = {
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     made = started(tmp_path_factory.mktemp("agreement"), shards=2)
     (made.broker.data.parent / "token").write_text(made.secrets["ops"])
+    (made.broker.data.parent / "token").chmod(0o600)
     port = str(made.broker.address.port)
     words = ("sub", "-p", port, "plant/#", "-q", "1", "-i", "away", "--session-expiry", "3600", "-W", "1")
     assert rumqd(*words).status == 0

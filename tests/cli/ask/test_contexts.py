@@ -103,6 +103,10 @@ def test_the_file_follows_xdg_and_survives_what_it_does_not_know(tmp_path: Path)
 def test_a_token_file_has_a_token(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(f"  {SECRET}\nmore\n")
+    path.chmod(0o644)
+    with pytest.raises(RumqError, match=f"has a token, and everybody .* chmod o-rw {path}"):
+        secret_in(str(path))
+    path.chmod(0o640)
     assert secret_in(str(path)) == SECRET
     path.write_text("\n")
     with pytest.raises(RumqError, match="its first line is empty"):

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.parametrize("over", ["socket", "rest"])
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
     made = started(tmp_path, shards=2)
     (tmp_path / "token").write_text(made.secrets["ops"])
+    (tmp_path / "token").chmod(0o600)
     yield made
     made.broker.end()
 

@@ -20,6 +20,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("RUMQ_CONTEXT", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "token").write_text("of-a-file\n")
+    (tmp_path / "token").chmod(0o600)
     return tmp_path
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rumq.cluster.agent.agent_socket import Address
+from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.agent.messages import (
     SOCKET_NAME,
     AgentMessage,
@@ -28,6 +28,7 @@ from rumq.cluster.agent.node_identity import node_identity
 from rumq.cluster.control.control_plane import Health, MemberHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.cluster.links.unix_address import Address
 from tests.cli.conftest import Ended, rumqd
 
 
@@ -159,6 +160,7 @@ def test_status_shows_nodes_shards_and_the_control_plane(
     assert ["a", "aaaa", "a", "10.0.0.1:7883", "10.0.0.1:1883", "0.1.0", "1", "2", "alive"] in rows
     assert ["0", "4", "a", "a", "b", "c", "-", "leader", "b:3"] in rows
     assert "leader, version 3.5.28" in ended.out and "wrong" not in ended.out
+    assert ended.out.startswith("health: ok\n")
     assert isinstance(server.heard[0], Here) and server.heard[0].role == "operator"
 
 
@@ -185,6 +187,18 @@ def test_status_says_what_is_wrong_and_the_way_out(
     agent(status)
     ended = cluster("status")
     assert ended.status == 1 and all(word in ended.out for word in words), ended.out
+    assert ended.out.splitlines()[0] == f"health: {ended.out.count('wrong: ')} wrong"
+
+
+def test_status_tells_what_the_leaders_say(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+    row = TermRow(
+        shard=0, epoch=4, leader="a#aaaa", is_open=True, has_quorum=True, in_sync=["a#aaaa", "b#bbbb"],
+        behind_records={"b#bbbb": 0, "c#cccc": None}, behind_bytes={},
+    )  # fmt: skip
+    agent(msgspec.structs.replace(status_of("a b c", shard("a", "a", "b", "c")), terms=[row]))
+    ended = cluster("status")
+    assert ended.status == 1 and "the copy at c is being compared, fails" in ended.out
+    assert json.loads(cluster("status", "--json").out)["health"] == "wrong"
 
 
 def test_move_without_a_source_hands_over_and_with_one_moves_a_copy(
@@ -255,6 +269,38 @@ def test_remove_gives_each_copy_to_a_node_that_has_none(
     server = agent(status_of("a b d", shard("a", "a", "b", "c"), shard("b", "a", "b")))
     assert cluster("remove", "c").status == 0
     assert server.orders() == [("members", 0, "", ["a#aaaa", "b#bbbb", "d#dddd"])]
+    [first] = [each for each in server.heard if isinstance(each, Leave | Order)][:1]
+    assert first == Leave(first.request, True, "c#cccc"), (
+        "before its copies go: it gets none of the next one's"
+    )
+
+
+def test_a_node_that_was_removed_gets_no_copy_until_it_is_added(
+    agent: Callable[[Status], Agent], cluster: Ask
+) -> None:
+    def removed(*shards: Versioned) -> Status:
+        status = status_of("a b c d e", *shards)
+        assert status.view is not None
+        nodes = [msgspec.structs.replace(each, leaves=each.name == "d") for each in status.view.nodes]
+        view = msgspec.structs.replace(status.view, nodes=nodes, removed=["d#dddd"])
+        return msgspec.structs.replace(status, view=view)
+
+    server = agent(removed(shard("a", "a", "b", "e")))
+    assert "removed" in cluster("status").out
+    assert cluster("remove", "e").status == 0
+    assert server.orders() == [("members", 0, "", ["a#aaaa", "b#bbbb", "c#cccc"])]
+    server.heard.clear()
+    assert cluster("add", "d", "--shard", "0").status == 0
+    assert [each.leaves for each in server.heard if isinstance(each, Leave)] == [False]
+
+
+def test_the_last_copies_that_can_acknowledge_are_not_removed(
+    agent: Callable[[Status], Agent], cluster: Ask
+) -> None:
+    server = agent(status_of("a b", shard("a", "a", "b")))
+    ended = cluster("remove", "b")
+    assert ended.status == 1 and "would have 1 of 3 copies" in ended.err
+    assert server.orders() == [] and not [each for each in server.heard if isinstance(each, Leave)]
 
 
 def test_drain_says_so_and_hands_over_what_the_node_leads(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rumq.settings.load import Flag, load_settings
+from rumq.cli.node.node_certificates import check_node_certificates
+from rumq.settings.load import load_settings
 from tests.cli.conftest import rumqd
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
@@ -30,13 +31,15 @@ def test_the_settings_make_a_node(tmp_path: Path) -> None:
     assert f"{first} to {last}" in PAGE
 
 
-def test_the_flags_for_tls_are_settings(tmp_path: Path) -> None:
+def test_the_files_for_tls_are_those_that_the_command_makes(tmp_path: Path) -> None:
+    [words] = [
+        shlex.split(line)[1:] for line in LINES if line.startswith("rumqd certs node") and "--node n1" in line
+    ]
+    words[words.index("node-certs")] = str(tmp_path / "nodes")
+    assert rumqd(*words).status == 0
     path = tmp_path / "config.toml"
-    path.write_text(TOML.replace("nN", "n1").replace(".N", ".1"))
-    [words] = [shlex.split(line) for line in LINES if "cluster.tls_certificate" in line]
-    pairs = [words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "--set"]
-    cluster = load_settings(path, {}, [Flag(key, value, "--set") for key, value in pairs]).settings.cluster
-    assert (cluster.tls_certificate, cluster.tls_authority) == ("node-certs/server.pem", "node-certs/ca.pem")
+    path.write_text(TOML.replace("nN", "n2").replace(".N", ".2").replace("/etc/rumq", str(tmp_path)))
+    check_node_certificates(load_settings(path, {}).settings)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -10,7 +10,7 @@ import pytest
 from rumq.cli.cluster.agent_dialog import OrderFailed
 from rumq.cli.cluster.force_leader import FORCED, MARKS_NAME, check_force, force_leader
 from rumq.cli.cluster.orders import NotPossible
-from rumq.cluster.agent.messages import Claim, Claimed, Status
+from rumq.cluster.agent.messages import Claim, Claimed, Report, Status
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.node.world import node_record
@@ -39,11 +39,12 @@ class Dialog:
         self._data, self._view = data, view
         self._answer = answer or Claimed(1, won=True, known=True, now=None)
         self.claims: list[Claim] = []
+        self.reports: list[Report] = []
         self.marks: list[int] = []
         (data / "_cluster").mkdir()
 
     def status(self) -> Status:
-        return Status(1, self._view, [], [], Health(kind="etcd", members=[]), 0.0, 0)
+        return Status(1, self._view, self.reports, [], Health(kind="etcd", members=[]), 0.0, 0)
 
     def claim(self, claim: Claim) -> Claimed:
         self.claims.append(claim)
@@ -77,11 +78,15 @@ def test_this_nodes_copy_becomes_the_only_one_and_the_mark_is_there_before(
     monkeypatch.setenv("SUDO_USER", "anna")
     dialog = Dialog(tmp_path, view_of(LOST))
     [prompt] = force(dialog, tmp_path, "  demo \n")
-    assert f"loses its replicas {SECOND} {THIRD} for ever, and {HERE} becomes its only copy" in prompt
+    assert f"goes on with the copy of {HERE} alone" in prompt and "made equal" not in prompt
+    assert f"What the replicas {SECOND} {THIRD} have and {HERE} has not is given up" in prompt
     assert "Acknowledged messages" in prompt and prompt.endswith("Type the name of the cluster to go on: ")
     [claim] = dialog.claims
     assert (claim.shard, claim.revision) == (0, 17)
-    assert claim.record == ShardRecord(epoch=5, leader="", claim=claim.record.claim, replicas=[HERE])
+    name = claim.record.claim
+    assert claim.record == ShardRecord(
+        epoch=5, leader="", claim=name, replicas=[HERE], term=name, config=1, forced=5
+    )
     assert claim.record.claim.startswith(FORCED) and len(claim.record.claim) == len(FORCED) + 16
     [mark] = marks(tmp_path)
     assert dialog.marks == [1], "before anything was changed"
@@ -91,6 +96,18 @@ def test_this_nodes_copy_becomes_the_only_one_and_the_mark_is_there_before(
         msgspec.to_builtins(claim.record),
     )
     assert mark["time"].endswith("Z") and mark["user"] == "anna"
+
+
+def test_healthy_copies_are_kept_as_learners(tmp_path: Path) -> None:
+    """They have most of the log: the leader compares them and sends what differs, as to any learner."""
+    shard = record(HERE, SECOND, THIRD, old_replicas=[HERE, "n4#4"], learners=["n5#5"], config=7, forced=2)
+    dialog = Dialog(tmp_path, view_of(shard, SECOND, "n5#5", epochs_back=[0]))
+    [prompt] = force(dialog, tmp_path)
+    assert f"copies of {SECOND} n5#5 are made equal" in prompt
+    [claim] = dialog.claims
+    wanted = claim.record
+    assert (wanted.replicas, wanted.old_replicas, wanted.learners) == ([HERE], None, [SECOND, "n5#5"])
+    assert (wanted.config, wanted.forced, wanted.term) == (8, 5, wanted.claim)
 
 
 def test_each_time_leaves_a_line_of_its_own_and_has_a_claim_of_its_own(tmp_path: Path) -> None:
@@ -112,7 +129,7 @@ def test_any_other_word_changes_nothing(tmp_path: Path, typed: str) -> None:
 @pytest.mark.parametrize(
     ("view", "shard", "why"),
     [
-        (view_of(LOST, SECOND), 0, "has a majority of its replicas alive"),
+        (view_of(LOST, SECOND), 0, "it needs no force"),
         (view_of(record(SECOND, THIRD)), 0, f"{HERE} has no copy of shard 0"),
         (view_of(LOST), 1, "there is no shard 1"),
         (view_of(LOST, is_current=False), 0, "the control plane does not answer"),
@@ -151,12 +168,15 @@ def test_it_takes_a_lost_majority_of_the_old_or_the_new_replicas(
             check_force(view_of(shard, *alive), 0, shard)
 
 
-def test_a_record_that_went_back_may_be_forced_though_all_live(tmp_path: Path) -> None:
-    """The control plane was restored from an old snapshot: nobody claims from that record."""
-    seen = record(HERE, SECOND, THIRD, epoch=9)
-    dialog = Dialog(tmp_path, view_of(seen, SECOND, THIRD, epochs_back=[0]))
+def test_a_shard_without_a_leader_may_be_forced_though_all_live(tmp_path: Path) -> None:
+    """Their copies disagree: nobody leads before an operator has chosen one."""
+    dialog = Dialog(tmp_path, view_of(record(HERE, SECOND, THIRD, epoch=9), SECOND, THIRD))
+    dialog.reports = [Report(0, "standby", 9, {"hears_leader": True})]
+    with pytest.raises(NotPossible, match="needs no force"):
+        force(dialog, tmp_path)
+    dialog.reports = [Report(0, "standby", 9, {"hears_leader": False})]
     force(dialog, tmp_path)
-    assert dialog.claims[0].record.epoch == 10, "above what was seen"
+    assert dialog.claims[0].record.epoch == 10
 
 
 @pytest.mark.parametrize(

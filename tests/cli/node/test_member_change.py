@@ -39,8 +39,8 @@ class World:
             hand_over=lambda to, done: self.notes.append(("hand over", to)),
         )  # fmt: skip
         state: Any = SimpleNamespace(
-            promise=lambda epoch: self.notes.append(("promise", epoch)),
-            open=lambda epoch: self.notes.append(("open", epoch)),
+            promise=lambda epoch, term, forced: self.notes.append(("promise", epoch)),
+            note_voters=lambda voters: self.notes.append(("voters", voters[1])),
         )
         self.members = MemberChange(0, state, replication, self._say, self.timers)
         self.answers: list[str] = []
@@ -115,7 +115,8 @@ def test_new_members_learn_then_old_and_new_decide_then_the_new_alone() -> None:
         (6, ["n1", "n2", "n4"], None, []),
     ]
     assert world.answers == [""] and world.members.wanted == []
-    assert world.notes == [("promise", 6), ("open", 6), ("change", 6)]
+    # It is opened once majorities have promised it, which the replication tells.
+    assert world.notes == [("voters", 0), ("promise", 6), ("change", 6), ("voters", 2)]
 
 
 def test_a_leader_that_is_no_member_any_more_hands_over() -> None:
@@ -149,9 +150,49 @@ def test_what_is_no_change_is_answered_at_once(members: list[str], says: str) ->
 
 def test_one_change_at_a_time() -> None:
     world = World()
+    world.behind = {"n4": 0}
     world.begin("n1", "n2", "n4")
+    world.pass_()
+    world.answer()
+    world.pass_()
+    [joint] = world.claims
+    assert joint.record.old_replicas == OLD
     world.begin("n1", "n2", "n5")
     assert world.answers == ["the members of shard 0 are being changed to n1, n2, n4"]
+    world.settle()
+    assert world.answers[1:] == [""] and world.now.record.replicas == ["n1", "n2", "n4"]
+
+
+def test_a_copy_that_never_catches_up_does_not_hold_the_next_change() -> None:
+    world = World()
+    world.behind = {"n4": None, "n5": 0}
+    world.begin("n1", "n2", "n4")
+    world.settle()
+    world.begin("n1", "n2", "n5")
+    assert world.answers == ["another order has taken its place before n1, n2, n4 had learnt"]
+    world.settle()
+    assert world.answers[1:] == [""] and world.now.record.replicas == ["n1", "n2", "n5"]
+    assert world.now.record.learners == []
+    world.begin("n1", "n2", "n4")
+    world.settle()
+    world.begin("n1", "n2", "n5")  # those that are members already: it is given up
+    world.settle()
+    assert world.answers[3:] == [""] and world.now.record.learners == [] and world.members.wanted == []
+
+
+def test_each_step_says_which_term_and_configuration_it_is_of() -> None:
+    """The claim that raised the epoch names the term; learners have no vote, so they make no new configuration."""
+    world = World(term="first", config=4, forced=3)
+    world.behind = {"n4": 0}
+    world.begin("n1", "n2", "n4")
+    records = []
+    for _ in range(3):
+        world.pass_()
+        world.answer()
+        records.append(world.now.record)
+    learning, joint, settled = records
+    assert [each.config for each in records] == [4, 5, 6] and {each.forced for each in records} == {3}
+    assert learning.term == "first" and joint.term == settled.term == joint.claim != settled.claim
 
 
 def test_nothing_is_asked_for_while_the_term_is_not_open() -> None:

@@ -33,12 +33,20 @@ def test_a_copy_that_may_lack_what_it_acknowledged_has_no_say_and_is_told(
     told: list[tuple[Any, ...]] = []
     monkeypatch.setattr(shard_process, "tell", lambda name, **fields: told.append((name, fields)))
     distrusted: list[bool] = []
-    state: Any = SimpleNamespace(distrust=lambda: distrusted.append(True))
-    note_doubt(SimpleNamespace(doubt=""), state, 1)  # type: ignore[arg-type]
+    hole, lost, old = "main/g1/p1: a hole", "main/g1/p0 ends at lsn 3", "the notes do not fit each other"
+
+    def noted(copies: str, lack: str, notes: str) -> None:
+        state: Any = SimpleNamespace(distrust=lambda: distrusted.append(True), doubt=notes)
+        found: Any = SimpleNamespace(doubt=copies, restore_notes=lambda state: lack)
+        note_doubt(found, state, 1)
+
+    noted("", "", "")
     assert told == distrusted == []
-    note_doubt(SimpleNamespace(doubt="main/g1/p1: a hole"), state, 1)  # type: ignore[arg-type]
-    assert distrusted == [True]
-    assert told == [("cluster.copy_doubted", {"shard": 1, "why": "main/g1/p1: a hole"})]
+    for why in ((hole, "", ""), ("", lost, ""), ("", "", old)):
+        noted(*why)
+    assert distrusted == [True] * 3
+    assert [fields["why"] for _, fields in told] == [hole, lost, old]
+    assert {(name, fields["shard"]) for name, fields in told} == {("cluster.copy_doubted", 1)}
 
 
 def test_a_stop_signal_is_noted_until_somebody_else_takes_it() -> None:

@@ -18,6 +18,7 @@ Open = Callable[..., Terminal]
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     made = started(tmp_path_factory.mktemp("top"))
     (made.broker.data.parent / "token").write_text(made.secrets["reader"])
+    (made.broker.data.parent / "token").chmod(0o600)
     for name in ("pump-1", "valve-1"):
         port = str(made.broker.address.port)
         words = ("sub", "-p", port, "plant/#", "-q", "1", "-i", name, "--session-expiry", "3600", "-W", "1")
