@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-import paho.mqtt.client as mqtt
+try:
+    import paho.mqtt.client as mqtt
+except ImportError:
+    sys.exit(
+        "cluster_plug.py needs paho-mqtt, as the examples do: python -m pip install 'rumq[examples]' (or ./run)"
+    )
 from cluster import RUMQD, Cluster, Member, run
 from main import say
 
@@ -93,7 +98,10 @@ class Device(Roamer):
 
 
 def longest_wait(device: Device, since: float) -> float:
+    """Seconds between two acknowledgements, or since the last one if some have not come yet."""
     times = sorted(each for each in device.acknowledged.values() if each >= since - 0.5)
+    if len(device.acknowledged) < device.next:
+        times = [*(times or [since]), time.monotonic()]
     return max((later - sooner for sooner, later in itertools.pairwise(times)), default=0.0)
 
 

@@ -29,7 +29,7 @@ AT_ONCE_MAX = 4  # tests start brokers and clients: a group uses more than one c
 
 # Seconds of each group on two cores, to start the longest first: wrong ones cost time, nothing else.
 SECONDS = {
-    "spark": 300, "cli": 180, "attacks": 150, "limits": 150, "faults": 120, "cluster": 150,
+    "spark": 300, "cli": 180, "attacks": 150, "limits": 150, "faults": 120, "cluster": 700,
     "docs": 150, "page": 95, "gateway": 95,
     "conformance, not compiled": 90, "types": 80, "net and interop": 60, "mosquitto": 55, "session": 50,
     "simulation": 50, "conformance, two shards": 40, "lake": 35,

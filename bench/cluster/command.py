@@ -1,4 +1,5 @@
-"""`python -m bench cluster`: three copies against one, one follower paused, clients relayed against local ones."""
+"""`python -m bench cluster`: three copies against one, one follower paused, clients relayed against local ones, an idle
+node, and replays at a node that follows."""
 
 import argparse
 import contextlib
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from bench.cluster.idle import idle
+from bench.cluster.replays import replays
 from bench.cluster.running import Members, Node, running_cluster
 from bench.connections import Address, BenchFault, allow_files
 from bench.figures import Figures
@@ -23,17 +26,20 @@ from bench.scenarios import SCENARIOS
 from bench.series import run_series
 
 OK, FAILED = 0, 1
-PARTS = ("copies", "paused", "relayed")
+PARTS = ("copies", "paused", "relayed", "idle", "replays")
 PACED = Load(publishers=10, subscribers=10, spread="pairs", qos=1, window=100, rate=2_000)
 EXAMPLES = """\
 examples:
   python -m bench cluster                        all of it: about three minutes
+  python -m bench cluster idle --seconds 20      memory, CPU and wake-ups of a node without clients, for a minute
   python -m bench cluster paused --runs 5        p99 of acknowledgements with a follower paused
 """
 FIGURE_WORDS = {
     "copies": "QoS 1, 10:10, window 100: messages a second; and PUBACK of one message at a time",
     "paused": "PUBACK of one message at a time, one follower paused against none: p99",
+    "idle": "three nodes with three shards and no clients: each node with all its processes, without etcd",
     "relayed": "2,000 messages a second at QoS 1, clients at a follower's node against the leader's: CPU of all nodes",
+    "replays": "200,000 records of a partition that another node leads, by a client at home at this one",
 }
 
 
@@ -58,7 +64,8 @@ def main(argv: Sequence[str]) -> int:
             if part == "copies":
                 found[part] = copies(args.peers.split(","), args.runs, args.seconds)
             else:
-                found[part] = {"paused": paused, "relayed": relayed}[part](args.runs, args.seconds)
+                parts = {"paused": paused, "relayed": relayed, "idle": standing, "replays": replays}
+                found[part] = parts[part](args.runs, args.seconds)
             for name, value in found[part].items():
                 print(f"  {name:44}{value:12,.3f}", flush=True)
     except BenchFault as fault:
@@ -120,6 +127,12 @@ def relayed(runs: int, seconds: float) -> Figures:
             local.append(cpu_us(paced, leader, members, seconds))
             away.append(cpu_us(paced, members.other(), members, seconds))
     return ratio("CPU us a message", "local", local, "relayed", away)
+
+
+def standing(runs: int, seconds: float) -> Figures:
+    """For as long as all runs together."""
+    with running_cluster(shards=3) as members:
+        return idle(members.nodes, runs * seconds)
 
 
 def cpu_us(scenario: Scenario, node: Node, members: Members, seconds: float) -> float:

@@ -63,11 +63,11 @@ class Members(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def running_cluster(*flags: str) -> Iterator[Members]:
-    """One shard, three copies. flags: of `examples/cluster.py`. raises: BenchFault"""
+def running_cluster(*flags: str, shards: int = 1) -> Iterator[Members]:
+    """Three nodes, three copies. flags: of `examples/cluster.py`. raises: BenchFault"""
     with tempfile.TemporaryDirectory(prefix="bench-cluster-") as folder:
         words = Path(folder) / "output"
-        command = [sys.executable, str(EXAMPLE), "--shards", "1", "--data", f"{folder}/data", *flags]
+        command = [sys.executable, str(EXAMPLE), "--shards", str(shards), "--data", f"{folder}/data", *flags]
         with words.open("wb") as sink:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sink, env=environment())
         try:

@@ -28,6 +28,7 @@ NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
     ("docs/cluster.md", "", MACHINES),
     ("docs/durability.md", "", LONG),
     ("docs/howto/run-as-a-service.md", "systemctl", SYSTEMD),
+    ("docs/howto/reach-a-cluster.md", "import ", Elsewhere("tests/interop/test_several_addresses.py")),
     ("docs/howto/three-nodes.md", "", MACHINES),
     ("docs/lake.md", "import ", Elsewhere("tests/lake/test_docs.py")),
     ("docs/lake.md", "gaps = ", Elsewhere("tests/lake/test_docs.py")),

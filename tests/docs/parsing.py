@@ -26,7 +26,7 @@ OTHERS = {
     "apt", "apt-get", "awk", "cat", "cd", "chmod", "cp", "curl", "date", "cut", "diff", "do", "docker", "done", "echo",
     "etcdctl", "export", "git", "grep", "head", "helm", "install", "journalctl", "jq", "kill", "kubectl", "ls",
     "mkdir", "mkdocs", "mosquitto_pub", "mosquitto_sub", "mv", "openssl", "perl", "pgrep", "pip", "printf",
-    "prometheus", "promtool", "python3", "read", "rm", "sed", "set", "sha256sum", "sleep", "sort", "source",
+    "prometheus", "promtool", "python3", "read", "rm", "scp", "sed", "set", "sha256sum", "sleep", "sort", "source",
     "ssh", "sudo", "systemctl", "systemd-analyze", "systemd-sysusers", "systemd-tmpfiles", "tail", "tee", "tar",
     "test", "touch", "tr", "true", "until", "wait", "wc",
 }  # fmt: skip
