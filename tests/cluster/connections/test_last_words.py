@@ -9,6 +9,7 @@ import pytest
 
 from rumq.cluster.connections.last_words import send_last_words
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.links.node_names import NodeNames
 from rumq.net.connection import Connection
 from tests.net.authorities import Authorities
 from tests.net.conftest import authorities as authorities
@@ -20,18 +21,21 @@ BIG = bytes(100_000)
 def test_the_answer_of_a_leader_that_ends_gets_through_tls(authorities: Authorities) -> None:
     """As `rumqd cluster move` at another node: the order's answer is written, and the process ends."""
     site, listening = Site(), local()
-    tls = NodeTls(authorities.path("server"), authorities.path("server", "key"), authorities.path("ca"))
+    file = authorities.node("plant", "n1", "n2")
+    tls = NodeTls(
+        authorities.path(file), authorities.path(file, "key"), authorities.path("ca"), NodeNames("plant")
+    )
     far = socket.socket(socket.AF_UNIX)
     far.connect(listening.getsockname())
     near, _ = listening.accept()
     far.setblocking(False)
     near.setblocking(False)
     taken: list[socket.socket] = []
-    tls.accepted(site.pump, site.handshakes, near, "n2", lambda sock, peer: taken.append(sock))
+    tls.accepted(site.pump, site.handshakes, near, "n2", lambda connection, sock, uris: taken.append(sock))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(authorities.path("ca"))
-    context.load_cert_chain(authorities.path("server"), authorities.path("server", "key"))
+    context.load_cert_chain(authorities.path(file), authorities.path(file, "key"))
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     peer = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
 

@@ -62,6 +62,9 @@ class Logs:
     def marks(self) -> dict[str, int]:
         return {}
 
+    def holdings(self) -> dict[str, tuple[int, str]]:
+        return {}
+
     def sync(self) -> list[tuple[str, int, str, int]]:
         return []
 

@@ -6,6 +6,7 @@ from commitlog import LogError
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.ports import CutRefused
 from tests.cluster.node.world import COPIES, KEY, filled, frames, log
 
 
@@ -54,8 +55,9 @@ def test_what_is_committed_is_never_cut() -> None:
     copies = filled(blank(), log(2))
     copies.note_committed(KEY, 20)
     [segment] = copies.inventory(KEY)
-    with pytest.raises(LogError):
+    with pytest.raises(CutRefused, match="everything below 20 was committed"):
         copies.apply(m.Cut(1, KEY, [segment.name], "", 0, 0, 0), memoryview(b""))
+    assert copies.ends() == {KEY: 20}
 
 
 def test_work_prepares_room_and_indexes_when_nobody_waits() -> None:
