@@ -28,6 +28,19 @@ PER_LISTENER = frozenset(
         "auth_plugin_deny_special_chars", "auto_id_prefix", "password_file", "plugin", "psk_file",
     }
 )  # fmt: skip
+# Options of the bridge named last by `connection`, beside those that begin with `bridge_`.
+OF_A_BRIDGE = frozenset(
+    {
+        "address", "addresses", "cleansession", "clientid", "connection", "idle_timeout", "keepalive_interval",
+        "local_cleansession", "local_clientid", "local_password", "local_username", "notification_topic",
+        "notifications", "notifications_local_only", "password", "remote_clientid", "remote_password",
+        "remote_username", "restart_timeout", "round_robin", "start_type", "threshold", "topic", "try_private",
+        "username",
+    }
+)  # fmt: skip
+# Parts of names whose values nobody else is to read: they are not shown, nor written anywhere.
+SECRET = ("pass", "psk", "secret", "token")
+NOT_SECRET = frozenset({"password_file", "psk_file", "psk_hint"})
 INCLUDES_MAX = 1000
 
 
@@ -39,10 +52,14 @@ class Line(NamedTuple):
     key: str
     value: str
 
+    @property
+    def shown(self) -> str:
+        """The option for people to read, without a secret."""
+        is_secret = self.key not in NOT_SECRET and any(part in self.key for part in SECRET)
+        return f"{self.key} {'***' if is_secret and self.value else self.value}".rstrip()
+
     def refused(self, problem: str) -> MosquittoFileError:
-        return MosquittoFileError(
-            self.path, self.number, f"{self.key} {self.value}".rstrip() + f": {problem}"
-        )
+        return MosquittoFileError(self.path, self.number, f"{self.shown}: {problem}")
 
     @property
     def flag(self) -> bool:
@@ -104,7 +121,7 @@ def read_conf(path: str) -> Conf:
             part = ListenerPart(line)
             conf.listeners.append(part)
             continue
-        if in_bridge and (line.key not in OF_A_LISTENER or line.key.startswith("bridge_")):
+        if line.key.startswith("bridge_") or (in_bridge and line.key in OF_A_BRIDGE):
             conf.bridges.append(line)
         elif line.key in OF_A_LISTENER or (per_listener and line.key in PER_LISTENER):
             part.take(line)

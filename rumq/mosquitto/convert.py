@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from rumq.errors import ConfigError
 from rumq.mosquitto.conf import Conf, Line, ListenerPart
 from rumq.mosquitto.errors import MosquittoFileError
+from rumq.mosquitto.option_table import ADDS_UP, IDLE, MISSING, NO_BRIDGE, PARTLY, unknown
 from rumq.mosquitto.unsafe_options import PLUGINS, UNSAFE, unsafe
 
 Tree = dict[str, Any]
@@ -15,37 +18,9 @@ PACKET_MAX = 268_435_460
 EXPIRES_NEVER = 0xFFFFFFFF
 SLASHES_MAX = 200  # of one topic: TOPIC_HIERARCHY_LIMIT of its mosquitto_internal.h
 SECONDS = {"h": 3600, "d": 86_400, "w": 604_800, "m": 2_592_000, "y": 31_536_000}
-EVENTS = "events go to standard error as events.format and events.level say: docs/events.md"
 HERE = "rumq does this by itself"
-NOTHING = "rumq has nothing like it"
 PLACE = frozenset({"bind_address", "port", "socket_domain"})
 OF_PLUGINS = ("plugin_opt_", "auth_opt_", "auth_plugin_")
-# Options that have no setting, and why nothing is missing without them.
-IDLE = {
-    "autosave_interval": "the log is always saved",
-    "autosave_on_changes": "the log is always saved",
-    "allow_duplicate_messages": "a subscriber with overlapping subscriptions gets a message once",
-    "connection_messages": EVENTS, "log_dest": EVENTS, "log_facility": EVENTS, "log_timestamp": EVENTS,
-    "log_timestamp_format": EVENTS, "log_type": EVENTS, "websockets_log_level": EVENTS,
-    "max_inflight_bytes": "a client's socket and its receive maximum bound what is on its way",
-    "per_listener_settings": "each listener has keys of its own",
-    "pid_file": "no file is written, the process id is in broker.starting",
-    "queue_qos0_messages": "a lasting session finds QoS 0 messages in the log",
-    "set_tcp_nodelay": "always on",
-    "user": "rumqd runs as the user that starts it",
-    "dhparamfile": "OpenSSL chooses the parameters",
-    "websockets_headers_size": "8 KiB",
-    "persistence_file": "the log has a directory of its own",
-}  # fmt: skip
-QUEUE = "nothing is queued, a session reads on from the log: mqtt.backlog_records_max bounds how far behind it may be"
-# Options that have no setting, and what is missing without them.
-MISSING = {
-    "check_retain_source": "a retained message stays when its publisher may not publish there any more",
-    "max_queued_bytes": QUEUE, "max_queued_messages": QUEUE,
-    "memory_limit": "log.hot_bytes_max, log.pending_bytes_max and limits of clients bound memory: config.toml",
-}  # fmt: skip
-# Options of which every line counts; of others the last one.
-ADDS_UP = frozenset({"log_dest", "log_type", "websockets_origin", *PLUGINS})
 
 
 @dataclass(slots=True)
@@ -66,10 +41,18 @@ class Converted:
     closed: list[str] = field(default_factory=list)  # the listeners that are not opened, as they are written
     temporary: bool = True
     user: Line | None = None
+    faults: dict[tuple[str, int], MosquittoFileError] = field(default_factory=dict)  # by path and line
+
+    def attempt(self, take: Callable[[], object]) -> None:
+        """Note a value that is refused, and go on: who mends a file wants to hear of all of them."""
+        try:
+            take()
+        except MosquittoFileError as fault:
+            self.faults[fault.path, fault.line] = fault
 
 
 def converted(conf: Conf) -> Converted:
-    """raises: MosquittoFileError for values that mosquitto would not take either"""
+    """raises: ConfigError with every value that mosquitto would not take either"""
     out = Converted({"listener": [], "auth": {}, "mqtt": {}, "data": {}, "log": {}})
     general(conf, out)
     parts = list(conf.listeners)
@@ -81,7 +64,11 @@ def converted(conf: Conf) -> Converted:
     out.tree["listener"] = [
         made for part in parts if (made := listener(part, conf.general, out, is_local=is_local)) is not None
     ]
-    out.left_out += [(line, "rumq bridges to no other broker") for line in conf.bridges]
+    if out.faults:
+        raise ConfigError(*(each for fault in in_order(out.faults.values()) for each in fault.faults))
+    out.left_out += [
+        (line, NO_BRIDGE if line.key == "connection" else "of a bridge") for line in conf.bridges
+    ]
     for part in [conf.general, *parts]:
         out.idle += [
             (line, f"given again in line {part.options[line.key].number}")
@@ -127,12 +114,15 @@ def general(conf: Conf, out: Converted) -> None:
     }
     for name, line in conf.general.options.items():
         if name in known:
-            known[name](line)
-            out.carried.append(line)
+            out.attempt(partial(known[name], line))
+            if name in PARTLY:
+                out.left_out.append((line, PARTLY[name]))
+            else:
+                out.carried.append(line)
         elif name in IDLE:
             out.idle += [(each, IDLE[name]) for each in conf.general.every(name)]
         elif not name.startswith(OF_PLUGINS) and name not in PLUGINS:
-            out.left_out.append((line, MISSING.get(name, NOTHING)))
+            out.left_out.append((line, MISSING.get(name) or unknown(name)))
     out.user = conf.general.options.get("user")
     if out.temporary:
         data.pop("dir", None)
@@ -148,7 +138,7 @@ def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_lo
         return None
     made: Tree = {}
     own = part.options
-    place(part, made, is_local=is_local)
+    out.attempt(partial(place, part, made, is_local=is_local))
     if part.line is not None:
         out.carried.append(part.line)
     if not is_local:
@@ -158,14 +148,14 @@ def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_lo
         lines = part.every(name) if name in ADDS_UP and name in own else [line]
         if name in LISTENER_OPTIONS:
             for each in lines:
-                LISTENER_OPTIONS[name](made, each)
+                out.attempt(partial(LISTENER_OPTIONS[name], made, each))
             out.carried += [each for each in lines if name in own]
         elif name in PLACE:
             out.carried.append(line)
         elif name in IDLE:
             out.idle += [(each, IDLE[name]) for each in lines]
         elif name not in UNSAFE and not name.startswith(OF_PLUGINS) and name != "psk_file":
-            out.left_out.append((line, NOTHING))
+            out.left_out.append((line, MISSING.get(name) or unknown(name)))
     if made.get("protocol") == "websocket":
         made.setdefault("websocket_origins", ["*"])  # as there, where none is listed
     made.setdefault("assigned_prefix", "auto-")
@@ -178,13 +168,22 @@ def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_lo
     return made
 
 
+def in_order(faults: Iterable[MosquittoFileError]) -> list[MosquittoFileError]:
+    return sorted(faults, key=lambda fault: (fault.path, fault.line))
+
+
 def closed_by(part: ListenerPart, general: ListenerPart, out: Converted) -> list[tuple[Line, str]]:
     """The lines that keep a listener closed, and why; those that need not are said to be idle."""
     found: list[tuple[Line, str]] = []
     plugins = [*general.every(*PLUGINS), *part.every(*PLUGINS)]
     others = [line for line in part.options.values() if line.key in UNSAFE and line.key not in PLUGINS]
     for line in [*plugins, *others]:
-        if why := unsafe(line):
+        try:
+            why = unsafe(line)
+        except MosquittoFileError as fault:
+            out.faults[fault.path, fault.line] = fault
+            continue
+        if why:
             found.append((line, why))
         else:
             out.idle.append((line, HERE))

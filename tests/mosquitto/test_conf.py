@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from rumq.auth.identity import Identity
+from rumq.errors import ConfigError
 from rumq.mosquitto.acl import parse_acl
-from rumq.mosquitto.conf import read_conf
+from rumq.mosquitto.conf import Line, read_conf
 from rumq.mosquitto.convert import Converted, converted
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.settings.load import load_settings
@@ -105,11 +106,48 @@ def test_nothing_is_kept_without_persistence(tmp_path: Path) -> None:
         "max_queued_messages 10",
         "memory_limit 1000",
         "check_retain_source true",
+        "message_size_limit 1000",
+        "global_max_clients 7",
     ],
 )
 def test_what_cannot_be_carried_over_is_named(tmp_path: Path, line: str) -> None:
     found = convert(tmp_path, f"listener 1\n{line}\n")
     assert [(each.key, each.number) for each, _ in found.left_out] == [(line.split()[0], 2)]
+
+
+def test_an_option_with_a_typing_error_is_named_with_what_was_meant(tmp_path: Path) -> None:
+    """Also behind a bridge: what mosquitto would not know is not of the bridge."""
+    text = "listener 1\nconnection b\naddress 10.0.0.1\nmax_conections 5\nremote_usrname x\nzzz 1\n"
+    said = {line.key: why for line, why in convert(tmp_path, text).left_out}
+    assert "did you mean max_connections?" in said["max_conections"]
+    assert "did you mean remote_username?" in said["remote_usrname"]
+    assert said["zzz"] == "rumq knows no such option"
+    assert "`rumqd mirror`" in said["connection"] and said["address"] == "of a bridge"
+
+
+def test_an_option_of_a_bridge_without_one_is_named(tmp_path: Path) -> None:
+    [(line, why)] = convert(tmp_path, "listener 1\nremote_username x\n").left_out
+    assert (line.number, why) == (2, "it belongs to a bridge, behind its `connection`")
+
+
+@pytest.mark.parametrize(
+    "key", ["remote_password", "password", "local_password", "bridge_psk", "auth_opt_pass"]
+)
+def test_a_secret_is_shown_nowhere(tmp_path: Path, key: str) -> None:
+    found = convert(tmp_path, f"listener 1\nconnection b\n{key} hunter2\n")
+    shown = [line for line, _ in found.left_out if line.key == key]
+    assert [line.shown for line in shown] in ([f"{key} ***"], [])
+    with pytest.raises(MosquittoFileError) as refused:
+        raise (shown or [Line("f", 1, key, "hunter2")])[0].refused("bad")
+    assert "hunter2" not in str(refused.value)
+    assert Line("f", 1, "password_file", "/p").shown == "password_file /p"
+
+
+def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    text = "allow_anonymous maybe\nmax_keepalive x\nlistener x\nmax_qos 3\nlistener 2\nmax_qos 1\nmax_topic_alias -1\n"
+    with pytest.raises(ConfigError) as refused:
+        convert(tmp_path, text)
+    assert [str(fault).split(": ")[0].rpartition(" ")[2] for fault in refused.value.faults] == list("12347")
 
 
 def test_bridges_are_left_out_line_by_line(tmp_path: Path) -> None:
@@ -204,7 +242,7 @@ def test_every_line_is_accounted_for(tmp_path: Path) -> None:
     "line", ["listener x", "max_qos 3", "allow_anonymous maybe", "protocol http", "max_keepalive x"]
 )
 def test_a_line_that_mosquitto_would_refuse_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
-    with pytest.raises(MosquittoFileError, match=r"mosquitto\.conf, line 2"):
+    with pytest.raises(ConfigError, match=r"mosquitto\.conf, line 2"):
         convert(tmp_path, f"listener 1\n{line}\n")
 
 

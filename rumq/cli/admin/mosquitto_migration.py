@@ -53,7 +53,7 @@ def require_listener(path: str, found: Converted) -> Converted:
 
 def lines_closing(found: Converted) -> list[str]:
     seen = dict.fromkeys(found.closing)  # a plugin closes each listener
-    return [f"{line.path}, line {line.number}: {line.key} {line.value}: {why}" for line, why in seen]
+    return [f"{line.path}, line {line.number}: {line.shown}: {why}" for line, why in seen]
 
 
 def report_left_out(args: argparse.Namespace) -> None:
@@ -94,7 +94,7 @@ def print_verdicts(args: argparse.Namespace) -> int:
             found.user, f"LEFT OUT: {root}" if root else "not needed: rumqd runs as the user that starts it"
         ] = None
     for line, verdict in sorted(verdicts, key=lambda each: (each[0].path, each[0].number)):
-        print(f"{line.path}, line {line.number}: {line.key} {line.value}".rstrip() + f": {verdict}")
+        print(f"{line.path}, line {line.number}: {line.shown}: {verdict}")
     if root and found.user is None:
         print(f"{args.mosquitto_conf}: LEFT OUT: {root}")
     for name in found.closed:
@@ -159,7 +159,7 @@ def config_lines(found: Converted, path: str) -> Iterator[str]:
     for each in lines_closing(found):
         yield f"# a listener was left out: {each}"
     for line, why in found.left_out:
-        yield f"# left out: {line.key} {line.value}  (line {line.number}: {why})"
+        yield f"# left out: {line.shown}  (line {line.number}: {why})"
     for section, content in found.tree.items():
         for each in content if isinstance(content, list) else [content]:
             if each:
