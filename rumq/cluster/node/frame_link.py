@@ -39,7 +39,8 @@ class Impostor(OSError):
 class FrameLink:
     """is_connecting: a connection that this process has dialled, which is not there yet; closed: it has ended
     ended_there: the other end has closed it, or is gone; else this one gave it up, and the other may know nothing of it
-    fd: of the socket, also once it is closed; why: the reason that it was closed for, empty for a plain end
+    fd: of the socket, also once it is closed; why: the reason that it was closed for, empty for a plain end; of bytes
+    behind a greeting that are no frame also before it is closed, for a greeting that is refused is answered
     is_open: its TLS handshake is over, or it needs none; uris: of the other's certificate then
     is_watched_for_room: whether its owner waits for the socket to take more, too
 
@@ -76,6 +77,8 @@ class FrameLink:
     def proved(self) -> None:
         """The other end has greeted, and is a node: it may send more."""
         self._read_bytes = READ_BYTES
+        if self.why:
+            self.close(self.why)
 
     def _wrap(self, *, is_server: bool) -> None:
         """The handshake is made by the first reads and writes."""
@@ -185,7 +188,10 @@ class FrameLink:
         except OSError as fault:
             self._failed(fault)
         except ValueError as fault:
-            self.close(str(fault))
+            if messages and self._read_bytes == GREETING_BYTES_MAX:
+                self.why = str(fault)
+            else:
+                self.close(str(fault))
         return messages
 
     def _failed(self, fault: OSError) -> None:

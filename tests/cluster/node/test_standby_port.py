@@ -209,6 +209,22 @@ def test_a_greeting_of_another_cluster_is_refused_without_a_reason(port: Port) -
     assert len(port.port) == 0
 
 
+def test_what_stands_behind_a_greeting_takes_no_answer_away(port: Port) -> None:
+    """A relayed client's CONNECT, of an edge that took this node for the leader: it is told so, and once."""
+    refused = Greeting("client", "other", "n9#9", 0, 5)
+    sock = port.stranger(encoded(refused) + b"\x10\x13\x00\x04MQTT" + bytes(11))
+    port.until(lambda: port.events)
+    assert sock.recv(1 << 16) == encoded(Refused(TO_A_STRANGER))
+    assert has_ended(sock) and len(port.port) == 0
+    assert [fields["why"] for _, fields in port.events] == ["not of this cluster"]
+
+
+def test_what_is_no_frame_behind_a_good_greeting_ends_the_link(port: Port) -> None:
+    sock = port.stranger(encoded(GREETING) + b"\xff" * 40)
+    port.until(lambda: port.lost)
+    assert has_ended(sock) and len(port.port) == 0
+
+
 def test_behind_its_greeting_a_node_may_send_more(port: Port) -> None:
     peer = port.peer()
     peer.link.send(m.Write(1, "p", "s", 0), (bytes(3 << 20),))
