@@ -8,6 +8,7 @@ start. `RUMQ_COMPILE=0` asks for that, `RUMQ_COMPILE=require` makes a failed com
 import os
 import sys
 from pathlib import Path
+from sysconfig import get_config_var
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -33,6 +34,9 @@ class OptionalBuild(build_ext):
         wanted = list(self.extensions)
         try:
             translate(wanted)
+            if in_place:
+                # setuptools looks into build/ for what is up to date, and an editable install leaves nothing there.
+                self.extensions = [one for one in wanted if is_old(one)]
             super().run()
         except Exception as fault:
             if WISH == "require":
@@ -145,6 +149,12 @@ def extensions() -> list[Extension]:
 def extension(path: str) -> Extension:
     name = path.removesuffix(".py").replace("/", ".")
     return Extension(name, [path], extra_compile_args=["-O3", "-fno-strict-aliasing"])
+
+
+def is_old(one: Extension) -> bool:
+    """Whether the compiled module beside its source is missing, or older than the C that it is made from."""
+    made = Path(*one.name.split(".")).with_suffix(get_config_var("EXT_SUFFIX"))
+    return not made.exists() or made.stat().st_mtime < Path(one.sources[0]).stat().st_mtime
 
 
 def translate(wanted: list[Extension]) -> None:
