@@ -28,14 +28,14 @@ class UnknownOption(RumqError, ValueError):
 
 
 class BadColumn(RumqError, ValueError):
-    """A column of a schema that does not exist."""
+    """A column of a schema that does not exist, or has another type. problem: which of the two, and the way out"""
 
-    def __init__(self, column: str, allowed: str) -> None:
-        super().__init__(column, allowed)
-        self.column, self.allowed = column, allowed
+    def __init__(self, column: str, problem: str) -> None:
+        super().__init__(column, problem)
+        self.column, self.problem = column, problem
 
     def __str__(self) -> str:
-        return f"rumq: column {self.column} of the schema: expected {self.allowed}"
+        return f"rumq: column {self.column} of the schema: {self.problem}"
 
 
 class BadRow(RumqError, ValueError):

@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     check_options(chosen)
     if hasattr(job, "check"):
         job.check(chosen)
+    check_job_columns(job, chosen)
     check_java()
     return run_job(job, chosen)
 
@@ -175,6 +176,18 @@ def check_options(args: argparse.Namespace) -> None:
         raise BadOption("bad", args.bad, "--to as well: a broker (then --bad is a topic) or a folder")
     if args.lag:
         reach(parse_sink_options({"broker": args.lag}))
+
+
+def check_job_columns(job: ModuleType, args: argparse.Namespace) -> None:
+    """raises: NoColumn for a column that neither the log nor --topics nor --json has"""
+    from rumq.spark.job_kit.known_columns import known_columns
+    from rumq.table.errors import NoColumn
+    from rumq.table.options import near
+
+    known = known_columns(args.source, args.topics, args.json)
+    for name in job.columns(args) if known is not None and hasattr(job, "columns") else ():
+        if known is not None and name not in known:
+            raise NoColumn(name, near(name, {each: each for each in known}))
 
 
 def source_options(args: argparse.Namespace) -> dict[str, str]:

@@ -68,6 +68,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--least", type=int, default=30, metavar="N", help="values before any is far [30]")
 
 
+def columns(args: Namespace) -> list[str]:
+    """Those that must be there."""
+    return [args.value, *(args.by or ["topic"]), args.time]
+
+
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     by = args.by or ["topic"]
     found = anomaly(df, args.value, by, args.time, args.k, args.least).where("far").drop("far")

@@ -61,5 +61,10 @@ def check(args: Namespace) -> None:
         length(name, getattr(args, name))
 
 
+def columns(args: Namespace) -> list[str]:
+    """Those that must be there."""
+    return [*(args.by or ()), args.time]
+
+
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     return [Output(dedupe(df, args.by or (), args.time, args.within), topic="once/{topic}")]

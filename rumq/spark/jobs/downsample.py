@@ -57,6 +57,11 @@ def check(args: Namespace) -> None:
         length(name, getattr(args, name))
 
 
+def columns(args: Namespace) -> list[str]:
+    """Those that must be there."""
+    return [*args.value, *(args.by or ["topic"]), args.time]
+
+
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     by = args.by or ["topic"]
     frame = downsample(df, args.window, args.value, by, args.time, args.late)

@@ -69,6 +69,11 @@ def check(args: Namespace) -> None:
     read_fences(args.fences)
 
 
+def columns(args: Namespace) -> list[str]:
+    """Those that must be there."""
+    return [*(args.by or ["client_id"]), args.time, args.lon, args.lat]
+
+
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     by = args.by or ["client_id"]
     found = geofence(df, read_fences(args.fences), by, args.time, args.lon, args.lat)

@@ -49,6 +49,11 @@ def check(args: Namespace) -> None:
         length(name, getattr(args, name))
 
 
+def columns(args: Namespace) -> list[str]:
+    """Those that must be there."""
+    return [*(args.by or ["client_id"]), args.time]
+
+
 def outputs(df: DataFrame, args: Namespace) -> list[Output]:
     by = args.by or ["client_id"]
     frame = sessions(df, args.gap, by, args.time, args.late)

@@ -34,14 +34,15 @@ def check_schema(schema: StructType, options: SinkOptions) -> None:
     for field in schema.fields:
         if field.name not in COLUMNS:
             raise BadColumn(
-                field.name, f"{near(field.name, {n: n for n in COLUMNS})}; select what to publish"
+                field.name,
+                f"no such column; {near(field.name, {n: n for n in COLUMNS})} Select what to publish",
             )
         if field.dataType.simpleString() not in COLUMNS[field.name]:
-            raise BadColumn(field.name, " or ".join(COLUMNS[field.name]))
+            raise BadColumn(field.name, f"expected {' or '.join(COLUMNS[field.name])}")
     if "topic" not in schema.names and options.topic is None:
         raise BadOption("topic", "", "a topic, or a column topic")
     if options.once and "qos" in schema.names:
-        raise BadColumn("qos", "none of this name: once = true publishes with QoS 2")
+        raise BadColumn("qos", "leave it out: once = true publishes with QoS 2")
 
 
 class RowWriter:

@@ -4,6 +4,7 @@ Spark calls the planning methods in a process of the driver, and `read` in a wor
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from rumq.spark.sink.sink_options import parse_sink_options
 from rumq.spark.source.filter_pushdown import push
+from rumq.spark.source.full_read import full_read_notice
 from rumq.spark.source.log_partitions import readable_partitions
 from rumq.spark.source.ranges import Range, RangeReader, ranges
 from rumq.spark.source.schema import schema_of
@@ -96,4 +98,6 @@ class RumqReader(RangeReader, DataSourceReader):
         """Split the query into ranges, one per task."""
         if self._spans is None:
             self._spans = spans(self._options, readable_partitions(self._options), self._pushed_filters)
+            if notice := full_read_notice(self._spans, self._pushed_filters, self._options.filters):
+                print(notice, file=sys.stderr, flush=True)
         return ranges(self._spans, self._options)

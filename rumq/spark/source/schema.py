@@ -75,8 +75,8 @@ def columns_of(options: Options, schema: StructType) -> dict[str, str]:
     known = types_of(options)
     for field in schema.fields:
         if field.name not in known:
-            raise BadColumn(field.name, near(field.name, {name: name for name in known}))
+            raise BadColumn(field.name, f"no such column; {near(field.name, {name: name for name in known})}")
         if (kind := known[field.name].simpleString()) != field.dataType.simpleString():
-            raise BadColumn(field.name, f"{kind}, as the log has it: cast it in a select")
+            raise BadColumn(field.name, f"expected {kind}, as the log has it: cast it in a select")
     made = {"properties": "properties_map"} if options.properties == "map" else {}
     return {name: made.get(name, name) for name in schema.names}

@@ -111,6 +111,10 @@ def test_every_job_has_help_with_an_example(job: str, capsys: pytest.CaptureFixt
         (("sessions", "--gap", "5"), 'option gap = "5": expected'),
         (("dedupe", "--within", "soon"), 'option within = "soon": expected'),
         (("geofence", "--fences", "nowhere.json"), "nowhere.json"),
+        (("downsample", "--value", "y", "--json", SCHEMA), "there is no column y: "),
+        (("downsample", "--value", "qso"), "there is no column qso: did you mean qos?"),
+        (("sessions", "--by", "device", "--topics", "dev/{divice}/#"), "no column device: did you mean divice?"),
+        (("dedupe", "--by", "m", "--json", SCHEMA), "there is no column m: "),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_sentence_before_spark_starts(
@@ -126,8 +130,8 @@ def test_what_cannot_be_is_one_sentence_before_spark_starts(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("downsample", "--value", "y", "--json", SCHEMA), "there is no column y: "),
         (("downsample", "--value", "x", "--json", SCHEMA, "--window", "1 parsec"), "1 parsec"),
+        (("downsample", "--value", "y", "--json", "struct<`n`: int>"), "there is no column y: "),
         (("last", "--json", "x dubble"), "columns and their types"),
         (("last", "--topics", "a/{b"), "each name once"),
         (("export",), "a folder for Parquet files"),

@@ -76,7 +76,7 @@ def test_topics_times_and_columns_choose_rows_and_files(spark: Any, past: Histor
 
 
 def test_what_cannot_be_asked_for_is_said(spark: Any, past: History) -> None:
-    with pytest.raises(BadColumn, match="column paylod of the schema: expected did you mean payload"):
+    with pytest.raises(BadColumn, match="column paylod of the schema: no such column; did you mean payload"):
         read(spark, past.data, columns=["paylod"])
     with pytest.raises(BadOption, match="subscribe"):
         read(spark, past.data, "a/#/b")
