@@ -26,10 +26,13 @@ def answer(broker: Broker, packet: p.Connect, policy: ListenerPolicy | None = No
     [
         (connect("c" * 2000), Reason.CLIENT_IDENTIFIER_NOT_VALID),
         (connect(will=p.Will("w", b"", 2, False)), Reason.QOS_NOT_SUPPORTED),
+        (connect(will=p.Will("w", b"", 1, True)), Reason.RETAIN_NOT_SUPPORTED),
+        (connect(will=p.Will("w", b"", 1, False)), Reason.SUCCESS),
     ],
 )
 def test_what_cannot_be_served_is_refused(packet: p.Connect, code: int) -> None:
-    assert answer(Broker(Limits(maximum_qos=1)), packet).code == code
+    """MQTT-3.2.2-12, MQTT-3.2.2-13."""
+    assert answer(Broker(Limits(maximum_qos=1, retain_available=False)), packet).code == code
 
 
 def test_a_full_listener_refuses_those_who_are_not_connected_yet() -> None:
