@@ -78,7 +78,7 @@ TABLE = (
         "ban",
         q.Ban,
         a.Done,
-        "refuse a client id, user or address (0x8A) for a time; ends with the broker's run",
+        "refuse a client id, user or address (0x8A) for a time, also after a restart",
         "connections of whom it names are closed, and refused as long as the ban lasts",
     ),
     action("unban", q.Unban, a.Done, "lift a ban"),
@@ -88,10 +88,18 @@ TABLE = (
         "trim", q.Trim, a.Done, "remove segments whose records are all below an lsn", "their records are lost"
     ),
     action(
-        "trace", q.Trace, a.Done, "report a client's packets, or a topic's messages, as events for a time"
+        "trace",
+        q.Trace,
+        a.Done,
+        "report a client's packets, or a topic's messages, as events for a time, also after a restart",
     ),
     action("untrace", q.Untrace, a.Done, "end a trace"),
-    action("drain", q.Nothing, a.Done, "refuse new clients (0x88) and disconnect those that are here"),
+    action(
+        "drain",
+        q.Nothing,
+        a.Done,
+        "refuse new clients (0x88) and disconnect those that are here, until `undrain`, also after a restart",
+    ),
     action("undrain", q.Nothing, a.Done, "accept clients again"),
     action("reload", q.Nothing, a.Done, "read settings, users, rules and certificates again, as SIGHUP does"),
     action("prepare", q.Prepare, a.Prepared, "a token for a shutdown, and what the shutdown would end"),

@@ -22,7 +22,6 @@ from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
-from rumq.shards.admin.access_gate import AccessGate
 from rumq.shards.admin.handlers import handlers_of
 from rumq.shards.admin.parts import AdminParts
 from rumq.shards.bus.messages import Refusing, RetainedFull
@@ -38,6 +37,8 @@ from rumq.shards.delivery.replay_start import ReplayStart
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.will_publisher import WillPublisher
 from rumq.shards.links.dialers import Dialer, PairDialer
+from rumq.shards.orders.access_gate import AccessGate
+from rumq.shards.orders.standing_orders import StandingOrders
 from rumq.shards.processes.client_placement import ClientPlacement
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.recovery.journal_writer import JournalWriter
@@ -215,8 +216,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     )
     sessions = registry.sessions
     journal = JournalWriter(
-        store.internal, store.partitions, recorder, router, sessions.get, clock, lifecycle
-    )
+        store.internal, store.partitions, recorder, router, sessions.get, clock, lifecycle, lambda: orders.in_force(),
+    )  # fmt: skip
 
     # Writing
     admission = WriteAdmission(
@@ -268,16 +269,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         copy_reads = CopyReads(store.partitions, copies, workers.reader, queries, clock, events)
     cold_reads = ColdReads(store, workers.reader, commands, events, copy_reads or queries)
     retained = RetainedDelivery(router.retained, drop_counters, store.partitions)
-    fan_out = FanOut(
-        clock,
-        commands,
-        turn.ready,
-        events,
-        FanOutCache(router.feeds, tracer),
-        sessions,
-        drop_counters,
-        retained,
-    )
+    fan_out_cache = FanOutCache(router.feeds, tracer)
+    fan_out = FanOut(clock, commands, turn.ready, events, fan_out_cache, sessions, drop_counters, retained)
     losses = LostRanges(timers, events, router.feeds, cold_reads, sessions, drop_counters)
     removal_losses = RemovalLosses(timers, router, sessions, recorder, turn.effects, losses, queries)
     replay_start = ReplayStart(
@@ -305,7 +298,9 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     )
 
     # Recovery
-    restorer = Restorer(store, router, registry, journal, clock, lifecycle, context.limits)
+    restorer = Restorer(
+        store, router, registry, journal, clock, lifecycle, context.limits, lambda *given: orders.restore(*given),
+    )  # fmt: skip
     startup = Startup(
         store, peers, interest, queries, restorer, turn.effects.carry_out,
         *([] if replication is None else [lambda: replication.is_open]),
@@ -366,6 +361,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         replication.term_row if replication is not None else None,
         lambda: copy_reads.bytes if copy_reads is not None else 0,
     )  # fmt: skip
+    orders = StandingOrders(parts, journal)
     histograms = {
         "publish_ack": acks.waits, "publish_delivery": fan_out.ages, "log_write": commit.writes,
         "turn": turn.durations, **({} if replication is None else {"replicated": replication.acknowledged}),
@@ -373,7 +369,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     admin = AdminQueries(
         StatusQuery(counted, clock, disk.statistics, lambda: admission.is_full), listing,
         TopicListing(store, topic_rates, timers), registry, drop_counters, losses.pending, events,
-        Survey(registry, timers), handlers_of(parts, listing, histograms),
+        Survey(registry, timers), handlers_of(parts, orders, listing, histograms),
     )  # fmt: skip
 
     housekeeping = Housekeeping(clock, timers, events, broker, registry, removal, disk, turn.step)

@@ -91,6 +91,7 @@ class Resharding:
         self._shares: dict[str, Any] = {}
         self._joined: set[str] = set()  # groups that have members
         self._retained: dict[str, Any] = {}
+        self._orders: dict[tuple[str, str, str], Any] = {}
         self._retained_from = [0] * len(self._own)
 
     def _open(self, number: int, generation: int) -> Partition:
@@ -99,7 +100,8 @@ class Resharding:
         return partition
 
     def read(self, index: int, roster: ShardCount) -> None:
-        """State of one old shard: sessions, shared groups, and the retained messages of its partitions."""
+        """State of one old shard: sessions, shared groups, the retained messages of its partitions; and the operator's
+        orders, which are the same in all shards."""
         partition = self._open(index, roster.generation)
         replayed = replay(self._store, partition, tell)
         partition.writer.close()
@@ -109,6 +111,7 @@ class Resharding:
                 add_tags(replayed, log_tags(self._store, each, replayed.tags_from[each.index]))
         for session in replayed.sessions.values():
             self.sessions[session.key] = session
+        self._orders.update(replayed.orders)
         self._joined |= groups_of(replayed.sessions.values())
         for key, share in replayed.shares.items():
             if home_of(key, roster.shards) == index:
@@ -125,6 +128,7 @@ class Resharding:
         store, count = self._store, roster.shards
         replayed = ReplayedState()
         replayed.layout, replayed.changed = self._layout, True
+        replayed.orders = self._orders
         for session in self.sessions.values():
             if home_of(session.client_id, count) == index:
                 replayed.last_number += 1

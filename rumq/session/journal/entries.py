@@ -12,15 +12,40 @@ import msgspec
 
 from rumq.session.state.wills import Author
 
+FOREVER_US = (1 << 63) - 1
+
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
     """One element of a record."""
 
 
+class StandingOrder(msgspec.Struct, frozen=True, array_like=True):
+    """What the operator has ordered of the shard, in force until it is taken back or its time is over.
+
+    what: "ban", "drain" or "trace"; others are skipped; kind, name: whom it names, empty for a drain
+    until_us: when it is over, µs since 1970; 0: it is taken back; FOREVER_US: it is over when it is taken back
+    seconds: how long it has to last, as of this entry"""
+
+    what: str
+    kind: str = ""
+    name: str = ""
+    until_us: int = 0
+    seconds: float = 0.0
+
+    def seconds_left(self, now_us: int) -> float:
+        """0 or less: it is over. A wall clock that was set back makes no order longer than it was given."""
+        left = (self.until_us - now_us) / 1e6
+        return left if self.until_us == FOREVER_US else min(left, self.seconds)
+
+
 class Layout(Entry, frozen=True, tag="layout"):
-    """The partitions of the vectors that follow: "<stream>/g<generation>/p<partition>" each."""
+    """The partitions of the vectors that follow: "<stream>/g<generation>/p<partition>" each.
+
+    orders: given or taken back since the last entry; of a snapshot all that are in force. They are here because a
+    version that does not know them skips a field, but refuses a journal with a tag that it does not know"""
 
     partitions: tuple[str, ...]
+    orders: tuple[StandingOrder, ...] = ()
 
 
 class Opened(Entry, frozen=True, tag="opened"):

@@ -1,4 +1,5 @@
-"""The state that the journal's entries add up to: sessions, shares and retained messages. docs/session-journal.md.
+"""The state that the journal's entries add up to: sessions, shares, retained messages, standing orders.
+docs/session-journal.md.
 
 `ReplayedState.apply(entries)` in the order of the records; plain data afterwards. Entries about an unknown session are
 skipped: the snapshot that was being written when they were has that session later."""
@@ -31,6 +32,7 @@ class ReplayedShare:
 class ReplayedState:
     """retained_from: retained messages at or above these lsns are in the log only; tags_from: inbound QoS 2 messages
 
+    orders: in force when the journal ended, if their time was not over, by (what, kind, name)
     changed: the state was adapted to another log than the journal refers to"""
 
     def __init__(self) -> None:
@@ -38,6 +40,7 @@ class ReplayedState:
         self.sessions: dict[int, ReplayedSession] = {}
         self.shares: dict[str, ReplayedShare] = {}
         self.retained: dict[str, e.Retained] = {}
+        self.orders: dict[tuple[str, str, str], e.StandingOrder] = {}
         self.retained_from: list[int] = []
         self.tags_from: list[int] = []
         self.last_number = 0
@@ -83,6 +86,12 @@ class ReplayedState:
         if self.layout and entry.partitions != self.layout:
             self.remap(entry.partitions, [0] * len(entry.partitions))
         self.layout = entry.partitions
+        for order in entry.orders:
+            key = order.what, order.kind, order.name
+            if order.until_us:
+                self.orders[key] = order
+            else:
+                self.orders.pop(key, None)
 
     def _opened(self, entry: e.Opened) -> None:
         self.last_number = max(self.last_number, entry.number)

@@ -18,6 +18,7 @@ from rumq.session.protocol.replay_syntax import BadStart, parse_start
 from rumq.session.state.session import Session
 from rumq.shards.admin.client_detail import sessions_of
 from rumq.shards.admin.parts import AdminParts
+from rumq.shards.orders.access_gate import BANS_MAX, NAME_BYTES_MAX
 from rumq.shards.stats.admin_listings import Answer, Done
 from rumq.shards.stats.survey import Survey
 
@@ -37,7 +38,10 @@ class Actions:
         """Ban, then disconnect whoever is named and here, some sessions a turn."""
         p = self._parts
         if not p.gate.ban(asked.kind, asked.name, asked.seconds):
-            raise ValueError("there are too many bans: lift some, or wait until they end")
+            raise ValueError(
+                f"there are too many bans, {BANS_MAX:,} or {NAME_BYTES_MAX:,} bytes of names: lift some, or wait until "
+                "they end"
+            )
         if p.index == 0:
             p.events.tell("client.banned", kind=asked.kind, whom=asked.name, seconds=asked.seconds)
         why = "the operator has banned this client"

@@ -16,8 +16,8 @@ from rumq.shards.admin.parts import AdminParts
 from rumq.shards.admin.recent_events import RecentEvents
 from rumq.shards.admin.retained_search import RetainedSearch
 from rumq.shards.admin.topic_tree import TopicTree
-from rumq.shards.admin.tracing import Tracing
 from rumq.shards.admin.views import Views
+from rumq.shards.orders.standing_orders import StandingOrders
 from rumq.shards.stats.admin_listings import ClientListing, Done
 from rumq.shards.tracing.span_pages import span_page
 
@@ -25,10 +25,10 @@ Handler = Callable[[Any], Any]
 
 
 def handlers_of(
-    parts: AdminParts, listing: ClientListing, histograms: dict[str, Histogram]
+    parts: AdminParts, orders: StandingOrders, listing: ClientListing, histograms: dict[str, Histogram]
 ) -> Mapping[str, Handler]:
     """By name of the operation: takes its request; gives the answer, or what will call back with it."""
-    views, actions, tracing = Views(parts), Actions(parts), Tracing(parts)
+    views, actions, tracing = Views(parts), Actions(parts), orders.tracing
 
     def later(answer: Callable[[Any, Done], None]) -> Handler:
         return lambda request: partial(answer, request)
@@ -50,15 +50,15 @@ def handlers_of(
         "metrics": later(Figures(parts, views, histograms).metrics),
         "events": RecentEvents(parts, RING).events,
         "traces": tracing.running,
-        "trace": tracing.begin,
-        "untrace": tracing.end,
-        "ban": actions.ban,
-        "unban": actions.unban,
+        "trace": orders.given("trace", tracing.begin),
+        "untrace": orders.taken_back("trace", tracing.end),
+        "ban": orders.given("ban", actions.ban),
+        "unban": orders.taken_back("ban", actions.unban),
         "reset": actions.reset,
         "seal": actions.seal,
         "trim": actions.trim,
-        "drain": actions.drain,
-        "undrain": actions.undrain,
+        "drain": orders.given("drain", actions.drain),
+        "undrain": orders.taken_back("drain", actions.undrain),
         "reload": actions.reload,
         "prepare": actions.prepare,
         "shutdown": actions.shutdown,

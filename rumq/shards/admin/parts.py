@@ -12,7 +12,7 @@ from rumq.admin.cluster_rows import TermRow
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.registry import Registry
-from rumq.shards.admin.access_gate import AccessGate
+from rumq.shards.orders.access_gate import AccessGate
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.segment_removal import SegmentRemover

@@ -61,21 +61,31 @@ class Tracing:
 
     def begin(self, asked: q.Trace) -> Answer:
         """One that runs goes on for so long from now on. raises: ValueError when there are too many"""
-        key = asked.kind, asked.name
-        known = self._traces.get(key)
-        if known is None and len(self._traces) >= TRACES_MAX:
+        if not self.resume(asked.kind, asked.name, asked.seconds):
             raise ValueError(f"{TRACES_MAX} traces run already: end one")
-        now = self._parts.clock.monotonic
-        if known is None:
-            self._traces[key] = Trace(*key, now + asked.seconds, now)
-        else:
-            known.until = now + asked.seconds  # connections have taps for it
         if self._parts.index == 0:
             self._parts.events.tell("trace.started", kind=asked.kind, whom=asked.name, seconds=asked.seconds)
+        return {"done": int(self._parts.index == 0)}
+
+    def resume(self, kind: str, name: str, seconds: float) -> bool:
+        """Trace for so long from now on, a topic from the end of its partition on; False: there are too many."""
+        known = self._traces.get((kind, name))
+        if known is None and len(self._traces) >= TRACES_MAX:
+            return False
+        now = self._parts.clock.monotonic
+        if known is None:
+            self._traces[kind, name] = Trace(kind, name, now + seconds, now)
+        else:
+            known.until = now + seconds  # connections have taps for it
         if not self._looks:
             self._looks = True
             self._look()
-        return {"done": int(self._parts.index == 0)}
+        return True
+
+    def in_force(self) -> list[tuple[str, str, float]]:
+        """(kind, name, seconds left) of each."""
+        now = self._parts.clock.monotonic
+        return [(each.kind, each.name, each.until - now) for each in self._traces.values()]
 
     def end(self, asked: q.Untrace) -> Answer:
         trace = self._traces.get((asked.kind, asked.name))

@@ -19,6 +19,7 @@ from rumq.session.state.session import Session
 from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_packet_ids, unsafe_packet_ids
 
 PART_SESSIONS = 256
+PART_ORDERS = 256
 SNAPSHOT_BYTES_MIN = 8 << 20
 
 
@@ -40,10 +41,12 @@ class SnapshotWriter:
     def __init__(
         self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
         checkpoints: CheckpointBuilder, append: Callable[[list[e.JournalEntry], int], None],
+        orders: Callable[[], list[e.StandingOrder]] = list,
     ) -> None:  # fmt: skip
-        """append: writes entries as one record of the journal, at a time in µs"""
+        """append: writes entries as one record of the journal, at a time in µs; orders: that are in force"""
         self._journal, self._partitions, self._recorder = journal, partitions, recorder
         self._router, self._checkpoints, self._append = router, checkpoints, append
+        self._orders = orders
         self._since = self._end()  # of the last snapshot
         self._bytes = 0  # of the last snapshot
         self._snapshot: Snapshot | None = None
@@ -73,6 +76,10 @@ class SnapshotWriter:
         )
         self._since = self._end()
         self._append([e.Layout(layout), e.SnapshotBegun()], now_us)
+        # All at once: what is ordered or taken back from here on is behind them.
+        orders = self._orders()
+        for at in range(0, len(orders), PART_ORDERS):
+            self._append([e.Layout(layout, tuple(orders[at : at + PART_ORDERS]))], now_us)
 
     def write_part(self, now_us: int) -> None:
         """Write one part: some sessions, preceded by the checkpoint that their cursors refer to, or some retained

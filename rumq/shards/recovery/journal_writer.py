@@ -5,6 +5,7 @@ restart replays, snapshots how much is kept."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from commitlog import Partition
@@ -30,8 +31,11 @@ class JournalWriter:
     def __init__(
         self, partition: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
         session_of: Callable[[str], Session | None], clock: Clock, lifecycle: Lifecycle,
+        orders: Callable[[], list[e.StandingOrder]] = list,
     ) -> None:  # fmt: skip
-        """partition: of the internal stream; partitions: those that the vectors in entries refer to"""
+        """partition: of the internal stream; partitions: those that the vectors in entries refer to
+
+        orders: of the operator that are in force"""
         self.partition, self._partitions = partition, partitions
         self.recorder, self._router = recorder, router
         self._clock, self._lifecycle = clock, lifecycle
@@ -39,8 +43,9 @@ class JournalWriter:
         self._topic_id = partition.add_topic(TOPIC) if topic_id is None else topic_id
         self._checkpoints = CheckpointBuilder(partitions, recorder, router, session_of)
         self._snapshots = SnapshotWriter(
-            partition, partitions, recorder, router, self._checkpoints, self._append
+            partition, partitions, recorder, router, self._checkpoints, self._append, orders
         )
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._next_checkpoint = 0.0
         self._last_checkpoint: tuple[list[tuple[int, int, int]], int] | None = None
 
@@ -64,6 +69,8 @@ class JournalWriter:
         Not before the sessions of an earlier run are here: a snapshot of half of them would count as all."""
         if not self._lifecycle.is_restored:
             return
+        if self._waiting:
+            self._release()
         now_us, monotonic = self._clock.now_us, self._clock.monotonic
         self.flush(now_us)
         if monotonic >= self._next_checkpoint:
@@ -96,6 +103,19 @@ class JournalWriter:
         group = self._checkpoints.shared_group(key)
         if group is not None:
             self.recorder.shared(key, group.cursors, group.returned)
+
+    def write_orders(self, orders: Sequence[e.StandingOrder], now_us: int) -> int:
+        """Append what the operator orders or takes back. Between steps. returns: the lsn behind it"""
+        self._append([e.Layout(self.layout(), tuple(orders))], now_us)
+        return self.partition.next_lsn
+
+    def when_committed(self, lsn: int, call: Callable[[], None]) -> None:
+        """Call in a turn, once the journal is committed up to an lsn, which none before was above."""
+        self._waiting.append((lsn, call))
+
+    def _release(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self.partition.committed_lsn:
+            self._waiting.popleft()[1]()
 
     def write_moving(self, sessions: Sequence[Session], seconds: int, now_us: int) -> None:
         """Append connected sessions whole, as the next leader is to go on with them. Between steps.

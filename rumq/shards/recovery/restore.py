@@ -1,10 +1,11 @@
-"""Restore sessions, shared subscriptions and retained messages at a start, from the journal and the log behind it.
+"""Restore sessions, shared subscriptions, retained messages and standing orders at a start, from the journal and the
+log behind it.
 
 Runs before the first client. docs/session-journal.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from commitlog import Gap, Partition, Store
 from commitlog.chunk import FLAG_RETAIN
@@ -35,7 +36,10 @@ class Restorer:
     def __init__(
         self, store: Store, router: Shard, registry: Registry, journal: JournalWriter, clock: Clock,
         lifecycle: Lifecycle, limits: Limits,
+        restore_orders: Callable[[Iterable[e.StandingOrder], bool], None] = lambda orders, is_for_later: None,
     ) -> None:  # fmt: skip
+        """restore_orders: puts standing orders in force again; takes `is_for_later` as `restore` does"""
+        self._restore_orders = restore_orders
         self._store, self._router, self._registry = store, router, registry
         self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
 
@@ -50,6 +54,7 @@ class Restorer:
         that do not outlive a connection, and publishes their wills"""
         changed = state.changed
         self.journal.begin(self._clock.now_us)
+        self._restore_orders(state.orders.values(), is_for_later)  # a snapshot has those that are in force
         self._restore_retained(state)
         if state.sessions:
             for partition in self._store.own:

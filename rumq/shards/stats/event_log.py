@@ -41,6 +41,7 @@ LEVELS = {
     "secrets.exposed": "warning",
     "mosquitto.left_out": "warning",
     "mosquitto.listener_closed": "error",
+    "orders.restored": "warning",
     "permission.refused": "warning",
     "connection.refused": "warning",
     "gateway.overloaded": "warning",

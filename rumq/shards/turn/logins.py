@@ -11,7 +11,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.net.pending_logins import State
 from rumq.session.connection.broker_port import ClientInfo
-from rumq.shards.admin.access_gate import AccessGate
+from rumq.shards.orders.access_gate import AccessGate
 from rumq.shards.processes.client_placement import ClientPlacement
 from rumq.shards.turn.auth_pool import AuthPool
 from rumq.shards.turn.fault_guard import ShardEvents

@@ -64,6 +64,60 @@ def test_an_older_journal_is_read() -> None:
     assert replayed.sessions[7].owner is None
 
 
+def test_orders_are_an_array_at_the_end_of_a_layout() -> None:
+    entry = e.Layout(
+        ("main/g1/p0",),
+        (e.StandingOrder("ban", "user", "eve", 1_700_000_060_000_000, 60.0), e.StandingOrder("drain")),
+    )
+    assert msgspec.msgpack.decode(e.encode_entries([entry])) == [
+        [
+            "layout",
+            ["main/g1/p0"],
+            [["ban", "user", "eve", 1_700_000_060_000_000, 60.0], ["drain", "", "", 0, 0.0]],
+        ]
+    ]
+    assert e.decode_entries(e.encode_entries([entry])) == [entry]
+
+
+def test_a_journal_without_orders_is_read() -> None:
+    old = msgspec.msgpack.encode([["layout", ["main/g1/p0"]], ["begun"]])
+    assert e.decode_entries(old) == [e.Layout(("main/g1/p0",)), e.SnapshotBegun()]
+
+
+def test_a_version_without_orders_reads_a_journal_that_has_them() -> None:
+    """A node of the version before may lead a shard next: it has no orders then, and everything else."""
+
+    class LayoutBefore(msgspec.Struct, frozen=True, array_like=True, tag="layout"):
+        partitions: tuple[str, ...]
+
+    class BegunBefore(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
+        pass
+
+    order = e.StandingOrder("drain", until_us=e.FOREVER_US)
+    record = e.encode_entries([e.Layout(("a", "b"), (order,)), e.SnapshotBegun()])
+    found = msgspec.msgpack.decode(record, type=list[LayoutBefore | BegunBefore])
+    assert found == [LayoutBefore(("a", "b")), BegunBefore()]
+
+
+@pytest.mark.parametrize(
+    ("order", "left"),
+    [
+        (e.StandingOrder("ban", "client", "c", 70_000_000, 60.0), 60.0),
+        (e.StandingOrder("ban", "client", "c", 40_000_000, 60.0), 30.0),
+        (e.StandingOrder("ban", "client", "c", 10_000_000, 60.0), 0.0),
+        (e.StandingOrder("ban", "client", "c", 900_000_000, 60.0), 60.0),
+    ],
+)
+def test_an_order_lasts_as_the_wall_clock_says_and_never_longer_than_it_was_given(
+    order: e.StandingOrder, left: float
+) -> None:
+    assert order.seconds_left(10_000_000) == left
+
+
+def test_an_order_without_a_time_lasts() -> None:
+    assert e.StandingOrder("drain", until_us=e.FOREVER_US).seconds_left(1_700_000_000_000_000) > 1e9
+
+
 @pytest.mark.parametrize(
     "owner", [None, ANYBODY, Owner("alice", ""), Owner(None, "site-7/"), Owner("", ""), Owner("?", "a/")]
 )

@@ -1,5 +1,8 @@
 """A shard after a crash is what its journal says: checkpoints, shares, snapshots. docs/session-journal.md."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from rumq.session.journal import entries as e
 from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 
@@ -73,6 +76,34 @@ def test_a_checkpoint_has_the_positions_of_shares() -> None:
 
 def retained(topic: str, partition: int = 0) -> e.Retained:
     return e.Retained(partition, 3, 0, topic, b"row", b"frame")
+
+
+ORDERS = st.builds(
+    e.StandingOrder,
+    st.sampled_from(["ban", "drain", "trace"]), st.sampled_from(["client", "user"]), st.sampled_from("abc"),
+    st.sampled_from([0, 7, e.FOREVER_US]), st.just(60.0),
+)  # fmt: skip
+
+
+@given(before=st.lists(ORDERS, max_size=8), behind=st.lists(ORDERS, max_size=8), cut=st.integers(0, 8))
+def test_orders_are_those_given_last_however_much_of_the_journal_before_a_snapshot_is_left(
+    before: list[e.StandingOrder], behind: list[e.StandingOrder], cut: int
+) -> None:
+    """The journal is removed in whole segments: of what is before the snapshot any end may be there."""
+
+    def in_force(orders: list[e.StandingOrder]) -> dict[tuple[str, str, str], e.StandingOrder]:
+        last = {(each.what, each.kind, each.name): each for each in orders}
+        return {key: each for key, each in last.items() if each.until_us}
+
+    snapshot = e.Layout(LAYOUT, tuple(in_force(before).values()))
+    entries: list[e.JournalEntry] = [
+        *(e.Layout(LAYOUT, (each,)) for each in before[cut:]), e.SnapshotBegun(), snapshot,
+        *(e.Layout(LAYOUT, (each,)) for each in behind),
+    ]  # fmt: skip
+    state = ReplayedState()
+    state.apply(e.decode_entries(e.encode_entries(entries)))
+    assert state.orders == in_force([*before, *behind])
+    assert state.layout == LAYOUT
 
 
 def test_retained_messages_are_those_of_the_last_whole_snapshot() -> None:

@@ -10,7 +10,7 @@ from tests.shards.recovery.world import Run
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, orders: list[e.StandingOrder] | None = None) -> None:
         self.run = Run(SimulatedFiles())
         self.records: list[list[e.JournalEntry]] = []
         run = self.run
@@ -20,7 +20,7 @@ class World:
         )
         self.snapshots = SnapshotWriter(
             run.store.internal, run.store.partitions, run.recorder, run.router, self.checkpoints,
-            lambda entries, now_us: self.records.append(entries),
+            lambda entries, now_us: self.records.append(entries), lambda: orders or [],
         )  # fmt: skip
 
     def kinds(self) -> list[list[type]]:
@@ -53,6 +53,19 @@ def test_many_sessions_are_written_over_many_turns() -> None:
         entry for record in world.records for entry in record if isinstance(entry, e.Opened) and entry.fresh
     ]
     assert len(opened) == journal_snapshot.PART_SESSIONS + 1
+
+
+def test_all_orders_in_force_are_written_at_its_begin_in_records_of_bounded_size() -> None:
+    orders = [
+        e.StandingOrder("ban", "client", f"c{n}", 7, 1.0) for n in range(journal_snapshot.PART_ORDERS + 1)
+    ]
+    world = World(orders)
+    world.snapshots.begin(("main/g1/p0",), NOW)
+    first, *parts = world.records
+    assert [type(entry) for entry in first] == [e.Layout, e.SnapshotBegun]
+    found = [entry for (entry,) in parts if isinstance(entry, e.Layout)]
+    assert [len(each.orders) for each in found] == [journal_snapshot.PART_ORDERS, 1]
+    assert [order for each in found for order in each.orders] == orders
 
 
 def test_nothing_goes_before_the_snapshot_is_committed() -> None:

@@ -2,7 +2,8 @@
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write_group import WriteGroup
-from tests.commitlog.records import everything
+from rumq.session.journal.entries import StandingOrder
+from tests.commitlog.records import NOW, everything
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
@@ -48,6 +49,22 @@ def test_nothing_is_journalled_before_the_sessions_of_the_run_before_are_here() 
     run.lifecycle.is_restored = True
     run.journal.end_turn()
     assert run.journal.partition.next_lsn > begin and not run.recorder.pending
+
+
+def test_who_waits_for_the_journal_is_called_in_the_turn_after_it_is_committed() -> None:
+    run = Run(SimulatedFiles())
+    called: list[str] = []
+    for name in "ab":
+        lsn = run.journal.write_orders([StandingOrder("ban", "client", name, 1, 1.0)], NOW)
+        run.journal.when_committed(lsn, lambda name=name: called.append(name))  # type: ignore[misc]
+    run.journal.end_turn()
+    assert called == []
+    run.write()
+    assert called == [], "not on whatever thread has written it"
+    run.journal.end_turn()
+    assert called == ["a", "b"]
+    run.journal.end_turn()
+    assert called == ["a", "b"]
 
 
 def test_the_journal_comes_before_the_groups_that_acknowledgements_wait_for() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from rumq.auth.identity import Identity, Work
 from rumq.net.pending_logins import PendingLogins
-from rumq.shards.admin.access_gate import AccessGate
+from rumq.shards.orders.access_gate import AccessGate
 from rumq.shards.processes.client_placement import ClientPlacement, home_of
 from rumq.shards.turn.fault_guard import ShardEvents
 from rumq.shards.turn.logins import Logins

@@ -20,7 +20,7 @@ function NewBan({ after }) {
       { name: "seconds", label: "For", type: "choice", value: "600", quiet: true, options: BAN_TIMES },
     ]}
     body=${({ kind, name, seconds }) => ({ kind, name, seconds: Number(seconds) })}
-    explain="Whoever is named is disconnected now, and refused (0x8A) until the time is over, the ban is lifted or the broker restarts. Sessions stay."
+    explain="Whoever is named is disconnected now, and refused (0x8A) until the time is over or the ban is lifted, also after a restart. Sessions stay."
     done=${(answer, { seconds }) => `Banned for ${BAN_TIMES.find(([each]) => each === seconds)[1]}.`}/>`;
 }
 
@@ -35,7 +35,7 @@ export function view() {
       title=${html`Lift the ban of <bdi dir="ltr">${visible(row.name)}</bdi>?`} body=${{ kind: row.kind, name: row.name }}
       explain="It may connect again at once." done=${(answer) => (answer.done ? "The ban is lifted." : ["It was over already.", "warn"])}/>` },
   ];
-  return html`<${Heading} title="Bans" line="Refused for a time, until the broker restarts at the latest."><${NewBan} after=${reload}/></${Heading}>
+  return html`<${Heading} title="Bans" line="Refused for a time, or until the ban is lifted; a restart changes nothing."><${NewBan} after=${reload}/></${Heading}>
     <${Fault} error=${error}/>
     <${Table} label="Bans" columns=${columns} rows=${data && data.bans} rowKey=${(row) => `${row.kind} ${row.name}`} empty="Nobody is banned."/>`;
 }

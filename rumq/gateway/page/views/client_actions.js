@@ -73,7 +73,7 @@ export function ClientActions({ client, row, after }) {
         { name: "seconds", label: "For", type: "choice", value: "600", quiet: true, options: BAN_TIMES },
       ]}
       body=${({ kind, seconds }) => ({ kind, name: bannable(client, row).find(([each]) => each === kind)[1], seconds: Number(seconds) })}
-      explain=${html`<p>Whoever is named is disconnected now, and refused (0x8A) until the time is over, the ban is lifted or the broker restarts. Sessions stay.</p>`}
+      explain=${html`<p>Whoever is named is disconnected now, and refused (0x8A) until the time is over or the ban is lifted, also after a restart. Sessions stay.</p>`}
       done=${(answer, { seconds }) => `Banned for ${BAN_TIMES.find(([each]) => each === seconds)[1]}.`}/>
     <${ActionButton} label="Drop session …" name="drop" danger confirm="Drop the session" title=${html`Drop the session of ${name}?`} body=${{ client }} after=${after}
       explain=${html`<p>Its connection is closed and <b>its session is deleted</b>: its subscriptions, its place in the log and what is in flight are forgotten. ${row.behind_records ? html`It is ${plural(row.behind_records, "record")} of the log behind: what it subscribes to of them it will not get. ` : ""}This cannot be undone. Messages stay in the log.</p>`}

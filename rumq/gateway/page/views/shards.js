@@ -61,7 +61,7 @@ export function view() {
       ${draining
         ? html`<${ActionButton} label="End the drain …" name="undrain" confirm="Accept clients" title="Accept clients again?" after=${shards.reload} explain="New clients are accepted at once." done=${() => "Clients are accepted."}/>`
         : html`<${ActionButton} label="Drain …" danger name="drain" confirm="Drain" title=${node ? "Disconnect every client of the cluster?" : "Disconnect every client?"} after=${shards.reload}
-            explain=${html`<p><b>Every client is disconnected (0x8B) and new ones are refused (0x88)</b> until the drain is ended here; /readyz says "not ready", so that a load balancer goes elsewhere. Sessions and the log stay.</p>
+            explain=${html`<p><b>Every client is disconnected (0x8B) and new ones are refused (0x88)</b> until the drain is ended here, also after a restart; /readyz says "not ready", so that a load balancer goes elsewhere. Sessions and the log stay.</p>
               ${node && html`<p>This is for all nodes. To drain one of them, there: <code>rumqd cluster drain</code>.</p>`}`}
             done=${(answer) => `${count(answer.done)} clients were disconnected.`}/>`}
       <${ActionButton} label="Shut down …" danger name="shutdown" confirm=${node ? "Shut the node down" : "Shut the broker down"} title=${node ? html`Stop the node ${node}?` : "Stop the broker?"}

@@ -1,7 +1,8 @@
 """Who may not log in for now: bans of client ids, users and addresses, a broker that drains, and everybody while a
 leader hears no majority. Time is a port.
 
-A ban ends with its time, and with the run of the broker. The caller disconnects clients that it names."""
+A ban ends with its time. The caller disconnects clients that it names, and has the journal keep it for the next run
+or leader: `rumq.shards.orders.standing_orders`."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.shards.turn.ports import Clock
 
 BANS_MAX = 10_000
+NAME_BYTES_MAX = 1 << 20  # of all bans: each snapshot of the journal has them
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class AccessGate:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._bans: dict[tuple[str, str], Ban] = {}
+        self._name_bytes = 0
         self.is_draining = False
         self.isolated: Callable[[], MqttFault] | None = None
 
@@ -47,21 +50,29 @@ class AccessGate:
             if ban.until > self._clock.monotonic:
                 ban.refused += 1
                 return MqttFault(f"the operator has banned {key[0]} {key[1]!r}", Reason.BANNED)
-            del self._bans[key]
+            self._remove(key)
         return None
 
     def ban(self, kind: str, name: str, seconds: float) -> bool:
-        """Ban for so long from now on; False: there are too many bans."""
-        self._forget_old()
-        if (kind, name) not in self._bans and len(self._bans) >= BANS_MAX:
-            return False
-        self._bans[kind, name] = Ban(self._clock.monotonic + seconds)
+        """Ban for so long from now on; False: there are too many bans, or their names are too long."""
+        key = kind, name
+        self._remove(key)
+        size = name_bytes(key)
+        if not self._has_room(size):
+            self._forget_old()
+            if not self._has_room(size):
+                return False
+        self._bans[key] = Ban(self._clock.monotonic + seconds)
+        self._name_bytes += size
         return True
+
+    def _has_room(self, size: int) -> bool:
+        return len(self._bans) < BANS_MAX and self._name_bytes + size <= NAME_BYTES_MAX
 
     def unban(self, kind: str, name: str) -> bool:
         """Whether there was such a ban."""
         self._forget_old()
-        return self._bans.pop((kind, name), None) is not None
+        return self._remove((kind, name))
 
     def bans(self) -> list[tuple[str, str, float, int]]:
         """(kind, name, seconds left, logins refused) of each."""
@@ -72,4 +83,14 @@ class AccessGate:
     def _forget_old(self) -> None:
         now = self._clock.monotonic
         for key in [key for key, ban in self._bans.items() if ban.until <= now]:
-            del self._bans[key]
+            self._remove(key)
+
+    def _remove(self, key: tuple[str, str]) -> bool:
+        if self._bans.pop(key, None) is None:
+            return False
+        self._name_bytes -= name_bytes(key)
+        return True
+
+
+def name_bytes(key: tuple[str, str]) -> int:
+    return len(key[1].encode())

@@ -4,8 +4,8 @@ import pytest
 
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
-from rumq.shards.admin import access_gate
-from rumq.shards.admin.access_gate import AccessGate
+from rumq.shards.orders import access_gate
+from rumq.shards.orders.access_gate import AccessGate
 from tests.shards.bus.world import Hand
 
 
@@ -65,6 +65,21 @@ def test_bans_are_bounded_one_can_be_made_longer_and_old_ones_make_room(
     clock.monotonic += 5.0
     assert gate.ban("client", "c", 60.0)
     assert [(name, seconds) for _, name, seconds, _ in gate.bans()] == [("b", 85.0), ("c", 60.0)]
+
+
+def test_the_names_of_all_bans_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client id has up to 65,535 bytes, and each snapshot of the journal has every ban."""
+    monkeypatch.setattr(access_gate, "NAME_BYTES_MAX", 8)
+    clock = Hand()
+    gate = AccessGate(clock)
+    assert gate.ban("client", "äää", 5.0) and not gate.ban("client", "abc", 60.0)
+    assert gate.ban("client", "äää", 5.0) and gate.ban("client", "ab", 60.0), "given anew it counts once"
+    assert not gate.ban("client", "c", 60.0) and len(gate.bans()) == 2
+    clock.monotonic += 5.0
+    assert gate.ban("client", "abcdef", 60.0), "the one that is over has made room"
+    assert gate.unban("client", "ab") and gate.refusal("c", None, "a") is None and gate.ban("user", "x", 1.0)
+    clock.monotonic += 1.0
+    assert gate.refusal("c", "x", "a") is None and gate.ban("user", "xy", 1.0)
 
 
 def test_a_broker_that_drains_refuses_everybody() -> None:

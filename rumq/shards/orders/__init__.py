@@ -1,0 +1,1 @@
+"""What the operator has ordered of a shard, and what stays in force of it."""
