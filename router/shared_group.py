@@ -71,15 +71,17 @@ class Member:
 class SharedGroup:
     """The readers of `$share/<name>/<filter>`.
 
-    is_here: its home is this shard; else it assigns only the ranges that its home sends, in `returned`"""
+    is_here: its home is this shard; else it assigns only the ranges that its home sends, in `returned`
+    is_held: nothing is assigned: what members in other shards have had is not known of all of them"""
 
     __slots__ = (
-        "departed", "is_here", "is_parked", "key", "members", "reader", "recent", "returned", "topic_filter",
+        "departed", "is_held", "is_here", "is_parked", "key", "members", "reader", "recent", "returned", "topic_filter",
         "turn",
     )  # fmt: skip
 
     def __init__(self, key: str, topic_filter: str, reader: Reader, *, is_here: bool = True) -> None:
         self.is_here = is_here
+        self.is_held = False
         self.is_parked = False  # its home was told that no member has capacity
         self.recent: deque[Range] = deque(maxlen=RECENT_MAX)  # ranges lately delivered to members
         self.key = key
@@ -101,6 +103,8 @@ class SharedGroup:
 
     def available(self) -> list[Member]:
         """Members with capacity, once per weight, starting with the one whose turn it is."""
+        if self.is_held:
+            return []
         available = [
             m
             for m in self.members.values()

@@ -183,10 +183,16 @@ class SharedGroupRules:
         for key, (topic_filter, weight) in weights.items():
             self.set_weight(shard, key, topic_filter, weight)
 
+    def hold(self) -> None:
+        """Assign nothing of the groups that were restored, until every shard has reported what its members have."""
+        for share in self.shares.values():
+            share.is_held = share.is_here
+
     def prune(self) -> None:
-        """Every shard has reported its members: end groups that have none."""
+        """Every shard has reported its members: end groups that have none, and go on with those that were held."""
         for share in list(self.shares.values()):
-            if not share.members:
+            if share.is_held or not share.members:
+                share.is_held = False
                 self._continue_or_end(share)
 
     def ranges_returned(self, shard: Subscriber, key: str, ranges: list[Range]) -> None:

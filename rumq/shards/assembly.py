@@ -42,8 +42,10 @@ from rumq.shards.orders.standing_orders import StandingOrders
 from rumq.shards.processes.client_placement import ClientPlacement
 from rumq.shards.processes.fd_passing import FdPassing
 from rumq.shards.recovery.journal_writer import JournalWriter
+from rumq.shards.recovery.late_shards import LateShards
 from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
+from rumq.shards.recovery.undecided import Undecided
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
 from rumq.shards.retention.export_positions import ExportPositions
@@ -88,7 +90,8 @@ Failed = Callable[[str], None]
 class ShardContext:
     """Which shard this is, and its settings. index, count: of the shards; policies: of every listener
 
-    edge_door: in a cluster, the door through which clients go that live elsewhere; term: of this leader"""
+    edge_door: in a cluster, the door through which clients go that live elsewhere; term: of this leader
+    missing_seconds: for how long other shards are waited for at the start; None: until all are there"""
 
     index: int = 0
     count: int = 1
@@ -107,6 +110,7 @@ class ShardContext:
     term: Term | None = None
     trace_sample_every: int = 0
     traces_per_second_max: int = 100
+    missing_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +305,10 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     restorer = Restorer(
         store, router, registry, journal, clock, lifecycle, context.limits, lambda *given: orders.restore(*given),
     )  # fmt: skip
+    undecided = Undecided(recorder, timers, events)
+    late = LateShards(context.missing_seconds, peers.others, router, sessions, undecided, clock, events)
     startup = Startup(
-        store, peers, interest, queries, restorer, turn.effects.carry_out,
+        store, peers, interest, queries, restorer, late, turn.effects.carry_out,
         *([] if replication is None else [lambda: replication.is_open]),
     )  # fmt: skip
 
@@ -349,7 +355,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
         registry, recorder, 1 << len(store.partitions), KeepAliveMonitor(), drop_counters, totals
     )
     broker = Broker(
-        turn, records, logins, Gates(gate, reads), acks, redelivery, interest if has_peers else None, context.limits
+        turn, records, logins, Gates(gate, reads, undecided), acks, redelivery, interest if has_peers else None,
+        context.limits,
     )  # fmt: skip
 
     # The operator

@@ -86,6 +86,7 @@ class Broker:
         self.crashes: list[Any] = []
         self.is_full = self.lives_elsewhere = False
         self.slowed: list[bool] = []
+        self.undecided: Any = SimpleNamespace(concerns=lambda session: False)
 
     def may_buffer(self, client: Any, size: int) -> bool:
         return True

@@ -19,9 +19,12 @@ class Client:
 
     def __init__(
         self, client_id: str, version: int, history: History, tell: Callable[..., None], *, clean: bool, lazy: bool,
-        window: int, aliases_max: int = 0,
+        window: int, aliases_max: int = 0, has_few_ids: bool = False,
     ) -> None:  # fmt: skip
-        """window: its Receive Maximum, 0: it says none; aliases_max: its Topic Alias Maximum"""
+        """window: its Receive Maximum, 0: it says none; aliases_max: its Topic Alias Maximum
+
+        has_few_ids: it takes the lowest packet id that is free, so that ids are used again at once"""
+        self._has_few_ids = has_few_ids
         self.aliases_max = aliases_max
         self._aliases: dict[int, str] = {}
         self.client_id, self.version, self.clean, self.lazy, self.window = (
@@ -286,6 +289,8 @@ class Client:
             pass  # it will hear of that
 
     def _next_id(self) -> int:
+        if self._has_few_ids:
+            self._packet_id = 0
         while True:
             self._packet_id = self._packet_id % 65535 + 1
             if self._packet_id not in self._out and self._packet_id not in self._asked:

@@ -37,6 +37,7 @@ class Build:
     hot_bytes_max: int
     capacity: int  # of a stream socket, bytes
     segment_bytes_max: int
+    missing_seconds: float | None = None  # as of `ShardContext`
 
 
 class Machine:
@@ -93,7 +94,7 @@ class Machine:
                 index, self.build.shards, self.streams, self.state, files, self.network, self.doors, poller,
                 clock=lambda: (self.now_us, self.monotonic), seed=self._starts * 1000, event=event,
                 boot_id=self.boots.to_bytes(16, "little"), linger_seconds=self.build.linger_seconds,
-                hot_bytes_max=self.build.hot_bytes_max,
+                hot_bytes_max=self.build.hot_bytes_max, missing_seconds=self.build.missing_seconds,
             )  # fmt: skip
         except Killed:
             self.deaths.append(self.step)

@@ -5,7 +5,7 @@ that some are calm and are judged strictly, and some are rough."""
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from traceback import format_exception
 
@@ -39,6 +39,7 @@ class Mood:
     kill_inside: int = 0
     power: int = 0
     delay: int = 6
+    restart: float = 0.2  # how likely a dead shard is started before an event
     cut: int = 0
     take_over: int = 0
     wills: bool = False
@@ -72,11 +73,24 @@ def drawn(random: Random) -> tuple[Build, Mood, int]:
     return build, mood, random.randrange(25, 50)
 
 
+def drawn_late(random: Random) -> tuple[Build, Mood, int]:
+    """As `drawn`: shards die often, are away for long, and begin without each other."""
+    build, mood, events = drawn(random)
+    build = replace(build, shards=3, partitions=3, missing_seconds=random.choice((0.0, 0.01, 0.1)))
+    mood.kill, mood.cut, mood.restart = 8, 8, random.choice((0.05, 0.1))
+    return build, mood, events + 30
+
+
 class Schedule:
-    def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
+    """is_late: shards begin while others are missing"""
+
+    def __init__(
+        self, seed: int, trace: Callable[[str], None] | None = None, *, is_late: bool = False
+    ) -> None:
         self.seed = seed
         self.random = random = Random(seed)
-        build, self.mood, self.events = drawn(random)
+        self._is_late = is_late
+        build, self.mood, self.events = drawn_late(random) if is_late else drawn(random)
         self.machine = Machine(build, random, trace)
         self.history = History()
         self.history.crashes = self.machine.deaths
@@ -99,7 +113,7 @@ class Schedule:
         return Client(
             client_id, random.choice((4, 5, 5)), self.history, self.machine.tell, clean=random.random() < 0.35,
             lazy=random.random() < 0.2, window=random.choice((0, 0, 1, 3)),
-            aliases_max=2 if number % 3 == 1 else 0,
+            aliases_max=2 if number % 3 == 1 else 0, has_few_ids=self._is_late,
         )  # fmt: skip
 
     # What may happen
@@ -120,7 +134,7 @@ class Schedule:
         for _ in range(self.events):
             self._now()
             for index, shard in enumerate(machine.shards):
-                if shard is None and random.random() < 0.2:
+                if shard is None and random.random() < self.mood.restart:
                     machine.start(index)
             client = random.choice(self.clients)
             if client.stream is None:
@@ -263,9 +277,9 @@ class Schedule:
         judge(self.history, log, retained, machine.build.shards)
 
 
-def run(seed: int, trace: Callable[[str], None] | None = None) -> Counter[str]:
-    """Play the schedule of a seed; what happened in it, counted. raises: Wrong"""
-    schedule = Schedule(seed, trace)
+def run(seed: int, trace: Callable[[str], None] | None = None, *, is_late: bool = False) -> Counter[str]:
+    """Play the schedule of a seed; what happened in it, counted. is_late: as of `Schedule`. raises: Wrong"""
+    schedule = Schedule(seed, trace, is_late=is_late)
     try:
         schedule.play()
     except (Broken, Restless) as fault:

@@ -74,6 +74,7 @@ class Shard:
         self, index: int, count: int, streams: list[StreamSpec], state: StreamSpec, files: SimulatedFiles,
         network: Network, doors: list[Door], poller: Poller, *, clock: Callable[[], tuple[int, float]], seed: int,
         boot_id: bytes, linger_seconds: float, hot_bytes_max: int, event: Callable[..., None],
+        missing_seconds: float | None,
     ) -> None:  # fmt: skip
         self.index = index
         self.files = files
@@ -95,7 +96,7 @@ class Shard:
             hot_bytes_max=hot_bytes_max, direct_bytes_min=1 << 30, internal=state, internal_number=index,
             elsewhere=elsewhere, boot_id=boot_id,
         )  # fmt: skip
-        context = ShardContext(index, count, linger_seconds=linger_seconds)
+        context = ShardContext(index, count, linger_seconds=linger_seconds, missing_seconds=missing_seconds)
         platform = Platform(
             event, self._make_pump, clock, self._make_worker, fd_passing=self._make_doors, random=random
         )

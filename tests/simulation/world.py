@@ -19,7 +19,14 @@ class World:
         self._connections = 0
 
     def client(
-        self, home: int = 0, *, clean: bool = True, window: int = 0, lazy: bool = False, aliases_max: int = 0
+        self,
+        home: int = 0,
+        *,
+        clean: bool = True,
+        window: int = 0,
+        lazy: bool = False,
+        aliases_max: int = 0,
+        has_few_ids: bool = False,
     ) -> Client:
         """One that lives in a shard, not connected yet."""
         count = self.machine.build.shards
@@ -27,13 +34,21 @@ class World:
         self._connections += 1
         return Client(
             f"c{some}", 5, self.history, self.machine.tell, clean=clean, lazy=lazy, window=window,
-            aliases_max=aliases_max,
+            aliases_max=aliases_max, has_few_ids=has_few_ids,
         )  # fmt: skip
 
     def joined(self, home: int = 0, **about: Any) -> Client:
         client = self.client(home, **about)
         self.connect(client)
         self.machine.settle()
+        assert client.is_up
+        return client
+
+    def joined_now(self, home: int = 0, **about: Any) -> Client:
+        """As `joined`, and no shard that is dead is started for it."""
+        client = self.client(home, **about)
+        self.connect(client)
+        self.machine.run(200)
         assert client.is_up
         return client
 

@@ -66,6 +66,9 @@ ASK_SECONDS_MAX = 150.0  # longer than whoever asks waits
 OPERATORS_MAX = 64  # connections of other nodes with orders
 HAND_OVER_SECONDS_MAX = 2.0
 LAST_WORDS_SECONDS_MAX = 0.5
+MISSING_SECONDS = (
+    1.0  # for leaders of other shards, which mostly take office in as long after a node has died
+)
 
 
 class Leader:
@@ -104,7 +107,7 @@ class Leader:
             fenced=self._note_fenced, doubted=lambda why: cluster.state.distrust(), noted=cluster.state.note_copies,
             epoch_elsewhere=self._epoch_elsewhere,
         )  # fmt: skip
-        return replace(context, term=term, edge_door=self._place.count)
+        return replace(context, term=term, edge_door=self._place.count, missing_seconds=MISSING_SECONDS)
 
     def _epoch_elsewhere(self, shard: int) -> int:
         return self._links.epoch_elsewhere(shard)

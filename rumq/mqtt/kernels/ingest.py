@@ -17,6 +17,7 @@ from rumq.mqtt.kernels.wire_state import OTHER as OTHER
 from rumq.mqtt.kernels.wire_state import PUBLISHER as PUBLISHER
 from rumq.mqtt.kernels.wire_state import RETAIN as RETAIN
 from rumq.mqtt.kernels.wire_state import TOPIC as TOPIC
+from rumq.mqtt.kernels.wire_state import UNDECIDED as UNDECIDED
 from rumq.mqtt.kernels.wire_state import Wire
 
 if cython.compiled:
@@ -416,6 +417,16 @@ def cut(
                     wire.ack_parts |= cython.cast(cython.ulonglong, 1) << (part & 63)
                     pos = stop
                     continue
+                if wire.undecided and pid != wire.passed:
+                    if run_at >= 0:
+                        copy(frames, out, buf, run_at, pos - run_at)
+                        out += pos - run_at
+                        run_at = -1
+                    wire.packet_id = pid
+                    wire.partition = part
+                    wire.stop = UNDECIDED
+                    wire.frame_bytes = stop - pos
+                    break
             if wire.v5 and wire.unacknowledged >= wire.receive_maximum:
                 wire.refuse(0x93, "more than %d unacknowledged PUBLISH packets" % wire.receive_maximum)
                 break

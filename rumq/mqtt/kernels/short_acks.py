@@ -65,6 +65,9 @@ def short_ack(
                 # Before PUBCOMP: the client may use the packet id again after it.
                 note(noted_of(wire), 0x62, pid)
                 wire.ack_parts |= wire.durable_bit
+        elif wire.undecided:  # it may be of a message that is stored where nobody answers yet
+            wire.answers -= 1
+            return 1
         elif wire.v5:
             put_some(acks_of(wire), bytes((0x70, 3, pid >> 8, pid & 255, 0x92)))
         else:

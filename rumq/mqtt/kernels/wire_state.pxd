@@ -25,6 +25,9 @@ cdef class Wire:
     cdef public unsigned int session_tag
     cdef public bytearray noted
     cdef public bint own
+    cdef public bint undecided
+    cdef public unsigned int passed
+    cdef readonly unsigned int packet_id
     cdef readonly int stop
     cdef readonly int fault
     cdef readonly object fault_text

@@ -13,6 +13,7 @@ TOPIC = 2  # a PUBLISH on a topic that `topics` does not have: add it or refuse 
 PUBLISHER = 3  # the publisher has no number in partition `Wire.partition` yet: give one, then call again
 FULL = 4  # a buffer of the batch is full: grow it, then call again
 RETAIN = 6  # a retained PUBLISH on a topic whose number says NO_RETAIN: take it or refuse it
+UNDECIDED = 7  # a PUBLISH of QoS 2: `Wire.packet_id` in `Wire.partition` may be stored already
 FAULT = 5  # malformed or forbidden: `Wire.fault` is the reason code, `Wire.fault_text` says what was seen
 
 
@@ -43,6 +44,10 @@ class Wire:
         self.session_tag = 0  # says in the log of which session an inbound QoS 2 message is
         self.noted = UNSET  # acknowledgements of a durable session, u32 each: head << 16 | packet id
         self.own = False  # the broker's own messages, which are taken in any case
+        # Which inbound QoS 2 messages are stored is not known of every shard (`rumq.shards.recovery.undecided`).
+        self.undecided = False
+        self.passed = 0  # the packet id of the message that is taken all the same
+        self.packet_id = 0
         self.stop = MORE
         self.fault = 0
         self.fault_text = UNSET

@@ -77,6 +77,19 @@ class Backpressure(Protocol):
     crowded: int
 
 
+class UndecidedMessages(Protocol):
+    """Inbound QoS 2 messages that a missing shard may have stored: `rumq.shards.recovery.undecided`."""
+
+    def concerns(self, session: Session) -> bool:
+        """Whether messages of a session may be there."""
+
+    def takes_publish(self, link: Any, *, is_again: bool) -> bool:
+        """Whether the PUBLISH at which the kernel stopped is taken; else its connection waits. is_again: it has DUP"""
+
+    def wait_for_all(self, link: Any, call: Callable[[], None]) -> None:
+        """Have a connection wait for all missing shards, and `call` then."""
+
+
 class BrokerPort(AckBroker, Protocol):
     """Time, numbers and places; every call returns at once.
 
@@ -103,6 +116,9 @@ class BrokerPort(AckBroker, Protocol):
 
     @property
     def backpressure(self) -> Backpressure: ...
+
+    @property
+    def undecided(self) -> UndecidedMessages: ...
 
     # Before CONNACK
 

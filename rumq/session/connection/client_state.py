@@ -104,6 +104,9 @@ class RequestResponder(Responder, ConnectionHandler, Protocol):
     """How a request of a connected client is answered, and has the client's next packets wait."""
 
     @property
+    def session(self) -> Session: ...
+
+    @property
     def acks(self) -> PendingAcks: ...
 
     @property

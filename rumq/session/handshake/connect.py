@@ -153,6 +153,7 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.unacknowledged = len(open_tags(wire)) if wire.qos2_open is not None else 0
     if session.durable:
         wire.durable_bit = client.broker.journal_bit
+    wire.undecided = client.broker.undecided.concerns(session)
     return wire
 
 

@@ -152,10 +152,14 @@ class Acknowledged(Entry, frozen=True, tag="acked"):
 
 
 class Open(Entry, frozen=True, tag="open"):
-    """All inbound QoS 2 packet ids that wait for PUBREL, u16 each."""
+    """All inbound QoS 2 packet ids that wait for PUBREL, u16 each.
+
+    released: packet ids whose PUBREL came, once for each, of messages in partitions whose owners had not said yet what
+    they have (`rumq.shards.recovery.undecided`); u16 each, and empty otherwise"""
 
     number: int
     packet_ids: bytes
+    released: bytes = b""
 
 
 class Window(Entry, frozen=True, tag="window"):

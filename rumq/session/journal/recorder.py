@@ -30,13 +30,15 @@ def tag_of(number: int) -> int:
 class JournalRecorder:
     """entries: since `drain` was called last; sessions: all durable ones, by number
 
-    qos2_changed: those whose inbound QoS 2 packet ids have changed since the last checkpoint"""
+    qos2_changed: those whose inbound QoS 2 packet ids have changed since the last checkpoint
+    qos2_released: by number, `entries.Open.released`; of none once every shard has said which messages it has"""
 
     def __init__(self) -> None:
         self.entries: list[e.JournalEntry] = []
         self.sessions: dict[int, Session] = {}
         self.last_number = 0
         self.qos2_changed: dict[int, Session] = {}
+        self.qos2_released: dict[int, bytes] = {}
         self._subscribed: dict[tuple[int, str], Session] = {}
         self._left: dict[int, Session] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ class ReplayedSession:
     cursors: reader number -> the next lsn of each partition; starts: of replays whose start was not found yet
     redelivered_below: as of `entries.Left`
     qos2_open: inbound QoS 2 packet ids that wait for PUBREL; qos2_released: packet id -> PUBRELs since the last `Open`
+    qos2_tagged: packet ids of inbound QoS 2 messages that the log has since the last `Open`
     qos2_changed: `qos2_open` differs from the last `Open`
     moving_seconds: as of `entries.Left`
     """
@@ -51,6 +53,7 @@ class ReplayedSession:
     window: Window | None = None
     qos2_open: set[int] = field(default_factory=set)
     qos2_released: dict[int, int] = field(default_factory=dict)
+    qos2_tagged: set[int] = field(default_factory=set)
     qos2_changed: bool = False
     moving_seconds: int = 0
 
@@ -129,8 +132,8 @@ def apply_acknowledged(session: ReplayedSession, entry: e.Acknowledged) -> None:
 
 def apply_open(session: ReplayedSession, entry: e.Open) -> None:
     session.qos2_open = set(memoryview(entry.packet_ids).cast("H"))
-    session.qos2_released = {}
-    session.qos2_changed = False
+    session.qos2_released = dict(Counter(memoryview(entry.released).cast("H")))
+    session.qos2_changed = bool(entry.released)  # once all is known they are written no more
 
 
 def apply_window(session: ReplayedSession, entry: e.Window) -> None:

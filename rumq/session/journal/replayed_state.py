@@ -33,6 +33,7 @@ class ReplayedState:
     """retained_from: retained messages at or above these lsns are in the log only; tags_from: inbound QoS 2 messages
 
     orders: in force when the journal ended, if their time was not over, by (what, kind, name)
+    seen: how far each partition was known here at the last checkpoint; empty: there was none
     changed: the state was adapted to another log than the journal refers to"""
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class ReplayedState:
         self.orders: dict[tuple[str, str, str], e.StandingOrder] = {}
         self.retained_from: list[int] = []
         self.tags_from: list[int] = []
+        self.seen: list[int] = []
         self.last_number = 0
         self.changed = False
         self._snapshot: dict[str, e.Retained] = {}
@@ -75,6 +77,7 @@ class ReplayedState:
             if session_tag not in (UNKNOWN_TAG, tag_of(session.number)):
                 continue
             session.qos2_changed = True
+            session.qos2_tagged.add(packet_id)
             if session.qos2_released.get(packet_id, 0) > 0:
                 session.qos2_released[packet_id] -= 1
             else:
@@ -116,6 +119,7 @@ class ReplayedState:
 
     def _checkpoint(self, entry: e.Checkpoint) -> None:
         self.tags_from, self.retained_from = entry.next_lsns, entry.retained
+        self.seen = list(entry.live)
         for session in self.sessions.values():
             if not session.attached:
                 continue
@@ -202,3 +206,4 @@ class ReplayedState:
                 )
         self.retained_from = moved(self.retained_from) if self.retained_from else []
         self.tags_from = moved(self.tags_from) if self.tags_from else []
+        self.seen = moved(self.seen) if self.seen else []

@@ -31,6 +31,7 @@ from rumq.session.state.session import Session
 
 WAIT_SECONDS_MAX = 10.0  # a client over its rate is checked again after so long
 BULK_BYTES = 1 << 14  # of one read
+DUP = 8  # in the first byte of PUBLISH
 PINGREQ = FIRST_BYTE[PacketType.PINGREQ]
 
 
@@ -131,9 +132,16 @@ class Connected:
                 cold += 1
                 if not accept_topic(client, wire.topic):
                     pos = publish_one(self, wire, data, pos, end)
+                    if self.paused:
+                        break
             elif stop == ingest.RETAIN:
                 cold += 1
                 pos = publish_one(self, wire, data, pos, end)
+                if self.paused:
+                    break
+            elif stop == ingest.UNDECIDED:
+                if not broker.undecided.takes_publish(self, is_again=bool(data[pos] & DUP)):
+                    break
             elif stop in (ingest.PUBLISHER, ingest.FULL, ingest.FAULT):
                 supply(client, wire)
             else:

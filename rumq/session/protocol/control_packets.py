@@ -110,6 +110,10 @@ def acknowledge(responder: RequestResponder, packet: p.Puback | p.Pubrec | p.Pub
     wire, window = client.wire, client.wire.window
     if isinstance(packet, p.Pubrel):
         known = wire.release(packet_id)
+        if not known and client.broker.undecided.concerns(responder.session):
+            take = partial(acknowledge, responder, packet)
+            client.broker.undecided.wait_for_all(responder, take)
+            return
         if known:
             acks.record(PUBREL, packet_id)
         reason = Reason.SUCCESS if known else Reason.PACKET_IDENTIFIER_NOT_FOUND

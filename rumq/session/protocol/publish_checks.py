@@ -59,7 +59,10 @@ def publish_one(responder: RequestResponder, wire: Wire, data: bytearray, pos: i
     may_publish = refusal is None and authorization.may_publish(client, packet, topic)
     if client.permit is not None and may_publish and client.broker.topics.get(name) is not None:
         while (pos := cut(wire, client.broker.batches, data, pos, stop, client.broker.topics)) < stop:
-            supply(client, wire)
+            if wire.stop != ingest.UNDECIDED:
+                supply(client, wire)
+            elif not client.broker.undecided.takes_publish(responder, is_again=packet.dup):
+                break
         wire.forget_topics()
         return pos
     wire.others += 1

@@ -4,7 +4,7 @@ They are read by way of their owners only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from commitlog import Chunk, Gap, NotInMemory, Store, StreamSpec
@@ -21,7 +21,10 @@ from rumq.tracing.tracer import Tracer
 
 
 class RemotePartition:
-    """A `PartitionReader` of another shard's partition."""
+    """A `PartitionReader` of another shard's partition.
+
+    is_undecided: its owner has not said yet which QoS 2 messages of sessions here it has: nothing is handed over
+    found: called once, with the next lsn, when the owner of a partition that was begun without it is there"""
 
     is_mirrored = True
     offline = None
@@ -34,6 +37,8 @@ class RemotePartition:
         self.first_lsn = 0
         self.next_lsn = 0  # when its owner joined; from then on the router's feed knows
         self.is_met = False
+        self.is_undecided = False
+        self.found: Callable[[int], None] | None = None
         self.topic_names: list[bytes] = []  # by the owner's ids; empty where not known
         self.topic_ids: dict[bytes, int] = {}
         # By the owner's numbers; only if a subscription here asks for publishers.
@@ -121,6 +126,15 @@ class RemoteFeeds:
         for session in self._sessions.values():
             for reader in session.subscriber.readers():
                 reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
+        if partition.found is not None:
+            found, partition.found = partition.found, None
+            found(next_lsn)
+
+    def begin_without(self, partition: RemotePartition, end_lsn: int, found: Callable[[int], None]) -> None:
+        """The owner is away at the start of this shard, which goes on from where its last run knew the partition to
+        end. found: as of `RemotePartition`"""
+        partition.is_met, partition.next_lsn, partition.found = True, end_lsn, found
+        self.feed(partition.index).start_at(end_lsn)
 
     def drop_cached(self) -> None:
         """Records that were filtered out may be wanted now: read them again."""
@@ -179,10 +193,26 @@ class Owner:
             self._admission.elsewhere(partition.index, False, "")
             self._feeds.owner_joined(partition, *partitions[partition.index])
             outgoing = partition.outgoing
+            if partition.is_undecided:
+                continue
             if outgoing.pending_bytes:
                 link.say(m.Resume(partition.index, outgoing.committed_there))
             else:
                 outgoing.attach(link.say, outgoing.committed_lsn)
+
+    def undecided(self, tags_from: Sequence[int]) -> None:
+        """Hand nothing over before the owner has said which QoS 2 messages it has, from these lsns on."""
+        for partition in self.partitions:
+            partition.is_undecided = True
+            partition.outgoing.detach()
+            partition.outgoing.committed_there = tags_from[partition.index]
+
+    def decided(self, link: BusLink | None) -> None:
+        """It has: hand over what was published meanwhile. link: None while it is away"""
+        for partition in self.partitions:
+            partition.is_undecided = False
+            if link is not None:
+                partition.outgoing.attach(link.say, partition.outgoing.committed_lsn)
 
     def lost(self) -> None:
         for partition in self.partitions:

@@ -82,7 +82,7 @@ class CheckpointBuilder:
         entries: list[e.JournalEntry] = []
         for number, session in list(qos2_changed.items()):
             without = unsafe_packet_ids(session, unsafe)
-            entries.append(e.Open(number, open_packet_ids(session, without)))
+            entries.append(open_entry(self._recorder, session, without))
             if not without:
                 del qos2_changed[number]
         return entries
@@ -125,6 +125,12 @@ class CheckpointBuilder:
             if durable:
                 groups[key] = e.SharedCheckpoint(cursors_of(share.reader, watermarks), returned)
         return groups
+
+
+def open_entry(recorder: JournalRecorder, session: Session, without: Container[int]) -> e.Open:
+    """Which inbound QoS 2 messages of a session wait for PUBREL. without: packet ids that a crash could take back"""
+    number = session.number
+    return e.Open(number, open_packet_ids(session, without), recorder.qos2_released.get(number, b""))
 
 
 def unsafe_packet_ids(session: Session, unsafe: UnsafeTags) -> set[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from commitlog.partition_types import PartitionReader
+from router.slots import partition_of
 from rumq.session.journal.replayed_state import ReplayedState
 
 
@@ -26,6 +27,22 @@ def fit_to_partitions(
     for partition in partitions:
         if partition.is_volatile:
             move_to_end(state, partition.index, partition.next_lsn)
+
+
+def end_seen(state: ReplayedState, index: int) -> int:
+    """How far a partition went, as far as a journal with checkpoints knows: no position in it is beyond."""
+    ends = [state.seen[index], state.tags_from[index]]
+    for session in state.sessions.values():
+        ends += [cursors[index] for cursors in session.cursors.values()]
+        ends += session.redelivered_below[index : index + 1]
+        if session.window is not None:
+            ends += [lsn + 1 for _, _, code, lsn in session.window.waiting() if partition_of(code) == index]
+    for share in state.shares.values():
+        ends.append(share.cursors[index])
+        ends += [stop for where, _, stop in share.returned if where == index]
+        ends += [lsn + 1 for where, lsn in share.assigned if where == index]
+    ends += [message.lsn + 1 for message in state.retained.values() if message.partition == index]
+    return max(ends)
 
 
 def fit_to_log(state: ReplayedState, layout: tuple[str, ...], next_lsns: list[int]) -> bool:

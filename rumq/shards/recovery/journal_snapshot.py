@@ -16,7 +16,7 @@ from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import Watermarks, subscribed_entry
 from rumq.session.journal.recorder import JournalRecorder, left_entry, opened_entry, will_entry
 from rumq.session.state.session import Session
-from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_packet_ids, unsafe_packet_ids
+from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_entry, unsafe_packet_ids
 
 PART_SESSIONS = 256
 PART_ORDERS = 256
@@ -108,7 +108,9 @@ class SnapshotWriter:
             entries = checkpoints.entries(now_us)
             watermarks, unsafe = checkpoints.watermarks(), checkpoints.unsafe_tags()
             for session in sessions[at : at + PART_SESSIONS]:
-                entries += session_entries(session, watermarks, now_us, unsafe_packet_ids(session, unsafe))
+                entries += session_entries(
+                    self._recorder, session, watermarks, now_us, unsafe_packet_ids(session, unsafe)
+                )
                 entries.append(left_entry(session, watermarks, now_us, moving_seconds=seconds))
             self._append(entries, now_us)
 
@@ -121,7 +123,9 @@ class SnapshotWriter:
         for _ in range(min(PART_SESSIONS, len(snapshot.sessions))):
             session = self._recorder.sessions.get(snapshot.sessions.popleft())
             if session is not None:
-                entries += session_entries(session, watermarks, now_us, unsafe_packet_ids(session, unsafe))
+                entries += session_entries(
+                    self._recorder, session, watermarks, now_us, unsafe_packet_ids(session, unsafe)
+                )
         self._append(entries, now_us)
 
     def take_removal(self) -> SegmentRemoval | None:
@@ -144,7 +148,7 @@ class SnapshotWriter:
 
 
 def session_entries(
-    session: Session, watermarks: Watermarks, now_us: int, unsafe: set[int]
+    recorder: JournalRecorder, session: Session, watermarks: Watermarks, now_us: int, unsafe: set[int]
 ) -> list[e.JournalEntry]:
     """One session, whole. unsafe: inbound packet ids to leave out"""
     number = session.number
@@ -158,7 +162,7 @@ def session_entries(
     window = session.window
     if window is not None and window.next:
         entries.append(e.Window(number, window.head, *window.slots(window.head, window.next)))
-    entries.append(e.Open(number, open_packet_ids(session, unsafe)))
+    entries.append(open_entry(recorder, session, unsafe))
     if session.link is None:
         entries.append(left_entry(session, watermarks, now_us))
     return entries

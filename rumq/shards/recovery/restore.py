@@ -33,6 +33,9 @@ from rumq.shards.turn.ports import Clock, Lifecycle
 
 
 class Restorer:
+    """open_ended: `Reader.redelivered_below` of sessions whose clients were connected: the ends of the log, also of
+    partitions whose ends are known later only"""
+
     def __init__(
         self, store: Store, router: Shard, registry: Registry, journal: JournalWriter, clock: Clock,
         lifecycle: Lifecycle, limits: Limits,
@@ -42,6 +45,7 @@ class Restorer:
         self._restore_orders = restore_orders
         self._store, self._router, self._registry = store, router, registry
         self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
+        self.open_ended: list[list[int]] = []
 
     def restore(
         self, state: ReplayedState, carry_out: Callable[[Effect], None], *, is_for_later: bool = False
@@ -146,6 +150,8 @@ class Restorer:
         next_lsns = [p.next_lsn for p in self._store.partitions]
         # Of a client that was connected it is not known how much below the end it was sent.
         redelivered_below = list(next_lsns) if replayed.attached else (replayed.redelivered_below or None)
+        if replayed.attached and redelivered_below is not None:
+            self.open_ended.append(redelivered_below)
         subscriber = session.subscriber
         mains: dict[str, Subscription] = {}
         main_number = 0

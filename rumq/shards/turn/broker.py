@@ -19,6 +19,7 @@ from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.delivery.redelivery import Redelivery
+from rumq.shards.recovery.undecided import Undecided
 from rumq.shards.turn.logins import Logins
 from rumq.shards.turn.read_gate import ReadGate
 from rumq.shards.turn.turn import Turn
@@ -38,10 +39,13 @@ class ClientRecords:
 
 
 class Gates(NamedTuple):
-    """publish: whether messages are taken; read: where a SUBSCRIBE waits until this shard may answer it"""
+    """publish: whether messages are taken; read: where a SUBSCRIBE waits until this shard may answer it
+
+    undecided: where a QoS 2 message waits that a missing shard may have"""
 
     publish: PublishGate
     read: ReadGate
+    undecided: Undecided
 
 
 class Interest(Protocol):
@@ -60,7 +64,7 @@ class Broker:
         redelivery: Redelivery, interest: Interest | None, limits: Limits,
     ) -> None:  # fmt: skip
         """interest: None with one shard"""
-        gate, self._reads = gates
+        gate, self._reads, self.undecided = gates
         self.limits = limits
         self.welcomed = 0
         self.registry, self.journal, self.journal_bit = records.registry, records.journal, records.journal_bit

@@ -1,4 +1,4 @@
-"""One of several shards starts: it waits for the others, and for what their logs have of its sessions."""
+"""One of several shards starts: it waits for the others, and for what their logs have of its sessions; for a while."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -8,6 +8,31 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.recovery.startup import Startup
 from tests.shards.recovery.world import Run
+
+
+class Late:
+    """In the place of `LateShards`. begun: the shards that had not answered"""
+
+    def __init__(self) -> None:
+        self.is_given_up, self.has_positions = False, True
+        self.placed = 0
+        self.begun: list[set[int]] = []
+        self.found: list[tuple[int, list[tuple[str, int]]]] = []
+
+    def are_given_up(self) -> bool:
+        return self.is_given_up
+
+    def can_begin(self, state: ReplayedState, layout: tuple[str, ...]) -> bool:
+        return self.has_positions
+
+    def place(self, state: ReplayedState, layout: tuple[str, ...], restorer: Any) -> None:
+        self.placed += 1
+
+    def begin(self, state: ReplayedState, unanswered: set[int]) -> None:
+        self.begun.append(set(unanswered))
+
+    def answered(self, shard: int, tags: list[tuple[str, int]]) -> None:
+        self.found.append((shard, tags))
 
 
 class World:
@@ -23,9 +48,10 @@ class World:
         queries: Any = SimpleNamespace(find_tags=self._find_tags)
         restorer: Any = SimpleNamespace(journal=run.journal, restore=self._restore)
         self.leads = True
+        self.late: Any = Late()
         self.startup = Startup(
-            run.store, self.peers, interest, queries, restorer, lambda effect: None, lambda: self.leads
-        )
+            run.store, self.peers, interest, queries, restorer, self.late, lambda effect: None, lambda: self.leads
+        )  # fmt: skip
         self.startup.read_journal(run.hand.tell)
 
     def _find_tags(self, from_lsns: list[int], done: Any) -> None:
@@ -55,3 +81,34 @@ def test_clients_come_once_all_shards_are_met_and_have_answered() -> None:
     assert world.startup.advance() and world.begun == [True]
     (state,) = world.restored
     assert [session.qos2_open for session in state.sessions.values()] == [{7}]
+    assert not world.late.placed and world.late.begun == [set()]
+
+
+def test_a_shard_that_is_not_met_for_long_is_not_waited_for() -> None:
+    """What it has is asked all the same, and is its own matter once clients come."""
+    world = World()
+    assert not world.startup.advance() and world.found is None
+    world.late.is_given_up = True
+    assert world.startup.advance() and world.found is not None
+    assert world.late.placed == 1 and world.late.begun == [{1, 2}]
+    world.found(2, [("pump", 7)])
+    assert world.late.found == [(2, [("pump", 7)])]
+    (state,) = world.restored
+    assert [session.qos2_open for session in state.sessions.values()] == [set()]
+
+
+def test_a_shard_that_is_met_and_answers_nothing_is_not_waited_for_either() -> None:
+    """Below a majority it commits nothing, so it cannot say what it has."""
+    world = World()
+    world.peers.all_known = True
+    assert not world.startup.advance() and world.found is not None
+    world.found(1, [])
+    world.late.is_given_up = True
+    assert world.startup.advance()
+    assert not world.late.placed and world.late.begun == [{2}]
+
+
+def test_without_positions_in_the_journal_all_are_waited_for() -> None:
+    world = World()
+    world.late.is_given_up, world.late.has_positions = True, False
+    assert not world.startup.advance() and world.found is None

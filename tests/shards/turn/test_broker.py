@@ -61,7 +61,8 @@ class World:
         )
         self.is_newest = True
         self.broker = Broker(
-            shard.parts.turn, records, logins, Gates(gate, ReadGate(lambda: self.is_newest, shard.parts.timers)),
+            shard.parts.turn, records, logins,
+            Gates(gate, ReadGate(lambda: self.is_newest, shard.parts.timers), shard.parts.broker.undecided),
             part("promise", "promise_messages"), part("go_on"),
             None if confirms is None else part(confirm_subscriptions=confirm), Limits(connect_seconds_max=5),
         )  # fmt: skip

@@ -1,0 +1,214 @@
+"""A shard begins while another one is missing: it serves what is its own, and what concerns the other waits for it."""
+
+from dataclasses import replace
+
+import pytest
+
+from commitlog.streams import partition_of
+from tests.simulation.client import Client
+from tests.simulation.world import CALM, World
+
+MISSING_SECONDS = 1.0
+HERE, MISSING, THIRD = 1, 0, 2  # the shard that begins, the one that is away, the one that goes on
+
+
+def topic_of(partition: int) -> str:
+    return next(f"t{n}" for n in range(99) if partition_of(f"t{n}", 3) == partition)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(replace(CALM, shards=3, partitions=3, missing_seconds=MISSING_SECONDS))
+
+
+def deliver(client: Client) -> None:
+    """What a client has said arrives."""
+    assert client.stream is not None
+    there = client.stream.other
+    there.arrive(len(there.coming))
+
+
+def begin_without(world: World) -> None:
+    """The missing shard is dead; the process of this one is killed, and its successor begins."""
+    world.machine.kill(MISSING)
+    world.machine.kill(HERE)
+    world.machine.run(40)
+    world.machine.start(HERE)
+    world.machine.run(100)
+    shard = world.machine.shards[HERE]
+    assert shard is not None
+    assert not shard.is_ready, "it waits for a moment"
+    world.machine.pass_time(MISSING_SECONDS)
+    world.machine.run(100)
+
+
+def test_a_shard_begins_though_another_one_is_missing(world: World) -> None:
+    begin_without(world)
+    shard = world.machine.shards[HERE]
+    assert shard is not None and shard.is_ready
+    assert world.machine.counts["shard.missing"] == 1
+    client = world.client(HERE, clean=False)
+    world.connect(client)
+    world.machine.run(200)
+    assert client.is_up
+    client.publish(topic_of(HERE), 2, retain=False)
+    client.publish(topic_of(THIRD), 1, retain=False)
+    world.machine.run(400)
+    assert [message.acked is not None for message in world.history.messages] == [True, True]
+
+
+def come_back(world: World) -> None:
+    world.machine.start(MISSING)
+    world.machine.settle()
+
+
+def times(world: World) -> dict[int, int]:
+    """How often each message is in the log."""
+    witness = world.joined(THIRD)
+    witness.subscribe("$log/earliest/#", 0)
+    world.machine.settle()
+    had = world.had(witness)
+    return {number: had.count(number) for number in range(len(world.history.messages))}
+
+
+def stored_and_not_acknowledged(world: World, topic: str, **about: bool) -> Client:
+    """A client of the shard that will begin, whose message of QoS 2 is in the log, and no PUBREC came."""
+    client = world.joined(HERE, clean=False, **about)
+    client.publish(topic, 2, retain=False)
+    deliver(client)
+    machine = world.machine
+    here = machine.shards[HERE]
+    assert here is not None
+    here.turn()
+    machine.freeze(here, 1 << 30)
+    machine.run(80)
+    return client
+
+
+def test_a_message_that_the_missing_shard_has_is_not_stored_twice(world: World) -> None:
+    """MQTT 5.0, 4.3.3: it was stored, and its publisher was told nothing."""
+    client = stored_and_not_acknowledged(world, topic_of(MISSING))
+    begin_without(world)
+    world.connect(client)
+    world.machine.run(300)
+    assert client.is_up and world.history.messages[0].acked is None, "nobody knows whether it is stored"
+    come_back(world)
+    assert world.history.messages[0].acked is not None
+    client.publish(topic_of(MISSING), 2, retain=False)
+    world.machine.settle()
+    assert times(world) == {0: 1, 1: 1}
+
+
+def test_a_message_sent_again_to_a_shard_that_is_there_waits_for_no_other(world: World) -> None:
+    client = stored_and_not_acknowledged(world, topic_of(THIRD))
+    begin_without(world)
+    world.connect(client)
+    world.machine.run(400)
+    assert world.history.messages[0].acked is not None
+    come_back(world)
+    assert times(world) == {0: 1}
+
+
+def test_an_exchange_with_the_missing_shard_ends_when_it_is_back(world: World) -> None:
+    """PUBREL of a message whose packet id is in that shard's log alone: a later message may have the same id."""
+    client = world.joined(HERE, clean=False, has_few_ids=True)
+    client.publish(topic_of(MISSING), 2, retain=False)
+    while world.history.messages[0].acked is None:
+        world.machine.run(1)  # and no longer: soon the journal has the packet id
+    client.cut()
+    begin_without(world)
+    world.connect(client)
+    world.machine.run(300)
+    assert client.is_up
+    come_back(world)
+    for _ in range(9):  # each of its packet ids
+        client.publish(topic_of(MISSING), 2, retain=False)
+        world.machine.settle()
+    assert times(world) == dict.fromkeys(range(10), 1)
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_what_is_undecided_stays_so_when_the_shard_dies_again(world: World, deaths: int) -> None:
+    client = stored_and_not_acknowledged(world, topic_of(MISSING))
+    begin_without(world)
+    for _ in range(deaths):
+        other = world.joined_now(HERE)
+        other.publish(topic_of(HERE), 2, retain=False)
+        world.machine.run(100)
+        world.machine.pass_time(1.1)
+        world.machine.run(200)  # a checkpoint is written
+        begin_without(world)
+    world.connect(client)
+    world.machine.run(200)
+    assert world.history.messages[0].acked is None
+    come_back(world)
+    assert world.history.messages[0].acked is not None
+    counts = times(world)
+    assert counts[0] == 1 and set(counts.values()) == {1}
+
+
+def test_a_lasting_subscription_goes_on_where_it_stood(world: World) -> None:
+    """What the missing shard stored before it died, and after it is back, comes once and in order."""
+    subscriber = world.joined(HERE, clean=False)
+    subscriber.subscribe(topic_of(MISSING), 1)
+    world.machine.settle()
+    publisher = world.joined(THIRD)
+    for _ in range(3):
+        publisher.publish(topic_of(MISSING), 1, retain=False)
+        world.machine.settle()
+    subscriber.disconnect()
+    world.machine.settle()
+    for _ in range(3):
+        publisher.publish(topic_of(MISSING), 1, retain=False)
+        world.machine.settle()
+    begin_without(world)
+    world.connect(subscriber)
+    world.machine.run(200)
+    assert subscriber.is_up and world.had(subscriber) == [0, 1, 2]
+    come_back(world)
+    publisher.publish(topic_of(MISSING), 1, retain=False)
+    world.machine.settle()
+    assert world.had(subscriber) == list(range(7))
+
+
+def test_a_subscription_made_meanwhile_gets_what_is_acknowledged_after_suback(world: World) -> None:
+    """Also what the missing shard takes from others before this one has met it."""
+    begin_without(world)
+    client, publisher = world.joined_now(HERE), world.joined_now(THIRD)
+    here = world.machine.shards[HERE]
+    assert here is not None
+    # As after three seconds in a cluster. In one broker the link to a dead shard is up: its supervisor holds it.
+    here.parts.broker._interest.confirmed.add(topic_of(MISSING))  # type: ignore[union-attr]
+    client.subscribe(topic_of(MISSING), 1)
+    world.machine.run(100)
+    assert [wish.granted is not None for wish in client.wishes()] == [True]
+    world.machine.freeze(here, world.machine.step + 400)
+    world.machine.start(MISSING)
+    world.machine.run(200)
+    publisher.publish(topic_of(MISSING), 1, retain=False)
+    world.machine.run(190)
+    assert world.history.messages[0].acked is not None
+    world.machine.settle()
+    assert world.had(client) == [0]
+
+
+def test_a_shared_subscription_is_handed_out_once_all_have_said_what_they_had(world: World) -> None:
+    key = next(
+        k for n in range(99) if world.machine.shards[0].parts.placement.home(k := f"$share/g{n}/#") == HERE
+    )  # type: ignore[union-attr]
+    away, other = world.joined(MISSING, clean=False), world.joined(THIRD, clean=False)
+    away.subscribe(key, 2)
+    world.machine.settle()
+    publisher = world.joined(THIRD)
+    publisher.publish(topic_of(THIRD), 2, retain=False)
+    world.machine.settle()
+    assert world.had(away) == [0]
+    other.subscribe(key, 2)
+    world.machine.settle()
+    begin_without(world)
+    publisher.publish(topic_of(THIRD), 2, retain=False)
+    world.machine.run(400)
+    come_back(world)
+    world.connect(away)
+    world.machine.settle()
+    assert sorted(world.had(away) + world.had(other)) == [0, 1]
